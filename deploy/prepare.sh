@@ -1,23 +1,23 @@
-# Sourced by the scripts beside it: what they all need before they can begin.
+# Sourced by the scripts in this folder. Prepares packages, Python environments and databases.
 
-# Packages that building takes: the C libraries behind the modules of Sources/C, and the tools that find them.
+# Debian packages for building: the C libraries behind the modules of Sources/C, and the tools that find them.
 build_packages=(
   libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libpq-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev
   libssl-dev libutf8proc-dev pkg-config
 )
-# Debug builds check each access of an object for exclusive use, and with them all tests. In a release the checks would
-# be a sixth of the instructions of a health check.
+# Debug builds, and so all tests, check each access of an object for exclusive use. In a release build the checks would
+# take a sixth of the instructions of a health check.
 release_flags=(-Xswiftc -enforce-exclusivity=unchecked)
-# A profile names a private function by its object's file, without the folder, which differs between clones.
+# A profile identifies a private function by its object's file, without the folder, which differs between clones.
 profile_flags=(-Xswiftc -Xllvm -Xswiftc -static-func-full-module-prefix=false)
-# What the scripts themselves use: certificates, generated code and Python's virtual environments.
+# Packages that the scripts use themselves: certificates, generated code and Python's virtual environments.
 tool_packages=(
   ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-protobuf python3-venv
 )
-# PostgreSQL alone, and as a pair that replaces a lost primary. Tests start servers of their own from these programs.
+# PostgreSQL alone, and as a pair that replaces a lost primary. Tests start their own servers from these programs.
 database_packages=(etcd-server patroni postgresql)
 
-# install_packages NAME...: only those that are missing.
+# install_packages NAME...: installs the missing ones.
 install_packages() {
   local missing=() name
   for name in "$@"; do
@@ -32,7 +32,7 @@ install_packages() {
     > /dev/null
 }
 
-# make_venv FOLDER REQUIREMENTS...: makes it anew where the requirements have changed since.
+# make_venv FOLDER REQUIREMENTS...: makes the environment again if the requirements have changed.
 make_venv() {
   local folder=$1 wanted
   shift
@@ -42,20 +42,20 @@ make_venv() {
   local file arguments=()
   for file in "$@"; do arguments+=(-r "$file"); done
   rm -rf "$folder"
-  # Joined, because a caller that looks at the result switches `set -e` off.
+  # Joined with &&, because a caller that checks the result disables `set -e`.
   /usr/bin/python3 -m venv "$folder" &&
     "$folder/bin/pip" install --quiet --disable-pip-version-check "${arguments[@]}" &&
     echo "$wanted" > "$folder/requirements.sha256"
 }
 
-# start_postgres FOLDER: a server of its own in this new folder, which nobody but its owner can enter, reached by a
-# socket there and by no port. Sets postgres_pid, and LATCHKEY_POSTGRES to what connects to it.
+# start_postgres FOLDER: starts a server in this new folder, which only its owner can enter. It listens on a socket
+# there and on no port. Sets postgres_pid, and LATCHKEY_POSTGRES to a connection string.
 start_postgres() {
   local folder=$1 programs owner=()
   install_packages postgresql
   programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   mkdir -m 700 "$folder"
-  # It refuses to run as root.
+  # PostgreSQL refuses to run as root.
   if (( EUID == 0 )); then
     chown postgres: "$folder"
     owner=(setpriv --reuid=postgres --regid=postgres --clear-groups)
@@ -77,7 +77,7 @@ start_postgres() {
   export LATCHKEY_POSTGRES="host=$folder user=postgres dbname=postgres"
 }
 
-# stop_postgres FOLDER: ends the server that start_postgres has started, and removes what it kept.
+# stop_postgres FOLDER: stops the server of start_postgres, and removes its folder.
 stop_postgres() {
   kill -INT "$postgres_pid" && wait "$postgres_pid" || true
   unset LATCHKEY_POSTGRES

@@ -1,33 +1,35 @@
 internal import CProtobufC
 
-/// The memory of one message at a time: a region that is handed out from its start and taken back as a whole.
+/// A bump allocator that holds one message at a time and frees all its memory together.
 ///
-/// What protobuf-c asks for while it reads a stranger's bytes fails at the budget. What we ask for ourselves while
-/// writing an answer may spill over into blocks of their own, since an answer that was decided must leave.
+/// protobuf-c decodes bytes of unauthenticated clients, so its allocations fail beyond the budget. Our own allocations
+/// while encoding a response may spill into separate blocks, because a decided response must reach the client.
 @safe
 package final class Arena {
   /// Enough for every member of every generated struct (pointers and 64-bit numbers).
   static let alignment = 8
 
-  /// What a piece of this length takes.
+  /// Rounds a length up to the alignment, in bytes.
   static func rounded(_ byteCount: Int) -> Int { (byteCount + alignment - 1) & ~(alignment - 1) }
 
   package let budgetBytes: Int
-  /// How deep messages may nest; protobuf-c has no limit and takes about a kilobyte of stack a level.
+  /// Maximum nesting depth of messages. protobuf-c has no limit and uses about one kilobyte of stack for each level.
   package let depthMax: Int
 
   private let region: UnsafeMutablePointer<Region>
   private let allocator: UnsafeMutablePointer<ProtobufCAllocator>
   private var spilled: [UnsafeMutableRawPointer] = unsafe []
 
-  /// The budget should be eight times the largest message that may come in.
+  /// Allocates the region.
+  ///
+  /// - Parameter budgetBytes: should be eight times the largest incoming message.
   package init(budgetBytes: Int, depthMax: Int = 32) {
     self.budgetBytes = budgetBytes
     self.depthMax = depthMax
     unsafe region = .allocate(capacity: 1)
     unsafe region.initialize(to: Region(byteCount: budgetBytes))
     unsafe allocator = .allocate(capacity: 1)
-    // Nothing is given back one by one: the reset at the end of each message is what frees.
+    // Single frees do nothing. The reset after each message frees everything.
     unsafe allocator.initialize(
       to: ProtobufCAllocator(
         alloc: { region, size in unsafe region?.assumingMemoryBound(to: Region.self).pointee.take(size) },
@@ -44,7 +46,7 @@ package final class Arena {
 
   var usedBytes: Int { unsafe region.pointee.usedBytes }
 
-  /// Ends the life of everything handed out.
+  /// Frees all allocations. Pointers into the arena become invalid.
   func reset() {
     unsafe region.pointee.usedBytes = 0
     if unsafe spilled.isEmpty { return }
@@ -52,7 +54,7 @@ package final class Arena {
     unsafe spilled = []
   }
 
-  /// Memory for an answer of ours; never fails.
+  /// Allocates memory for a response, beyond the budget if necessary. Never fails.
   func reserve(_ byteCount: Int) -> UnsafeMutableRawPointer {
     if let inside = unsafe region.pointee.take(byteCount) { return unsafe inside }
     let block = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: Arena.alignment)
@@ -60,7 +62,7 @@ package final class Arena {
     return unsafe block
   }
 
-  /// What protobuf-c makes of the bytes, or nil where it refuses them or the budget does.
+  /// Unpacks the bytes with protobuf-c. Returns nil if protobuf-c rejects them or the budget is exceeded.
   func unpack(
     _ bytes: Span<UInt8>, _ schema: MessageSchema
   ) -> UnsafeMutableRawPointer? {
@@ -71,7 +73,7 @@ package final class Arena {
   }
 }
 
-/// The region as protobuf-c's callback sees it.
+/// The memory block behind an arena, as protobuf-c's allocator callback sees it.
 @safe
 struct Region {
   let base: UnsafeMutableRawPointer

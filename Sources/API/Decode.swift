@@ -5,22 +5,22 @@ typealias Blank<Form> = (UnsafeMutablePointer<Form>?) -> Void
 
 /// A Swift value that mirrors one generated C struct.
 ///
-/// Each message's file gives `blank`, the copy out and the copy in; everything else follows from them here.
+/// Each generated file provides `blank`, `init` and `fill`. The extension below derives everything else from them.
 protocol Mapped: Sendable {
   associatedtype Form
 
   /// The generated initialiser: defaults and descriptor.
   static var blank: Blank<Form> { get }
 
-  /// Copies out of the arena.
+  /// Copies a value out of the arena.
   init(_ form: UnsafePointer<Form>)
 
-  /// Copies into the arena; `form` is blank.
+  /// Copies the value into the arena. `form` must be blank.
   func fill(_ form: UnsafeMutablePointer<Form>, _ arena: Arena)
 }
 
 extension Mapped {
-  /// Read out of a blank struct, since Swift has no address of a C constant.
+  /// The descriptor, read from a blank struct because Swift cannot take the address of a C constant.
   static var schema: MessageSchema {
     unsafe withUnsafeTemporaryAllocation(of: Form.self, capacity: 1) { form in
       unsafe blank(form.baseAddress)
@@ -52,7 +52,7 @@ extension Mapped {
   }
 }
 
-// The copy out of each kind of field. A pointer that protobuf-c left nil is an absent message or an empty list.
+// Copies out of the arena, one function for each kind of field. A nil pointer is an absent message or an empty list.
 
 func text(_ pointer: UnsafePointer<CChar>?) -> String {
   guard let pointer = unsafe pointer else { return "" }
@@ -96,7 +96,7 @@ func millis(_ duration: UnsafeMutablePointer<Google__Protobuf__Duration>?) -> In
   return unsafe millis(seconds: duration.seconds, nanos: duration.nanos)
 }
 
-/// Seconds that no 64-bit count of milliseconds holds become the nearest one that it does: a stranger chooses them.
+/// Converts to milliseconds and saturates on overflow, because an unauthenticated client chooses the seconds.
 private func millis(seconds: Int64, nanos: Int32) -> Int64 {
   let (whole, overflowed) = seconds.multipliedReportingOverflow(by: 1000)
   let (sum, overflowedToo) = whole.addingReportingOverflow(Int64(nanos / 1_000_000))

@@ -1,14 +1,14 @@
 internal import Messages
 
-/// The schema of everything that is served, for the reflection protocol: the files of proto/ as protoc compiled them,
-/// embedded at build time.
+/// The schema of all services, for the reflection protocol. protoc compiles the files of proto/, and the build embeds
+/// the result.
 package enum DescriptorSet {
   package struct File: Sendable, Equatable {
-    /// As imports spell it, such as `latchkey/v1/types.proto`.
+    /// The path that imports use, such as `latchkey/v1/types.proto`.
     package let name: String
-    /// A google.protobuf.FileDescriptorProto.
+    /// The encoded google.protobuf.FileDescriptorProto.
     package let bytes: [UInt8]
-    /// What the file imports itself.
+    /// Names of the directly imported files.
     package let dependencies: [String]
 
     fileprivate let services: [String]
@@ -17,7 +17,7 @@ package enum DescriptorSet {
     fileprivate let messages: [String]
   }
 
-  /// Full names, sorted.
+  /// Full names of all services, sorted.
   package static let services: [String] = files.flatMap(\.services).sorted()
 
   package static func file(named name: String) -> File? { files.first { $0.name == name } }
@@ -26,7 +26,7 @@ package enum DescriptorSet {
 
   package static func hasMessage(named name: String) -> Bool { files.contains { $0.messages.contains(name) } }
 
-  /// The file and then all that it imports, directly or not, each once: what a client needs to understand it.
+  /// Returns the file and all its direct and indirect imports, each once. A client needs them to parse the file.
   package static func withDependencies(_ file: File) -> [File] {
     var found = [file]
     var next = 0
@@ -44,7 +44,7 @@ package enum DescriptorSet {
     do {
       return try values(in: set, of: 1).map(file)
     } catch {
-      fatalError("the embedded descriptor set is not one: \(error)")
+      fatalError("the embedded descriptor set is malformed: \(error)")
     }
   }()
 
@@ -69,18 +69,19 @@ package enum DescriptorSet {
   private struct NamedType {
     let name: String
     let isMessage: Bool
-    /// What a client can ask for by name: the type, and what is in it but other types.
+    /// Names that a client can look up: the type and its members, without nested types.
     let symbols: [String]
   }
 
-  /// The messages and enums of a file or of a message, with those inside of them.
+  /// Returns the messages and enums of a file or of a message, including nested ones.
   private static func types(
     _ bytes: [UInt8], messages: UInt32, enums: UInt32, after scope: String
   ) throws(ProtobufError) -> [NamedType] {
     var types: [NamedType] = []
     for found in try values(in: bytes, of: enums) {
       let name = try text(found, 1, after: scope)
-      // An enum's values are its siblings (descriptor.proto, EnumValueDescriptorProto); some clients ask within it.
+      // Enum values are siblings of their enum (descriptor.proto, EnumValueDescriptorProto). Some clients look them up
+      // inside the enum, so both names are listed.
       let symbols = try fullNames(in: found, of: 2, after: scope) + fullNames(in: found, of: 2, after: name)
       types.append(NamedType(name: name, isMessage: false, symbols: [name] + symbols))
     }

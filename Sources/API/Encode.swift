@@ -16,7 +16,7 @@ extension Mapped {
     return unsafe packed(base(arena), headBytes: 0)
   }
 
-  /// Every generated struct begins with one.
+  /// Returns the `ProtobufCMessage` that every generated struct begins with.
   private func base(_ arena: Arena) -> UnsafePointer<ProtobufCMessage> {
     unsafe UnsafeRawPointer(arena.form(self)).assumingMemoryBound(to: ProtobufCMessage.self)
   }
@@ -25,7 +25,8 @@ extension Mapped {
 func framed(_ form: UnsafePointer<ProtobufCMessage>) -> [UInt8] {
   var frame = unsafe packed(form, headBytes: 5)
   let length = UInt32(frame.count - 5)
-  // Byte 0 stays 0: we never compress, since secrets and a stranger's text share messages (CRIME, BREACH).
+  // Byte 0 stays 0. The server never compresses, because a message can hold secrets and attacker-chosen text together
+  // (CRIME, BREACH).
   for index in 1...4 { frame[index] = UInt8(truncatingIfNeeded: length >> UInt32(8 * (4 - index))) }
   return frame
 }
@@ -38,7 +39,7 @@ private func packed(_ form: UnsafePointer<ProtobufCMessage>, headBytes: Int) -> 
   }
 }
 
-// The copy in of each kind of field.
+// Copies into the arena, one function for each kind of field.
 extension Arena {
   func form<M: Mapped>(_ value: M) -> UnsafeMutablePointer<M.Form> {
     let form = unsafe reserve(MemoryLayout<M.Form>.size).bindMemory(to: M.Form.self, capacity: 1)
@@ -70,7 +71,7 @@ extension Arena {
     return unsafe (values.count, elements)
   }
 
-  /// A copy of its own even when empty: a oneof of protobuf-c counts as absent while it points at the shared default.
+  /// Copies a string, even an empty one. protobuf-c treats a oneof as absent while it points to the shared default.
   func text(_ value: String) -> UnsafeMutablePointer<CChar> {
     var value = value
     let (copy, count) = value.withUTF8 { utf8 in
@@ -80,7 +81,7 @@ extension Arena {
       return unsafe (copy, utf8.count)
     }
     if unsafe strlen(copy) == count { return unsafe copy }
-    // A C string ends at U+0000, and all that follows would be lost without a word.
+    // A C string ends at U+0000. Replacing it keeps the rest of the text.
     return unsafe text(value.split(separator: "\0", omittingEmptySubsequences: false).joined(separator: "\u{FFFD}"))
   }
 
@@ -93,7 +94,7 @@ extension Arena {
     unsafe array(values) { unsafe bytes($0) }
   }
 
-  /// Nanoseconds of a timestamp count forward, also before 1970.
+  /// Converts milliseconds to a timestamp. Its nanoseconds are never negative, also before 1970.
   func timestamp(_ millis: Int64?) -> UnsafeMutablePointer<Google__Protobuf__Timestamp>? {
     guard let millis else { return nil }
     let (seconds, rest) = millis.quotientAndRemainder(dividingBy: 1000)
@@ -103,7 +104,7 @@ extension Arena {
     return unsafe stamp
   }
 
-  /// Seconds and nanoseconds of a duration have the same sign.
+  /// Converts milliseconds to a duration. Its seconds and nanoseconds have the same sign.
   func duration(_ millis: Int64?) -> UnsafeMutablePointer<Google__Protobuf__Duration>? {
     guard let millis else { return nil }
     let (seconds, rest) = millis.quotientAndRemainder(dividingBy: 1000)
@@ -121,7 +122,7 @@ extension Arena {
 }
 
 extension ProtobufEncodable {
-  /// The message as a detail of a `Status` (google.protobuf.Any).
+  /// Packs the message into a google.protobuf.Any, for the details of a `Status`.
   package func asAny(arena: Arena) -> AnyMessage {
     AnyMessage(typeURL: "type.googleapis.com/" + Self.messageName, value: encodeBare(arena: arena))
   }

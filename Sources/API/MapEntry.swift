@@ -1,4 +1,4 @@
-/// What a map is on the wire: a list of pairs, of which the last with the same key counts.
+/// One entry of a map field. On the wire a map is a list of entries, and the last entry with a key wins.
 protocol MapEntry: Mapped {
   var key: String { get }
   var value: String { get }
@@ -7,7 +7,7 @@ protocol MapEntry: Mapped {
 }
 
 extension MapEntry {
-  /// By key, so that the same map is always the same bytes.
+  /// Returns the entries sorted by key, so that equal maps have equal encodings.
   @safe static func list(_ dictionary: [String: String]) -> [Self] {
     dictionary.map { Self(key: $0.key, value: $0.value) }.sorted { $0.key < $1.key }
   }

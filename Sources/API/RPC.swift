@@ -1,4 +1,4 @@
-/// One RPC of proto/: its path, and the types of its messages.
+/// One RPC of proto/: its path and its message types.
 package struct RPC<Request: ProtobufMessage, Response: ProtobufMessage>: Sendable {
   /// `/package.Service/Method`.
   package let path: String

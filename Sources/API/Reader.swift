@@ -1,14 +1,14 @@
 internal import Encodings
 
-/// One field occurrence as it stands on the wire.
+/// One encoded field occurrence.
 struct Member {
   let number: UInt32
   let wireType: WireType
-  /// Without tag and length prefix.
+  /// The position of the value, without tag and length prefix.
   let payload: Range<Int>
 }
 
-/// The wire types that proto3 has. 3 and 4 (groups) ended with proto2; 6 and 7 never were.
+/// The wire types of proto3. Types 3 and 4 (groups) exist in proto2 only; 6 and 7 were never defined.
 enum WireType: UInt8 {
   case varint = 0
   case fixed64 = 1
@@ -16,9 +16,9 @@ enum WireType: UInt8 {
   case fixed32 = 5
 }
 
-/// Bounds are checked on every read: these bytes come from the network, and a mistake here must trap, not read astray.
+// Every read checks its bounds. The bytes come from the network, and a bug must trap instead of reading out of bounds.
 extension Span<UInt8> {
-  /// Reads the tag at `at`, steps over tag and payload, and says where the payload stands.
+  /// Reads the field at `at`, advances `at` to the next field, and returns the field's number, type and position.
   @inline(__always)
   func member(_ at: inout Int, end: Int) throws(ProtobufError) -> Member {
     let tag = try varint32(&at, end: end, fault: .tag)
@@ -40,7 +40,7 @@ extension Span<UInt8> {
     return Member(number: tag >> 3, wireType: wireType, payload: start..<at)
   }
 
-  /// Tags and lengths are 32 bits in five bytes at most; protobuf-c would shift what is more out of the number.
+  /// Reads a tag or length: 32 bits in at most five bytes. protobuf-c would silently drop the excess bits.
   @inline(__always)
   func varint32(_ at: inout Int, end: Int, fault: ProtobufFault) throws(ProtobufError) -> UInt32 {
     var value: UInt32 = 0
@@ -56,7 +56,7 @@ extension Span<UInt8> {
     throw .malformed(fault)
   }
 
-  /// A value is 64 bits in ten bytes at most, so the tenth byte can only be 0 or 1.
+  /// Skips a value: 64 bits in at most ten bytes, so the tenth byte is 0 or 1.
   @inline(__always)
   func skipVarint(_ at: inout Int, end: Int) throws(ProtobufError) {
     let start = at
@@ -75,11 +75,12 @@ extension Span<UInt8> {
     at += count
   }
 
-  /// Whether these bytes are text that a C string can carry: UTF-8 (Unicode 3.9, table 3-7) and no U+0000; and that can
-  /// be compared in a time that grows with its length.
+  /// Whether the bytes are valid UTF-8 (Unicode 3.9, table 3-7) without U+0000, which a C string cannot carry.
+  ///
+  /// Also limits combining marks, so that comparing the text takes time proportional to its length.
   func isText(_ range: Range<Int>) -> Bool {
     var at = range.lowerBound
-    // Eight bytes at a time as long as none is 0 and none is above 0x7f, which is nearly always to the end.
+    // Check eight bytes at a time while none is 0 or above 0x7f. Most texts are ASCII up to the end.
     while range.upperBound - at >= 8 {
       let word = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: at, as: UInt64.self)
       if (word | (word &- 0x0101_0101_0101_0101)) & 0x8080_8080_8080_8080 != 0 { break }

@@ -1,13 +1,13 @@
-/// Says a message that the scan accepted once more, plainly: without unknown fields, with every singular field once.
+/// Re-encoding of scanned messages in plain form: without unknown fields, and with every singular field at most once.
 ///
-/// The rules are those of protobuf encoding, "Last One Wins": of a singular value the last occurrence counts, of a
-/// oneof the last member, and two occurrences of a message are one whose bytes are those of both in a row. The result
-/// is never longer than what came, and rarely needed: an encoder writes plainly unless its schema is newer than ours.
+/// The rules are those of protobuf encoding, "Last One Wins". The last occurrence of a singular value and the last
+/// member of a oneof win. Occurrences of a singular message are merged by concatenating their bytes. The result is
+/// never longer than the input. Most messages are plain already, unless the client's schema is newer than ours.
 enum Rewrite {
   static func plain(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ schema: MessageSchema
   ) throws(ProtobufError) -> [UInt8] {
-    // What stands for each field, and of a singular message its payload only. Nil is absent, empty is present.
+    // The bytes kept for each field; for a singular message its payload only. Nil is absent, empty is present.
     var parts = [[UInt8]?](repeating: nil, count: schema.fieldCount)
     var at = range.lowerBound
     while at < range.upperBound {
@@ -44,7 +44,7 @@ enum Rewrite {
     return result
   }
 
-  /// Tag and length of a length-prefixed field.
+  /// Encodes tag and length of a length-prefixed field.
   private static func prefix(_ number: UInt32, _ length: Int) -> [UInt8] {
     varint(number << 3 | UInt32(WireType.lengthPrefixed.rawValue)) + varint(UInt32(length))
   }
@@ -61,7 +61,7 @@ enum Rewrite {
 }
 
 extension [[UInt8]?] {
-  /// Appending in place: a copy on each of thousands of occurrences would be quadratic.
+  /// Accesses a part in place. Copying it for each of thousands of occurrences would take quadratic time.
   fileprivate subscript(index: Int, default empty: [UInt8]) -> [UInt8] {
     get { self[index] ?? empty }
     _modify {

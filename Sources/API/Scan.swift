@@ -1,10 +1,14 @@
 internal import CProtobufC
 
-/// Looks a message over before protobuf-c reads it, because protobuf-c checks neither depth, nor UTF-8, nor U+0000, nor
-/// what it is going to allocate. What the scan accepts as plain, protobuf-c unpacks within the budget.
+/// The validation of a message before protobuf-c unpacks it.
+///
+/// protobuf-c does not check nesting depth, UTF-8, U+0000 or the size of its allocations. protobuf-c unpacks every
+/// message that the scan accepts as plain within the budget.
 struct Scan {
-  /// No unknown field, and no singular field twice. Only plain bytes go to protobuf-c: it would keep the unknown, and
-  /// its merging of what came twice loses values and allocates more than can be told beforehand.
+  /// Whether the message has no unknown field and no repeated occurrence of a singular field.
+  ///
+  /// protobuf-c receives plain messages only. It would keep unknown fields, and its merging of repeated occurrences
+  /// loses values and allocates an unpredictable amount.
   private(set) var isPlain = true
   private var budgetLeftBytes: Int
   private let depthMax: Int
@@ -14,7 +18,7 @@ struct Scan {
     self.depthMax = depthMax
   }
 
-  /// Walks one message and those inside of it.
+  /// Scans one message and its nested messages.
   mutating func message(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ schema: MessageSchema, depth: Int = 1
   ) throws(ProtobufError) {
@@ -42,7 +46,7 @@ struct Scan {
     try take(Scan.memberTableBytes(memberCount))
   }
 
-  /// What one string, byte string or message takes beside its place in the struct or array around it.
+  /// Charges the memory of a string, byte string or message, in addition to its slot in the enclosing struct or array.
   @inline(__always)
   private mutating func payload(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ field: FieldSchema, depth: Int
@@ -64,13 +68,13 @@ struct Scan {
     }
   }
 
-  /// The place of repeated values in their array; packed numbers are counted and checked here.
+  /// Charges the array slots of repeated values. Counts and checks packed numbers.
   private mutating func elements(
     _ bytes: Span<UInt8>, _ member: Member, _ field: FieldSchema, isFirst: Bool
   ) throws(ProtobufError) {
     let isPacked = member.wireType != field.wireType
     let count = isPacked ? try packedCount(bytes, member.payload, field.wireType) : 1
-    // The array's length is rounded up once.
+    // Rounding up the array's length costs at most one alignment.
     try take(count * field.elementBytes + (isFirst ? Arena.alignment : 0))
   }
 
@@ -96,8 +100,9 @@ struct Scan {
     if budgetLeftBytes < 0 { throw .tooLarge }
   }
 
-  /// protobuf-c notes every field occurrence in 32 bytes: the first 16 on the stack, then in slabs, each twice as long
-  /// as the one before.
+  /// Returns the bytes that protobuf-c allocates to record field occurrences.
+  ///
+  /// Each occurrence takes 32 bytes: the first 16 on the stack, the others in slabs of doubling length.
   private static func memberTableBytes(_ memberCount: Int) -> Int {
     var slab = 16
     var covered = 16
@@ -111,13 +116,13 @@ struct Scan {
   }
 }
 
-/// Which fields of one message were met. Where two share a bit, the second counts as met although it was not: then the
-/// message is rewritten without need, which costs time and nothing else.
+/// The set of fields that occurred in one message. If two fields share a bit, the message is rewritten needlessly,
+/// which costs only time.
 private struct Seen {
   private var fields: UInt64 = 0
   private var oneofs: UInt64 = 0
 
-  /// Whether neither the field nor another member of its oneof was met before.
+  /// Inserts a field. Returns whether neither it nor another member of its oneof occurred before.
   mutating func insert(_ index: Int, _ field: FieldSchema) -> Bool {
     let isNew = Seen.insert(index, into: &fields)
     guard let oneof = field.oneof else { return isNew }

@@ -1,7 +1,6 @@
 internal import CProtobufC
 
-/// What the walks over a message ask of protobuf-c's descriptor. Safe to pass around: a descriptor is constant data of
-/// the generated code and lives as long as the program.
+/// A message descriptor of protobuf-c. Safe to copy, because descriptors are constants of the generated code.
 @safe
 struct MessageSchema {
   let descriptor: UnsafePointer<ProtobufCMessageDescriptor>
@@ -13,7 +12,7 @@ struct MessageSchema {
   var name: String { unsafe String(cString: descriptor.pointee.name) }
   var fieldCount: Int { unsafe Int(descriptor.pointee.n_fields) }
 
-  /// What the generated struct takes.
+  /// The size of the generated struct.
   var structBytes: Int { unsafe descriptor.pointee.sizeof_message }
 
   subscript(index: Int) -> FieldSchema {
@@ -21,8 +20,8 @@ struct MessageSchema {
     return unsafe FieldSchema(descriptor: descriptor.pointee.fields + index)
   }
 
-  /// The field's place. Nil for a number that is unknown, and for one that came as a wire type that the field cannot
-  /// have: both are unknown fields (protobuf encoding, "Unknown Fields").
+  /// Returns the index of the field, or nil for an unknown number or a wire type that the field cannot have. Both are
+  /// unknown fields (protobuf encoding, "Unknown Fields").
   @inline(__always)
   func index(of member: Member) -> Int? {
     guard let index = index(of: member.number), self[index].accepts(member.wireType) else { return nil }
@@ -32,7 +31,7 @@ struct MessageSchema {
   @inline(__always)
   private func index(of number: UInt32) -> Int? {
     guard fieldCount > 0 else { return nil }
-    // Fields stand by number, mostly without a gap.
+    // Fields are sorted by number, mostly without gaps.
     let guess = Int(number) - Int(self[0].number)
     if guess >= 0 && guess < fieldCount && self[guess].number == number { return guess }
     return (0..<fieldCount).first { self[$0].number == number }
@@ -49,18 +48,18 @@ struct FieldSchema {
   var isRepeated: Bool { unsafe descriptor.pointee.label == PROTOBUF_C_LABEL_REPEATED }
   var isMessage: Bool { type == PROTOBUF_C_TYPE_MESSAGE }
 
-  /// Of a field that is a message.
+  /// The schema of a message field.
   var message: MessageSchema {
     unsafe MessageSchema(descriptor.pointee.descriptor.assumingMemoryBound(to: ProtobufCMessageDescriptor.self))
   }
 
-  /// Where the struct keeps the case of the oneof that the field belongs to; it tells one oneof from another.
+  /// The struct offset of the case of the field's oneof, which identifies the oneof; nil if there is none.
   var oneof: Int? {
     let isMember = unsafe descriptor.pointee.flags & PROTOBUF_C_FIELD_FLAG_ONEOF.rawValue != 0
     return isMember ? unsafe Int(descriptor.pointee.quantifier_offset) : nil
   }
 
-  /// How one value of the field stands on the wire.
+  /// The wire type of one value of the field.
   var wireType: WireType {
     switch type {
     case PROTOBUF_C_TYPE_STRING, PROTOBUF_C_TYPE_BYTES, PROTOBUF_C_TYPE_MESSAGE: .lengthPrefixed
@@ -70,12 +69,12 @@ struct FieldSchema {
     }
   }
 
-  /// A repeated number may come packed or one by one, whatever the schema says.
+  /// Whether the field can have this wire type. Repeated numbers may be packed or not, regardless of the schema.
   func accepts(_ wireType: WireType) -> Bool {
     wireType == self.wireType || (wireType == .lengthPrefixed && isRepeated)
   }
 
-  /// What one element takes in the array of a repeated field.
+  /// The size of one element in the array of a repeated field.
   var elementBytes: Int {
     switch type {
     // Length and pointer.

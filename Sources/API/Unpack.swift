@@ -1,6 +1,5 @@
 extension Arena {
-  /// The struct that protobuf-c makes of the bytes, after the scan that every message goes through. It lives until the
-  /// next reset.
+  /// Scans the bytes and unpacks them into a struct, which is valid until the next reset.
   func unpackedForm(_ bytes: Span<UInt8>, _ schema: MessageSchema) throws(ProtobufError) -> UnsafeMutableRawPointer {
     var scan = Scan(budgetBytes: budgetBytes, depthMax: depthMax)
     try scan.message(bytes, bytes.indices, schema)

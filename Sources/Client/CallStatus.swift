@@ -1,25 +1,25 @@
 internal import GRPC
 internal import API
 
-// API has a message of this name; here it means the protocol's own.
+// API has a message with the same name. Here `Status` is the gRPC status.
 typealias Status = GRPC.Status
 
-/// The codes of gRPC (doc/statuscodes.md).
+/// The gRPC status codes (doc/statuscodes.md).
 public enum StatusCode: Int, Sendable, CaseIterable {
   case ok = 0, cancelled, unknown, invalidArgument, deadlineExceeded, notFound, alreadyExists, permissionDenied
   case resourceExhausted, failedPrecondition, aborted, outOfRange, unimplemented, `internal`, unavailable, dataLoss
   case unauthenticated
 
-  /// As the gRPC documents write it.
+  /// The name in the gRPC documentation, such as `NOT_FOUND`.
   public var name: String {
-    let words = "\(self)".reduce(into: "") { text, letter in
-      text += letter.isUppercase ? "_\(letter)" : letter.uppercased()
+    let words = "\(self)".reduce(into: "") { text, command in
+      text += command.isUppercase ? "_\(command)" : command.uppercased()
     }
     return words
   }
 }
 
-/// How a call ended.
+/// The status of a finished call.
 public struct CallStatus: Error, Hashable, Sendable {
   public struct FieldViolation: Hashable, Sendable {
     public var field: String
@@ -27,16 +27,18 @@ public struct CallStatus: Error, Hashable, Sendable {
   }
 
   public var code: StatusCode
-  /// For people; programs look at the reason.
+  /// Text for developers. Programs should use `reason`.
   public var message: String
-  /// Of google.rpc.ErrorInfo; empty where the server gave none.
+  /// The reason in google.rpc.ErrorInfo; empty if the server sent none.
   public var reason = ""
+  /// The metadata in google.rpc.ErrorInfo.
   public var metadata: [String: String] = [:]
-  /// Of google.rpc.BadRequest.
+  /// The field violations in google.rpc.BadRequest.
   public var fieldViolations: [FieldViolation] = []
-  /// How long to wait before another try, where the server says so; negative: there is to be none (gRFC A6).
+  /// The delay before a retry, in milliseconds, if the server sends one. A negative value means "do not retry" (gRFC
+  /// A6).
   public var retryAfterMillis: Int64?
-  /// The server cannot have begun the call: whatever it does, it may be sent again.
+  /// Whether the server cannot have begun the call. If true, the client may retry even calls that are not idempotent.
   public var wasNotProcessed = false
 
   public init(_ code: StatusCode, _ message: String = "", wasNotProcessed: Bool = false) {
@@ -57,7 +59,7 @@ extension CallStatus {
     for detail in rich.details { add(detail, arena: arena) }
   }
 
-  /// A detail of a kind that we do not know, or that cannot be read, is passed over.
+  /// Reads one detail. Ignores details of unknown type and malformed ones.
   private mutating func add(_ detail: AnyMessage, arena: Arena) {
     switch detail.typeURL {
     case "type.googleapis.com/google.rpc.ErrorInfo":

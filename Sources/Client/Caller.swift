@@ -2,7 +2,7 @@ internal import GRPC
 package import API
 
 extension Connection {
-  /// Begins a call. The completion runs once, never before this returns.
+  /// Begins a call. The completion runs once, after this method has returned.
   package func begin<Answer: ProtobufDecodable>(
     _ head: CallHead, _ request: some ProtobufEncodable, answering: Answer.Type = Answer.self,
     _ completion: @escaping (Result<Answer, CallStatus>) -> Void
@@ -10,8 +10,8 @@ extension Connection {
     begin(head, frame: request.encode(arena: arena)) { [self] result in completion(decoded(result)) }
   }
 
-  /// Begins a call whose answer is a stream. `onMessage` runs for each message. The completion runs once, after the end
-  /// of the stream, never before this returns.
+  /// Begins a call with a response stream. `onMessage` runs for each message. The completion runs once, after the end
+  /// of the stream and after this method has returned.
   package func begin<Response: ProtobufDecodable>(
     _ head: CallHead, _ request: some ProtobufEncodable, onMessage: @escaping (Response) -> Void,
     _ completion: @escaping (CallStatus) -> Void
@@ -42,10 +42,10 @@ extension Connection {
 }
 
 extension CallStatus {
-  fileprivate static let unreadable = CallStatus(.internal, "the answer is no message of its type")
+  fileprivate static let unreadable = CallStatus(.internal, "the response is not a message of the expected type")
 }
 
-/// Makes calls and waits for each: for programs that have nothing better to do.
+/// A blocking client, for programs that make one call after the other.
 public struct Caller: Sendable {
   private let endpoint: Endpoint
   private let options: CallOptions
@@ -68,8 +68,10 @@ public struct Caller: Sendable {
     return try result.get()
   }
 
-  /// Calls that follow each other on one connection: `next` makes the first of nothing and each other one of the answer
-  /// before it, until it makes none. Throws what it throws, and a `CallStatus` where a call fails.
+  /// Makes consecutive calls on one connection.
+  ///
+  /// - Parameter next: returns the next request for the previous response (nil at first), or nil to stop.
+  /// - Throws: errors of `next`, and `CallStatus` if a call fails.
   package func calls<Request, Response>(
     _ rpc: RPC<Request, Response>, _ next: @escaping (Response?) throws -> Request?
   ) throws {
@@ -96,9 +98,9 @@ public struct Caller: Sendable {
     if let failure { throw failure }
   }
 
-  /// A call whose answer is a stream, with as much time as it takes.
+  /// Makes a call with a response stream, without a timeout.
   ///
-  /// - Parameter each: runs for each message; false: that was enough.
+  /// - Parameter each: runs for each message; returns false to end the call.
   package func stream<Request, Response>(
     _ rpc: RPC<Request, Response>, _ request: Request, _ each: @escaping (Response) -> Bool
   ) throws(CallStatus) {
@@ -107,7 +109,7 @@ public struct Caller: Sendable {
     let options = CallOptions(timeoutMillis: nil, metadata: options.metadata)
     try onConnection(rpc.path, options) { connection, loop, head, end in
       let take = { (response: Response) in
-        // What came in one piece with the last that was wanted.
+        // Ignore messages that arrived together with the last wanted one.
         guard !isEnough else { return }
         isEnough = !each(response)
         if isEnough { loop.later(end) }

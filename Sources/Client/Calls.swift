@@ -2,12 +2,14 @@ internal import GRPC
 internal import HTTP2
 internal import Reactor
 
-/// The head of a call, prepared once for all calls that share it.
+/// The request headers of a call, encoded once for all calls that share them.
 package final class CallHead: Sendable {
   let fields: PreparedHeaders
   let timeoutMillis: Int64?
 
-  /// `path` is `/package.Service/Method`.
+  /// Encodes the headers.
+  ///
+  /// - Parameter path: `/package.Service/Method`.
   package init(path: String, _ endpoint: Endpoint, _ options: CallOptions) throws(MetadataError) {
     for (name, value) in options.metadata {
       if let why = Metadata.refusal(name: name, value: value) { throw MetadataError(why: why) }
@@ -20,7 +22,7 @@ package final class CallHead: Sendable {
   }
 }
 
-/// What a call came to, before anyone has read the message.
+/// The result of a call, with the message not yet decoded.
 package struct CallResult {
   let answer: Answer
   let wasNotProcessed: Bool
@@ -31,12 +33,12 @@ package struct CallResult {
   }
 }
 
-/// A call that lives on a stream.
+/// A call in progress on an HTTP/2 stream.
 final class OpenCall {
   var reader: AnswerReader
   let deadlineMillis: Int64
   let completion: (CallResult) -> Void
-  /// Of a call whose answer is a stream.
+  /// Receives each message of a response stream; nil for a unary call.
   let onMessage: ((Message) -> Void)?
   var hasHead = false
 

@@ -1,12 +1,11 @@
-// Client: a gRPC client of Latchkey on the modules that the server stands on.
+// Client: a gRPC client for Latchkey, built on the same modules as the server.
 //
-// Owns: the connection (TLS, HTTP/2 and gRPC stacked from the client's end), the event loop that drives many of them,
-// and what a call came to.
+// Owns: the connection (TLS, HTTP/2 and gRPC on the client side), the event loop that drives many connections, and the
+// results of calls.
 // Does not own: frames (HTTP2), the rules of a call (GRPC), the messages and RPCs (API).
 //
-// A loop lives on one thread, and so do its connections; a process may have many loops, and an endpoint may be shared
-// by all of them. Every call has a completion that runs once on the loop's thread; there is no thread and no
-// task a call:
+// A loop and its connections belong to one thread. A process may have many loops, and all of them may share an
+// endpoint. The completion of each call runs once on the loop's thread. A call needs no thread or task of its own:
 //
 //   let endpoint = try Endpoint(EndpointSettings(host: "localhost", port: 8443, authorityFile: "authority.pem"))
 //   let loop = try EventLoop()
@@ -15,21 +14,21 @@
 //   _ = connection.begin(head, HealthCheckRequest()) { (result: Result<HealthCheckResponse, CallStatus>) in … }
 //   loop.run()
 //
-// What is only for calls from elsewhere: `EventLoop.remote` takes work from other threads, and `Caller` makes one call
-// after the other for programs that have nothing better to do than to wait.
+// Other threads submit work through `EventLoop.remote`. `Caller` makes one blocking call after the other.
 //
-// A connection that was told to go (GOAWAY), or broke, takes no more calls: `Connection.onUnusable` is where a new one
-// is made. Calls that the server cannot have begun say so (`CallStatus.wasNotProcessed`): they may be sent again.
+// A connection takes no more calls after a GOAWAY frame or a failure. Open a new connection in
+// `Connection.onUnusable`. If `CallStatus.wasNotProcessed` is true, the server cannot have begun the call, and the
+// client may retry it.
 //
 // Read next: Connection.swift, CallStatus.swift, Caller.swift.
 
 internal import GRPC
 
-/// What several calls have in common.
+/// Options that several calls share.
 public struct CallOptions: Sendable {
-  /// From the start of the call; the server is told. nil: the call may take for ever.
+  /// The timeout from the start of the call, also sent to the server. nil: no timeout.
   public var timeoutMillis: Int64?
-  /// Sent with each call: lower-case names, printable ASCII values, such as `authorization`.
+  /// Metadata of each call, such as `authorization`. Names are lower-case, values printable ASCII.
   public var metadata: [(name: String, value: String)]
 
   public init(timeoutMillis: Int64? = 10_000, metadata: [(name: String, value: String)] = []) {
@@ -37,17 +36,17 @@ public struct CallOptions: Sendable {
     self.metadata = metadata
   }
 
-  /// The metadata by which a service says who it is.
+  /// Returns the metadata that identifies a caller by its API key.
   public static func apiKey(_ key: String) -> (name: String, value: String) { ("authorization", "Bearer " + key) }
 }
 
-/// A name or a value that cannot be sent.
+/// A metadata name or value that cannot be sent.
 public struct MetadataError: Error, Hashable, CustomStringConvertible {
   public var why: String
   public var description: String { why }
 }
 
-/// Names one call of one connection, so that it can be cancelled.
+/// The identifier of a call on its connection, for cancelling it.
 public struct CallID: Hashable, Sendable {
   let streamID: Int32
 }

@@ -4,14 +4,16 @@ internal import Reactor
 internal import TLS
 internal import API
 
-/// One connection to a server: many calls at once, each with a completion. Calls may be begun before it is made; it is
-/// never made again, a new one takes its place.
+/// One connection to a server, with many concurrent calls.
+///
+/// Calls may begin before the connection is established. A connection never reconnects; open a new one instead.
 public final class Connection {
   public let endpoint: Endpoint
-  /// Called once, as soon as no call should be begun here any more: the server goes (calls that it has begun are still
-  /// answered), or the connection has ended.
+  /// Called once, when the connection takes no more calls.
+  ///
+  /// Either the server has sent GOAWAY, which lets calls in progress finish, or the connection has ended.
   public var onUnusable: ((_ why: String) -> Void)?
-  /// Called once, when calls can leave.
+  /// Called once, when the connection is established.
   public var onOpen: (() -> Void)?
   public private(set) var isUsable = true
 
@@ -29,7 +31,7 @@ public final class Connection {
   private var descriptor: Int32 = -1
   private var channel: Channel?
   private var hasTicket = false
-  /// When the timer for deadlines fires next.
+  /// The time at which the deadline timer fires next.
   private var deadlineMillis = Int64.max
   private var out: [UInt8] = []
   private var outOffset = 0
@@ -48,7 +50,7 @@ public final class Connection {
     ticket = driver.adopt(self)
     driver.reactor.startTimer(
       ticket, kind: Connection.connectTimer, delayMillis: endpoint.settings.connectMillis)
-    // The next turn begins it: whoever made this has yet to say what it waits for.
+    // Connect in the next turn, so that the creator can set `onOpen` and `onUnusable` first.
     driver.later { [self] in connect() }
   }
 
@@ -56,8 +58,10 @@ public final class Connection {
 
   // MARK: Calls
 
-  /// Begins a call with a message behind its frame head. The completion runs once, never before this returns.
-  /// - Parameter onMessage: given each message of an answer that is a stream; nil: the answer is one message.
+  /// Begins a call. The completion runs once, after this method has returned.
+  ///
+  /// - Parameter frame: the request message with its gRPC frame header.
+  /// - Parameter onMessage: receives each message of a response stream; nil for a unary call.
   package func begin(
     _ head: CallHead, frame: [UInt8], onMessage: ((Message) -> Void)? = nil,
     _ completion: @escaping (CallResult) -> Void
@@ -76,27 +80,27 @@ public final class Connection {
     return CallID(streamID: stream.id)
   }
 
-  /// Ends a call with CANCELLED, if it has not ended yet; the server is told to stop.
+  /// Ends a call with CANCELLED if it is still in progress, and resets its stream.
   public func cancel(_ call: CallID) {
     guard let stream = session.sink.stream(call.streamID) else { return }
-    abandon(stream, Status(.cancelled, "cancelled here"))
+    abandon(stream, Status(.cancelled, "the client cancelled the call"))
   }
 
   /// Ends the connection and every call on it.
   public func close() {
     if stage == .open, let channel {
       var last = Array(out[outOffset...])
-      // Once a GOAWAY is on its way nghttp2 no longer says which calls were cancelled.
+      // After GOAWAY, nghttp2 no longer sends RST_STREAM for cancelled calls. Drain those frames first.
       var isWhole = session.drain(into: &last, bytesMax: .max)
       session.terminate()
       isWhole = session.drain(into: &last, bytesMax: .max) && isWhole
-      // What the socket does not take at once is not worth waiting for.
+      // Write once, without waiting for a full socket.
       if isWhole { _ = unsafe last.withUnsafeBytes { unsafe channel.write($0) } }
     }
-    close("closed here")
+    close("the client closed the connection")
   }
 
-  /// The call ends here and now, whatever the server still says.
+  /// Ends a call with a status and resets its stream. Ignores all later frames of the server.
   private func abandon(_ stream: ClientStream, _ status: Status) {
     guard let call = take(stream) else { return }
     let result = CallResult(Answer(status: status), wasNotProcessed: !stream.wasSent)
@@ -110,7 +114,7 @@ public final class Connection {
     return stream.call as? OpenCall
   }
 
-  /// For what calls here brought, while a completion looks at it.
+  /// The arena for decoding responses.
   var arena: Arena { driver.arena }
 
   func status(of result: CallResult) -> CallStatus {
@@ -121,12 +125,14 @@ public final class Connection {
 
   func timerFired(_ kind: UInt32) {
     switch kind {
-    case Connection.connectTimer: if stage != .open { close("no connection within the time allowed") }
+    case Connection.connectTimer: if stage != .open { close("the connection timed out") }
     default: endLateCalls()
     }
   }
 
-  /// One timer for all calls: most are answered long before it fires, and then it looks for the next.
+  /// Ends all calls past their deadline and restarts the timer for the next deadline.
+  ///
+  /// All calls share one timer, because most calls finish long before it fires.
   private func endLateCalls() {
     let now = driver.reactor.nowMillis
     guard now >= deadlineMillis else { return }
@@ -224,14 +230,14 @@ public final class Connection {
 
   private func forgetSocket() {
     guard descriptor >= 0 else { return }
-    // What was never watched cannot be unwatched, and needs not.
+    // This fails harmlessly if the descriptor was never watched.
     try? driver.reactor.unwatch(descriptor)
     closeDescriptor(descriptor)
     descriptor = -1
     (watchesRead, watchesWrite) = (false, true)
   }
 
-  /// A ticket comes after the handshake, and each is best used once.
+  /// Stores the connection's first session ticket. Tickets arrive after the handshake, and each should be used once.
   private func keepTicket() {
     guard endpoint.settings.resumesSessions, !hasTicket, let ticket = channel?.ticket else { return }
     driver.tickets[ObjectIdentifier(endpoint)] = ticket
@@ -251,7 +257,7 @@ public final class Connection {
     }
   }
 
-  /// Reads what is there, up to a fair share.
+  /// Reads available bytes, up to a fair share.
   func readMore() {
     guard stage == .open, let channel else { return }
     readWantsWrite = false
@@ -264,8 +270,8 @@ public final class Connection {
         driver.touch(self)
         process()
         guard stage == .open else { return }
-        guard alive else { return close("the server broke the rules of HTTP/2") }
-        // The kernel has more only if epoll says so again: no read that would come back empty.
+        guard alive else { return close("the server violated the HTTP/2 protocol") }
+        // epoll reports further bytes, so skip a read that would return nothing.
         guard channel.hasPending else { return keepTicket() }
       case .wantRead: return
       case .wantWrite:
@@ -279,10 +285,10 @@ public final class Connection {
     driver.leaveOver(self)
   }
 
-  /// Looks at what nghttp2 reported and runs the completions of calls that ended.
+  /// Handles the events from nghttp2 and runs the completions of finished calls.
   private func process() {
-    // First, so that a completion begins its next call elsewhere.
-    if session.sink.goneAfter != nil { becomeUnusable("the server goes") }
+    // Do this first, so that completions begin their next call on another connection.
+    if session.sink.goneAfter != nil { becomeUnusable("the server is shutting down") }
     for stream in session.sink.takeTouched() { settle(stream) }
   }
 
@@ -295,7 +301,7 @@ public final class Connection {
     if let fault = call.reader.received(stream.takeBody()) { return abandon(stream, fault) }
     if let onMessage = call.onMessage {
       for message in call.reader.takeMessages() { onMessage(message) }
-      // Who was told enough may have cancelled the call.
+      // `onMessage` may have cancelled the call.
       guard stream.call != nil else { return }
     }
     if stream.ended {
@@ -314,7 +320,7 @@ public final class Connection {
 
   // MARK: Out
 
-  /// End of the turn: everything there is to say, gathered and written as few times as the socket takes it.
+  /// Writes all pending frames at the end of a turn, with as few writes as possible.
   func flush() {
     guard stage == .open, let channel else { return }
     writeWantsRead = false
@@ -337,10 +343,10 @@ public final class Connection {
       case .failed(let why): return close("the connection failed: \(why)")
       }
     }
-    // Streams that closed while frames were sent are reported now.
+    // Handle streams that closed while frames were sent.
     process()
     guard stage == .open else { return }
-    if session.isOver { return close("the server has gone") }
+    if session.isOver { return close("the server has shut down") }
     watch(read: true, write: readWantsWrite || session.wantsToWrite)
   }
 

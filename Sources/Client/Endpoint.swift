@@ -1,23 +1,23 @@
 internal import Reactor
 internal import TLS
 
-/// Where a server is, whom to believe that it is that server, and who the client says it is.
+/// The address of a server, the trusted certificate authorities, and the client's identity.
 public struct EndpointSettings: Sendable {
-  /// A name or an IPv4 or IPv6 address.
+  /// A host name, or an IPv4 or IPv6 address.
   public var host: String
   public var port: UInt16
-  /// What the server's certificate must be for; nil: `host`.
+  /// The name in the server's certificate; nil: `host`.
   public var serverName: String?
-  /// PEM; empty: the authorities that the system believes.
+  /// PEM file of the trusted certificate authorities; empty: those of the system.
   public var authorityFile = ""
-  /// The client's own certificate and key; empty: none.
+  /// PEM files of the client's certificate and key; empty: none.
   public var certificateFile = ""
   public var keyFile = ""
-  /// Later handshakes take up the session of an earlier one on the same loop.
+  /// Whether handshakes resume the TLS session of an earlier connection on the same loop.
   public var resumesSessions = true
-  /// From the first packet to the end of the handshake.
+  /// The timeout for connecting, including the TLS handshake.
   public var connectMillis: Int64 = 10_000
-  /// Of one message; past it a call is RESOURCE_EXHAUSTED.
+  /// Maximum size of a response message in bytes. A call with a larger one fails with RESOURCE_EXHAUSTED.
   public var answerBytesMax = 1 << 20
 
   public init(host: String, port: UInt16, authorityFile: String = "") {
@@ -27,8 +27,7 @@ public struct EndpointSettings: Sendable {
   }
 }
 
-/// A server as connections reach it: its addresses found, its certificates read. Made once, shared by any number of
-/// loops.
+/// A server with resolved addresses and loaded certificates. Any number of loops may share an endpoint.
 public final class Endpoint: Sendable {
   public let settings: EndpointSettings
   let addresses: [String]
@@ -36,7 +35,7 @@ public final class Endpoint: Sendable {
   let serverName: ServerName
   let authority: String
 
-  /// Blocks while the name is looked up.
+  /// Reads the certificates and resolves the host name. Blocks during the DNS lookup.
   public init(_ settings: EndpointSettings) throws(EndpointError) {
     self.settings = settings
     let name = settings.serverName ?? settings.host
@@ -57,7 +56,7 @@ public final class Endpoint: Sendable {
   }
 }
 
-/// Why an endpoint cannot be used: `host`, `authority`, `certificate` or `key`.
+/// An invalid endpoint setting: `host`, `authority`, `certificate` or `key`.
 public struct EndpointError: Error, Hashable, CustomStringConvertible {
   public var setting: String
   public var why: String

@@ -2,17 +2,16 @@ internal import Reactor
 internal import TLS
 internal import API
 
-/// A thread's epoll loop: connections, timers and work from other threads. Not for sharing: it lives on the thread that
-/// runs it.
+/// An epoll loop with connections, timers and work from other threads. Only the thread that runs the loop may use it.
 public final class EventLoop {
   let driver: Driver
-  private let mailbox: Mailbox<Driver.Letter>
+  private let commandQueue: CommandQueue<Driver.Command>
 
-  /// From here on the process ignores SIGPIPE: a server that went away must not end it.
+  /// Creates a loop. From then on the process ignores SIGPIPE, so that a closed connection does not end it.
   public init() throws {
     ignoreBrokenPipes()
-    mailbox = try Mailbox()
-    driver = try Driver(Reactor(mailbox: mailbox))
+    commandQueue = try CommandQueue()
+    driver = try Driver(Reactor(commandQueue: commandQueue))
     driver.loop = self
   }
 
@@ -22,43 +21,44 @@ public final class EventLoop {
   /// Ends `run` after the current turn.
   public func stop() { driver.reactor.stop() }
 
-  /// Runs `body` once what runs now has ended.
+  /// Runs `body` in the next turn.
   func later(_ body: @escaping () -> Void) { driver.later(body) }
 
-  /// Runs `body` once, in so many milliseconds at the earliest.
+  /// Runs `body` once, after at least this many milliseconds.
   public func after(millis: Int64, _ body: @escaping () -> Void) { driver.after(millis: millis, body) }
 
-  /// Begins a turn at this moment of the monotonic clock, nanoseconds; the moment named last is the one that counts.
+  /// Begins a turn at this time of the monotonic clock, in nanoseconds. A new call replaces the earlier time.
   public func wake(atNanos nanos: Int64) { driver.alarm.set(atNanos: nanos) }
 
-  /// Runs in each turn, after what has come was looked at and before anything is sent. True: the next turn is not to
-  /// sleep, for those who cannot wait for a millisecond.
+  /// Runs in each turn, after the loop has handled input and before it sends output.
+  ///
+  /// If it returns true, the next turn begins without sleeping. Use this if a millisecond of delay is too long.
   public var everyTurn: (() -> Bool)? {
     get { driver.everyTurn }
     set { driver.everyTurn = newValue }
   }
 
-  /// How other threads reach this loop.
-  public var remote: Remote { Remote(mailbox: mailbox) }
+  /// A handle through which other threads submit work.
+  public var remote: Remote { Remote(commandQueue: commandQueue) }
 
   public struct Remote: Sendable {
-    fileprivate let mailbox: Mailbox<Driver.Letter>
+    fileprivate let commandQueue: CommandQueue<Driver.Command>
 
     /// Runs `work` on the loop's thread.
-    public func post(_ work: @escaping @Sendable (EventLoop) -> Void) { mailbox.post(work) }
+    public func post(_ work: @escaping @Sendable (EventLoop) -> Void) { commandQueue.post(work) }
   }
 }
 
-/// The driver of one loop's reactor: its connections, and the order of a turn.
+/// The reactor driver of one loop: owns its connections and defines the order of work in a turn.
 @safe final class Driver: ReactorDriver {
-  typealias Letter = @Sendable (EventLoop) -> Void
+  typealias Command = @Sendable (EventLoop) -> Void
 
   private struct Slot {
     var generation: UInt32 = 0
     var connection: Connection?
   }
 
-  /// The slot of no connection: its generation is the number of a timer of `after`.
+  /// A slot number that no connection has. Its generation is the number of a timer created by `after`.
   private static let timerSlot = UInt32.max - 1
   private static let alarmTicket = Ticket(slot: UInt32.max - 2, generation: 0)
 
@@ -66,14 +66,14 @@ public final class EventLoop {
   weak var loop: EventLoop?
   let alarm: Alarm
   let readBuffer: UnsafeMutableRawBufferPointer
-  /// For answers while a completion looks at them, and for the details of refusals.
+  /// The arena for decoding responses. `detailsArena` is for decoding error details.
   private(set) var arena = Arena(budgetBytes: 0)
   let detailsArena = Arena(budgetBytes: 65_536)
   var everyTurn: (() -> Bool)? {
-    // The first time is not to wait for something else to happen.
+    // Run it for the first time without waiting for another event.
     didSet { mustNotSleep = everyTurn != nil }
   }
-  /// Of the last connection to an endpoint that was given one.
+  /// The newest session ticket for each endpoint.
   var tickets: [ObjectIdentifier: SessionTicket] = [:]
   private var slots: [Slot] = []
   private var freeSlots: [Int] = []
@@ -109,8 +109,8 @@ public final class EventLoop {
     }
   }
 
-  func received(_ letter: @Sendable (EventLoop) -> Void) {
-    if let loop { letter(loop) }
+  func received(_ command: @Sendable (EventLoop) -> Void) {
+    if let loop { command(loop) }
   }
 
   func decide() {
@@ -144,10 +144,10 @@ public final class EventLoop {
     reactor.startTimer(Ticket(slot: Driver.timerSlot, generation: lastTimer), kind: 0, delayMillis: millis)
   }
 
-  /// In the next turn: for completions whose cause is the very call that they would return into.
+  /// Runs `body` in the next turn, so that a completion does not run inside the call that caused it.
   func later(_ body: @escaping () -> Void) { deferred.append(body) }
 
-  /// Never one completion within another: an answer is looked at in memory that the next one takes.
+  /// Runs a completion, but never inside another one, because all completions decode into the same arena.
   func complete(_ call: OpenCall, _ result: CallResult) {
     guard !isCompleting else { return later { [self] in complete(call, result) } }
     isCompleting = true
@@ -163,7 +163,7 @@ public final class EventLoop {
 
   func leaveOver(_ connection: Connection) { leftOver.append(connection) }
 
-  /// The generation is new with each tenant, so that a late event finds nobody.
+  /// Assigns a slot to a connection. Each reuse of a slot has a new generation, so that late events are ignored.
   func adopt(_ connection: Connection) -> Ticket {
     let slot = freeSlots.popLast() ?? slots.count
     if slot == slots.count { slots.append(Slot()) }

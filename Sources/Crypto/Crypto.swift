@@ -1,24 +1,26 @@
-// Crypto owns everything of libcrypto, libsodium and libxcrypt: random bytes, digests, sealing, password hashing, key
-// pairs and their signatures, and the wiping of secrets. It does not own formats (JOSE is Tokens), the TLS handshake
-// (TLS), nor where keys and hashes are kept. Nothing here suspends or does I/O. Password hashing is slow on purpose, so
-// callers run it on workers. Next: Secret.swift, then SealingKeys, PasswordHasher, PrivateKey, PublicKey.
+// Crypto: random bytes, digests, sealing, password hashing, key pairs with their signatures, and wiped secrets.
+//
+// Owns: everything of libcrypto, libsodium and libxcrypt.
+// Does not own: formats (JOSE is Tokens), the TLS handshake (TLS), or where keys and hashes are stored.
+// Nothing here suspends or does I/O. Password hashing is slow by design, so callers run it on worker threads.
+// Read next: Secret.swift, then SealingKeys.swift, PasswordHasher.swift, PrivateKey.swift and PublicKey.swift.
 
 internal import COpenSSL
 internal import CSodium
 
 package enum CryptoError: Error, Equatable, Sendable {
-  /// The bytes are no key, or a key that the policy of this module does not admit.
+  /// The bytes are not a key, or the policy of this module does not allow the key.
   case unusableKey(KeyDefect)
-  /// Unknown sealing key, another context, or changed bytes: told apart, they would help whoever changed them.
+  /// Unknown sealing key, another context, or changed bytes. Distinguishing these would help an attacker.
   case notSealedByUs
-  /// The key cannot make or check signatures of this algorithm.
+  /// The key cannot make or verify signatures of this algorithm.
   case wrongAlgorithm
-  /// Two sealing keys are the same, or there is none.
+  /// Two sealing keys are identical, or there is none.
   case unusableSealingKeys
-  /// The parameters of the password hash are outside what libsodium can compute.
+  /// libsodium cannot compute a password hash with these parameters.
   case unusableHashParameters
   case outOfMemory
-  /// The library failed for a reason of its own; the code is OpenSSL's packed error, for the log.
+  /// The library failed internally. `code` is OpenSSL's packed error, for the log.
   case library(code: UInt)
 }
 
@@ -28,13 +30,14 @@ package enum KeyDefect: String, Sendable {
   case modulusSize = "MODULUS_SIZE"
   case exponent = "EXPONENT"
   case notOnCurve = "NOT_ON_CURVE"
-  /// An RSA key that can be factored (CVE-2017-15361).
+  /// A factorable RSA key (CVE-2017-15361).
   case roca = "ROCA"
 }
 
 package enum Random {
-  /// Bytes of the operating system's generator, through OpenSSL's. Without randomness nothing that this process does
-  /// is safe, so a failure ends it.
+  /// Returns bytes from the operating system's generator, through OpenSSL.
+  ///
+  /// A failure ends the process: without randomness nothing that it does is safe.
   package static func bytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     let failure = unsafe lk_random(&bytes, count)
@@ -74,9 +77,9 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
   HashFunction.sha256.digest(bytes)
 }
 
-/// HMAC with SHA-256 under one key, which is taken in once. Only ever read, so any thread may use it.
+/// HMAC-SHA-256 under one key, which is prepared once. It is only read afterwards, so any thread may use it.
 @safe package final class HMACKey: Sendable {
-  /// What libsodium makes of the key. Each code begins with a copy of it.
+  /// libsodium's state for the key. Each code starts from a copy.
   private nonisolated(unsafe) let keyed = UnsafeMutablePointer<crypto_auth_hmacsha256_state>.allocate(capacity: 1)
 
   package init(_ secret: Secret) {
@@ -98,12 +101,13 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
   }
 }
 
-/// For a key that is used once.
+/// Computes HMAC-SHA-256 with a key that is used once.
 package func hmacSHA256(key: Secret, _ bytes: [UInt8]) -> [UInt8] { HMACKey(key).code(of: bytes) }
 
-/// For the signatures of OAuth 1.0a, which know no younger method with a shared secret (RFC 5849, 3.4.2), and for
-/// one-time passwords, since authenticator programs have no other algorithm in common (RFC 4226). As a MAC it is
-/// unbroken; as a digest SHA-1 is not, so `HashFunction` does not have it.
+/// Computes HMAC-SHA-1, for OAuth 1.0a signatures and one-time passwords.
+///
+/// OAuth 1.0a has no newer method with a shared secret (RFC 5849, 3.4.2). Authenticator apps have no other algorithm in
+/// common (RFC 4226). SHA-1 is unbroken as a MAC but broken as a digest, so `HashFunction` does not have it.
 package func hmacSHA1(key: Secret, _ bytes: [UInt8]) -> [UInt8] {
   unsafe hmac(Algorithms.sha1, byteCount: 20, key: key, bytes)
 }
@@ -115,14 +119,14 @@ func hmac(_ digest: OpaquePointer, byteCount: Int, key: Secret, _ bytes: [UInt8]
   return out
 }
 
-/// Whether two byte strings are equal, in a time that depends only on their lengths.
+/// Returns whether two byte strings are equal, in a time that depends only on their lengths.
 package func constantTimeEquals(_ left: [UInt8], _ right: [UInt8]) -> Bool {
   guard left.count == right.count else { return false }
   return unsafe CRYPTO_memcmp(left, right, left.count) == 0
 }
 
-/// Implementations looked up once: in OpenSSL 3 each look-up by name takes locks and parses property queries. They
-/// live as long as the process.
+/// Implementations that are looked up once and live as long as the process. In OpenSSL 3, each lookup by name takes
+/// locks and parses property queries.
 enum Algorithms {
   nonisolated(unsafe) static let sha1 = unsafe required(EVP_MD_fetch(nil, "SHA1", nil))
   nonisolated(unsafe) static let sha256 = unsafe required(EVP_MD_fetch(nil, "SHA256", nil))
@@ -138,7 +142,7 @@ enum Algorithms {
   }
 }
 
-/// Throws what a shim call reports.
+/// Throws if a shim call reports a failure.
 func check(_ failure: UInt) throws(CryptoError) {
   guard failure == 0 else { throw .library(code: failure) }
 }

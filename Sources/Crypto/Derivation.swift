@@ -2,10 +2,11 @@ internal import CCrypt
 internal import COpenSSL
 internal import CSodium
 
-// What hashes of passwords are made of that another service made. Nothing of ours is hashed by any of it: a password
-// that came so is hashed anew as soon as it is seen.
+// Algorithms of password hashes that other services made. This service hashes nothing with them: it rehashes an
+// imported password as soon as it sees the plaintext.
 
-/// MD5 and SHA-1 are here for imported hashes alone, so `HashFunction` does not have them.
+/// Digest functions of imported password hashes. MD5 and SHA-1 are here for those alone, so `HashFunction` does not
+/// have them.
 package enum ForeignDigest: String, Sendable, CaseIterable {
   case md5, sha1, sha256, sha512
 
@@ -39,17 +40,18 @@ package enum ForeignDigest: String, Sendable, CaseIterable {
   }
 }
 
-/// Of derivations whose parameters their callers have bounded: what is left to fail is the memory.
+/// Throws `outOfMemory` for a failed derivation. Its caller has bounded the parameters, so nothing else can fail.
 private func checkMemory(_ failure: UInt) throws(CryptoError) {
   guard failure == 0 else { throw .outOfMemory }
 }
 
-/// RFC 7914. `n` is a power of two above 1. Takes 128 × `n` × `blockSize` bytes, which the caller has bounded.
+/// Derives a key with scrypt (RFC 7914). `n` is a power of two above 1. Memory: 128 × `n` × `blockSize` bytes, which
+/// the caller has bounded.
 package func scrypt(
   _ password: [UInt8], salt: [UInt8], n: Int, blockSize: Int, parallelization: Int, byteCount: Int
 ) throws(CryptoError) -> [UInt8] {
   var out = [UInt8](repeating: 0, count: byteCount)
-  // OpenSSL counts some kilobytes beside the blocks.
+  // OpenSSL counts some kilobytes in addition to the blocks.
   let memoryMax = 128 * blockSize * (n + parallelization + 2) + 65_536
   try checkMemory(
     unsafe lk_scrypt(
@@ -58,7 +60,7 @@ package func scrypt(
   return out
 }
 
-/// RFC 8018, with HMAC.
+/// Derives a key with PBKDF2 and HMAC (RFC 8018).
 package func pbkdf2(
   _ digest: ForeignDigest, _ password: [UInt8], salt: [UInt8], iterations: Int, byteCount: Int
 ) throws(CryptoError) -> [UInt8] {
@@ -69,7 +71,7 @@ package func pbkdf2(
   return out
 }
 
-/// AES-256 in counter mode from zero on: for a key that serves one message. `key` has 32 bytes.
+/// Encrypts with AES-256 in counter mode, counting from zero. `key` has 32 bytes and serves one message.
 package func aes256CTR(key: [UInt8], _ plain: Secret) throws(CryptoError) -> [UInt8] {
   precondition(key.count == 32, "the key of AES-256 has 32 bytes")
   var out = [UInt8](repeating: 0, count: plain.count)
@@ -82,18 +84,20 @@ package func aes256CTR(key: [UInt8], _ plain: Secret) throws(CryptoError) -> [UI
 
 package enum Bcrypt {
   package static let hashByteCount = Int(LK_BCRYPT_BYTES)
-  /// Of a password: bcrypt looks at no more of it.
+  /// The bytes of a password that bcrypt reads. It ignores the rest.
   package static let passwordBytesMax = 72
 
-  /// Whether the hash is that of the password. One that is longer than bcrypt looks at matches nothing, and costs the
-  /// same: to compare its beginning only would let in whoever knows that much.
+  /// Returns whether the hash is that of the password.
+  ///
+  /// A password longer than `passwordBytesMax` never matches, at the same cost. Comparing only its beginning would
+  /// accept an attacker who knows that part.
   package static func matches(_ password: [UInt8], _ hash: String) throws(CryptoError) -> Bool {
     guard let made = try made(of: Array(password.prefix(passwordBytesMax)), hash) else { return false }
     return constantTimeEquals(Array(made.utf8), Array(hash.utf8)) && password.count <= passwordBytesMax
   }
 
-  /// The hash of a password under the salt and cost that `setting` begins with; nil: it is no bcrypt text. Throws only
-  /// when the memory is not to be had.
+  /// Returns the hash of a password under the salt and cost at the start of `setting`; nil if that is not a bcrypt
+  /// text. Throws only `outOfMemory`.
   package static func made(of password: [UInt8], _ setting: String) throws(CryptoError) -> String? {
     var out = [CChar](repeating: 0, count: hashByteCount + 1)
     let text = password.map { CChar(bitPattern: $0) } + [0]
@@ -104,14 +108,14 @@ package enum Bcrypt {
   }
 }
 
-/// Argon2i (RFC 9106) in a PHC string of version 19. False as well for a string that is none. Throws only when the
-/// memory is not to be had.
+/// Returns whether a PHC string of version 19 is the password's Argon2i hash (RFC 9106). False also for any other
+/// string. Throws only `outOfMemory`.
 package func argon2iMatches(_ password: [UInt8], _ phc: String) throws(CryptoError) -> Bool {
   precondition(sodiumIsReady, "libsodium does not start")
   return try argon2Matches(unsafe lk_argon2i_verify(phc, password, password.count))
 }
 
-/// Looked up once, as those of `Algorithms` are, and only where something was imported.
+/// Implementations that are looked up once, like `Algorithms`, and only if something was imported.
 private enum Foreign {
   nonisolated(unsafe) static let md5 = unsafe Algorithms.required(EVP_MD_fetch(nil, "MD5", nil))
   nonisolated(unsafe) static let aes256CTR = unsafe Algorithms.required(EVP_CIPHER_fetch(nil, "AES-256-CTR", nil))

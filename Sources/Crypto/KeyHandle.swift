@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// What a signature is made and checked with, by its name in JOSE (RFC 7518 3.1, RFC 8037 3.1, RFC 9864 2.2). Symmetric
-/// algorithms and "none" have no case, so no header can ask for them.
+/// A signature algorithm by its JOSE name (RFC 7518 3.1, RFC 8037 3.1, RFC 9864 2.2). Symmetric algorithms and "none"
+/// have no case, so no header can request them.
 package enum SignatureAlgorithm: String, Sendable, CaseIterable {
   case es256 = "ES256"
   case es384 = "ES384"
   case es512 = "ES512"
   case edDSA = "EdDSA"
-  /// Makes the same signature as EdDSA, under a name that says the curve.
+  /// The same signature as EdDSA, under a name that includes the curve.
   case ed25519 = "Ed25519"
   case rs256 = "RS256"
   case rs384 = "RS384"
@@ -16,7 +16,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
   case ps384 = "PS384"
   case ps512 = "PS512"
 
-  /// The hash that the signature is over; of Ed25519 the one inside it, which `at_hash` uses too.
+  /// The hash function of the signature. For Ed25519 it is the internal one, which `at_hash` also uses.
   package var hash: HashFunction {
     switch self {
     case .es256, .rs256, .ps256: .sha256
@@ -28,7 +28,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
   var isPSS: Bool { self == .ps256 || self == .ps384 || self == .ps512 }
 }
 
-/// The curves of FIPS 186 by their names in JWKs (RFC 7518 6.2.1.1).
+/// The curves of FIPS 186 by their JWK names (RFC 7518 6.2.1.1).
 package enum Curve: String, Sendable, CaseIterable {
   case p256 = "P-256"
   case p384 = "P-384"
@@ -42,7 +42,7 @@ package enum Curve: String, Sendable, CaseIterable {
     }
   }
 
-  /// OpenSSL's name.
+  /// The name in OpenSSL.
   var group: String {
     switch self {
     case .p256: "prime256v1"
@@ -76,8 +76,8 @@ package enum KeyKind: Hashable, Sendable, CaseIterable {
   }
 }
 
-/// Owns one EVP_PKEY. OpenSSL guards what a key caches inside itself, so one key may be used on many threads as long as
-/// each call brings its own context.
+/// The owner of one `EVP_PKEY`. OpenSSL guards a key's internal caches, so many threads may use one key if each call
+/// has its own context.
 @safe
 struct KeyHandle: ~Copyable, Sendable {
   nonisolated(unsafe) let pointer: OpaquePointer
@@ -90,7 +90,7 @@ struct KeyHandle: ~Copyable, Sendable {
     unsafe EVP_PKEY_free(pointer)
   }
 
-  /// Nil for a key of any other type or curve.
+  /// The kind of the key; nil for any other type or curve.
   var kind: KeyKind? {
     if unsafe lk_key_is(pointer, "RSA") == 1 { return .rsa }
     if unsafe lk_key_is(pointer, "ED25519") == 1 { return .ed25519 }
@@ -105,8 +105,8 @@ struct KeyHandle: ~Copyable, Sendable {
   }
 }
 
-/// A context prepared for one key, one algorithm and one use. It is only ever copied, so any thread may use it; see the
-/// shim for why it exists. It keeps the key alive by OpenSSL's own count.
+/// A context prepared for one key, one algorithm and one use. It is only copied, so any thread may use it. The shim
+/// states why it exists. OpenSSL's reference count keeps the key alive.
 @safe
 final class SignatureContext: Sendable {
   enum Use { case signing, verifying }

@@ -28,7 +28,7 @@ package final class PrivateKey: Sendable {
       }
   }
 
-  /// RSA takes about a tenth of a second: not on a reactor.
+  /// Generates a key pair. RSA takes about 0.1 s: do not call this on a reactor thread.
   package static func generate(_ kind: KeyKind) throws(CryptoError) -> PrivateKey {
     let pointer =
       switch kind {
@@ -40,7 +40,7 @@ package final class PrivateKey: Sendable {
     return try unsafe PrivateKey(pointer)
   }
 
-  /// From PKCS#8 (RFC 5958) in DER. The public half is put through the same checks as a stranger's key.
+  /// Reads PKCS#8 (RFC 5958) in DER. The public half must pass the same checks as another service's key.
   package convenience init(pkcs8: Secret) throws(CryptoError) {
     let pointer = unsafe pkcs8.withPointer { bytes, count in
       unsafe lk_private_key_from_pkcs8(bytes, count)
@@ -50,8 +50,8 @@ package final class PrivateKey: Sendable {
     _ = try PublicKey(components)
   }
 
-  /// From a PEM file (RFC 7468): PKCS#8 as providers hand it out, or the older forms of OpenSSL. One that is encrypted
-  /// is refused, since nobody could be asked for its passphrase.
+  /// Reads a PEM file (RFC 7468): PKCS#8, which providers issue, or OpenSSL's older forms. An encrypted key is
+  /// rejected, because the server cannot ask for its passphrase.
   package convenience init(pem: Secret) throws(CryptoError) {
     let pointer = unsafe pem.withPointer { bytes, count in unsafe lk_private_key_from_pem(bytes, count) }
     guard let pointer = unsafe pointer else { throw .unusableKey(.malformed) }
@@ -70,7 +70,8 @@ package final class PrivateKey: Sendable {
     try PublicKey(components)
   }
 
-  /// ECDSA in the raw form of RFC 7518 3.4. RSA takes about ten times as long as ECDSA, on the same thread.
+  /// Signs a message. ECDSA signatures have the raw form of RFC 7518 3.4. RSA takes about ten times as long as ECDSA,
+  /// on the calling thread.
   package func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
     switch signer {
     case .ecdsa(let context, let curve) where context.algorithm == algorithm:

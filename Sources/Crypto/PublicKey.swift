@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The numbers of a public key as a JWK writes them (RFC 7518 6, RFC 8037 2), big-endian.
+/// The numbers of a public key as in a JWK (RFC 7518 6, RFC 8037 2), big-endian.
 package enum PublicKeyComponents: Equatable, Sendable {
   case rsa(modulus: [UInt8], exponent: [UInt8])
   case ec(Curve, x: [UInt8], y: [UInt8])
@@ -10,16 +10,16 @@ package enum PublicKeyComponents: Equatable, Sendable {
 /// A validated key that can only verify.
 package final class PublicKey: Sendable {
   package static let rsaBits = 2048...8192
-  /// Every exponent in use is 65537 or smaller; an exponent as long as the modulus makes each check a thousand times
-  /// dearer, which a hostile key set could use.
+  /// Every exponent in use is 65537 or smaller. An exponent as long as the modulus makes each check a thousand times
+  /// slower, which a hostile key set could exploit.
   private static let rsaExponentByteCountMax = 4
 
   package let kind: KeyKind
   private let handle: KeyHandle
   private let contexts: [SignatureContext]
 
-  /// Rejects points off their curve, and RSA keys outside 2048 to 8192 bits, without an odd exponent >= 3, or with the
-  /// ROCA fingerprint.
+  /// Validates a key. Rejects points off their curve, and RSA keys outside 2048 to 8192 bits, without an odd exponent
+  /// >= 3, or with the ROCA fingerprint.
   package init(_ components: PublicKeyComponents) throws(CryptoError) {
     let pointer: OpaquePointer?
     switch components {
@@ -39,7 +39,7 @@ package final class PublicKey: Sendable {
     }
     guard let pointer = unsafe pointer else { throw .unusableKey(.malformed) }
     handle = unsafe KeyHandle(pointer)
-    // Ed25519 hashes the message itself, and needs none.
+    // Ed25519 hashes the message itself and needs no context.
     contexts = try kind == .ed25519 ? [] : SignatureContext.all(handle, kind.algorithms, .verifying)
   }
 
@@ -53,7 +53,7 @@ package final class PublicKey: Sendable {
   }
 
   private static func point(_ curve: Curve, _ x: [UInt8], _ y: [UInt8]) throws(CryptoError) -> OpaquePointer? {
-    // RFC 7518 6.2.1.2: the octets of a coordinate are as many as the curve's, never fewer.
+    // RFC 7518 6.2.1.2: a coordinate has exactly as many octets as the curve requires.
     guard x.count == curve.coordinateByteCount, y.count == x.count else { throw .unusableKey(.malformed) }
     let uncompressed: [UInt8] = [4] + x + y
     guard let pointer = unsafe lk_ec_public_key(curve.group, uncompressed, uncompressed.count) else {
@@ -62,7 +62,8 @@ package final class PublicKey: Sendable {
     return unsafe pointer
   }
 
-  /// False for a signature of any other key, message or algorithm, and for one that is malformed.
+  /// Returns whether the signature is valid. False for another key, message or algorithm, and for a malformed
+  /// signature.
   package func verify(signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm) -> Bool {
     guard kind.algorithms.contains(algorithm) else { return false }
     if kind == .ed25519 {

@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// SHA-256 of bytes that come in parts, such as those of a file.
+/// SHA-256 of bytes that arrive in parts, such as those of a file.
 @safe package final class SHA256 {
   private let context: OpaquePointer
 
@@ -18,7 +18,7 @@ internal import COpenSSL
     precondition(failure == 0, "no digest: OpenSSL error \(failure)")
   }
 
-  /// Asked once, after the last part.
+  /// Returns the digest. Call it once, after the last part.
   package func value() -> [UInt8] {
     var out = [UInt8](repeating: 0, count: HashFunction.sha256.byteCount)
     let failure = unsafe lk_digest_end(context, &out)

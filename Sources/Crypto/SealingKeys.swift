@@ -1,13 +1,14 @@
 internal import COpenSSL
 
-/// Authenticated encryption of what rests in the database, under keys that do not: AES-256-GCM (NIST SP 800-38D).
+/// Authenticated encryption of values in the database, under keys that are stored elsewhere: AES-256-GCM (NIST SP
+/// 800-38D).
 ///
-/// A sealed value is `key id (4) | nonce (12) | ciphertext | tag (16)`. The first key seals, every key opens, so a key
-/// is rotated by putting a new one in front. Ids are derived from the keys: nobody has to number them, and the same key
-/// has the same id on every replica. The context (table, row, purpose) is authenticated with the value, so a sealed
-/// value copied to another row does not open there.
+/// A sealed value is `key id (4) | nonce (12) | ciphertext | tag (16)`, in bytes. The first key seals and every key
+/// opens. To rotate a key, put a new one in front. Ids are derived from the keys: operators need not number them, and a
+/// key has the same id on every replica. The context (table, row, purpose) is authenticated with the value, so a sealed
+/// value does not open in another row.
 ///
-/// Nonces are random, which limits a key to 2^32 values (SP 800-38D 8.3); rotate long before.
+/// Nonces are random, which limits a key to 2^32 values (SP 800-38D 8.3). Rotate the key well before that.
 package struct SealingKeys: Sendable {
   package static let keyByteCount = 32
   package static let overheadByteCount = idByteCount + nonceByteCount + tagByteCount
@@ -29,7 +30,7 @@ package struct SealingKeys: Sendable {
   private let sealing: Key
   private let opening: [Key]
 
-  /// The newest key first.
+  /// - Parameter secrets: the newest key first.
   package init(_ secrets: [Secret]) throws(CryptoError) {
     let keys = secrets.map(Key.init)
     guard let first = keys.first, keys.allSatisfy({ $0.secret.count == Self.keyByteCount }),
@@ -51,7 +52,7 @@ package struct SealingKeys: Sendable {
     return plaintext
   }
 
-  /// Like `seal`, for a secret: its bytes reach the cipher without a copy outside wiped memory.
+  /// Seals a secret. Its bytes reach the cipher without a copy outside wiped memory.
   package func seal(_ secret: Secret, context: [UInt8]) -> [UInt8] {
     unsafe secret.withPointer { bytes, count in unsafe seal(bytes, count, context) }
   }

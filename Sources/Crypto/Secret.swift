@@ -1,7 +1,7 @@
 internal import COpenSSL
 
-/// Key bytes in memory of their own, wiped when the last owner lets go. Its description shows nothing, it cannot be
-/// compared or encoded, and outside this module the bytes are reachable only where they are asked for by name.
+/// Key bytes in their own memory, which is wiped when the last owner releases them. The description shows no bytes, and
+/// a secret cannot be compared or encoded. Outside this module only `revealed` returns the bytes.
 @safe
 package final class Secret: Sendable {
   package let count: Int
@@ -17,13 +17,13 @@ package final class Secret: Sendable {
     unsafe memory.deallocate()
   }
 
-  /// Takes a copy; whoever read the bytes from a file or the environment still holds the original.
+  /// Copies the bytes. The caller still holds the original, for example from a file or the environment.
   package convenience init(copying bytes: [UInt8]) {
     self.init(count: bytes.count)
     for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
   }
 
-  /// `fill` writes all `count` bytes.
+  /// Creates a secret. `fill` writes all `count` bytes.
   static func filled(
     count: Int, by fill: (UnsafeMutablePointer<UInt8>) throws(CryptoError) -> Void
   ) throws(CryptoError) -> Secret {
@@ -33,12 +33,12 @@ package final class Secret: Sendable {
     return secret
   }
 
-  /// The text of a secret that is shared with somebody, to be sent to them; a copy that nobody wipes. Keys have none.
+  /// The text of a secret that is shared with another party, to send to it. This copy is not wiped. Keys have no text.
   package var revealed: String {
     unsafe String(decoding: UnsafeBufferPointer(start: memory, count: count), as: UTF8.self)
   }
 
-  /// The pointer is good for the length of the call.
+  /// Calls `body` with a pointer that is valid during the call.
   func withPointer<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
     unsafe body(UnsafePointer(memory), count)
   }

@@ -1,22 +1,23 @@
-// Delivery: how a mail or text message leaves.
+// Delivery: sending of mails and text messages.
 //
-// Owns: the words of messages (templates in files, by language), the form of what is sent, the roads by which it
-// leaves, and what follows from what became of an attempt.
-// Does not own: the queue (Store), who is told what (Identity), when an attempt is made (Server's courier).
-// Read next: Schedule.swift, Templates/TemplateSet.swift, then the roads.
+// Owns: message texts (templates in files, by language), message formats, the transports, and the decision after each
+// attempt.
+// Does not own: the queue (Store), the choice of messages and recipients (Identity), the time of an attempt (Server's
+// delivery worker).
+// Read next: Schedule.swift, Templates/TemplateSet.swift, then the transports, such as Transports/SMTPTransport.swift.
 
 package import Store
 
-/// A message on its way out, opened from its place in the queue.
-package struct Letter: Hashable, Sendable {
-  /// Of its delivery: the same at every attempt, so that a receiver can tell a repetition.
+/// A message to be delivered, decrypted from the queue.
+package struct DeliveryMessage: Hashable, Sendable {
+  /// The delivery ID. It is the same at every attempt, so that a receiver can detect a repetition.
   package var id: String
   package var channel: DeliveryChannel
   /// The name of its template.
   package var kind: String
-  /// An address or a number in E.164.
+  /// An email address, or a phone number in E.164 format.
   package var recipient: String
-  /// BCP 47, or empty.
+  /// A BCP 47 language tag, or empty.
   package var locale: String
   package var values: [String: String]
   package var createdAt: Timestamp
@@ -37,7 +38,7 @@ package struct Letter: Hashable, Sendable {
   }
 }
 
-/// What a template made of a letter.
+/// The text of a message, rendered from a template.
 package struct Words: Hashable, Sendable {
   package var subject: String
   package var text: String
@@ -50,18 +51,18 @@ package struct Words: Hashable, Sendable {
   }
 }
 
-/// What became of one attempt. A reason is for the log and the dead letter: it holds neither address nor contents.
+/// The result of one attempt. The reason is for the log and the dead letter. It contains neither address nor contents.
 package enum Verdict: Hashable, Sendable {
   case delivered
-  /// It can never be: another attempt would be the same.
+  /// The message can never be delivered: another attempt would fail in the same way.
   case refused(String)
-  /// It may be later.
+  /// A later attempt may succeed.
   case failed(String)
 }
 
-/// Takes letters where they belong. Ends within its own time limit.
-package protocol Road: Sendable {
-  /// As in configuration, and a label of metrics.
+/// A transport for messages. `send` must end within its own time limit.
+package protocol MessageTransport: Sendable {
+  /// The name in the configuration. Also a metric label.
   var name: String { get }
-  func send(_ letter: Letter, _ words: Words) async -> Verdict
+  func send(_ message: DeliveryMessage, _ words: Words) async -> Verdict
 }

@@ -1,9 +1,9 @@
 package import Store
 
-/// When messages are tried, and for how long.
+/// The retry schedule of messages.
 package struct Schedule: Hashable, Sendable {
-  /// One attempt, at most. The pause after it is longer, so that an attempt that was lost with its process is never
-  /// under way when the next one begins.
+  /// Time limit of one attempt. The pause after it is longer: an attempt lost with its process is over when the next
+  /// one starts.
   package var attemptMillis: Int64 = 15_000
   package var firstPauseMillis: Int64 = 20_000
   package var pauseMaxMillis: Int64 = 3_600_000
@@ -11,38 +11,40 @@ package struct Schedule: Hashable, Sendable {
   /// Concurrent attempts in one process. Several channels share them equally, so that a slow mail relay delays no text
   /// message. Notices use at most half of a channel's share.
   package var concurrentMax = 16
-  /// The limit for mails, where they leave by a transport that needs a thread for each.
+  /// Maximum number of concurrent mails, for a transport that needs a thread for each.
   package var mailsMax = Int.max
-  /// How long a message that was given up is remembered.
+  /// Time for which a failed message is kept.
   package var keptMillis: Int64 = 14 * 86_400_000
 
   package init() {}
 
-  /// What to do with a message that is due.
+  /// What to do with a due message.
   package enum Start: Hashable, Sendable {
     case attempt(nextAttemptAt: Timestamp)
     case bury(reason: String)
   }
 
-  /// What an attempt leaves to do.
+  /// What to do after an attempt.
   package enum Next: Hashable, Sendable {
     case remove
-    /// The next attempt was set when this one was taken.
+    /// Wait for the next attempt. The claim of this attempt has set its time.
     case wait
     case bury(reason: String)
   }
 
-  /// The claim of an attempt sets the next one, for who dies in the middle of it.
-  /// - Parameter chance: anything from 0 to 255, drawn anew each time.
+  /// Decides about a due message. The claim of an attempt also sets the time of the next one, in case the process ends
+  /// during the attempt.
+  /// - Parameter chance: A random number from 0 to 255, drawn for each call.
   package func start(_ record: DeliveryRecord, now: Timestamp, chance: UInt8) -> Start {
     if now >= record.expiresAt { return .bury(reason: "expired") }
     if record.attempts >= attemptsMax { return .bury(reason: "attempts: \(record.attempts) were made") }
     return .attempt(nextAttemptAt: now.adding(millis: pauseMillis(attempts: record.attempts, chance: chance)))
   }
 
+  /// Decides what to do after an attempt.
   /// - Parameters:
-  ///   - attempts: with the one that this is the verdict of.
-  ///   - nextAttemptAt: as the claim has set it.
+  ///   - attempts: Number of attempts, including this one.
+  ///   - nextAttemptAt: The time that the claim has set.
   package func next(
     _ verdict: Verdict, attempts: Int, nextAttemptAt: Timestamp, expiresAt: Timestamp
   ) -> Next {
@@ -57,15 +59,15 @@ package struct Schedule: Hashable, Sendable {
 
   /// Returns the limit for each class of the messages to look up.
   ///
-  /// - Parameter roads: how many channels have one. Messages of the others are only looked at, for those that have
-  ///   expired.
-  package func room(underWay: [DeliveryClass: Int], roads: Int) -> [DeliveryClass: Int] {
+  /// - Parameter transports: Number of channels with a transport. For other channels the search only finds expired
+  ///   messages.
+  package func room(underWay: [DeliveryClass: Int], transports: Int) -> [DeliveryClass: Int] {
     func count(_ each: DeliveryClass) -> Int { underWay[each] ?? 0 }
     return Dictionary(
       uniqueKeysWithValues: DeliveryClass.all.map { each in
         let codes = count(DeliveryClass(each.channel, .code))
         let notices = count(DeliveryClass(each.channel, .notice))
-        let places = places(each.channel, roads: roads)
+        let places = places(each.channel, transports: transports)
         let free = max(0, places - codes - notices)
         return (each, each.priority == .code ? free : max(0, min(free, max(1, places / 2) - notices)))
       })
@@ -73,10 +75,10 @@ package struct Schedule: Hashable, Sendable {
 
   /// Returns the messages to attempt now: those of `due` that have a place, the urgent ones of a channel first.
   package func choose(
-    _ due: [DeliveryRecord], underWay: [DeliveryClass: Int], roads: Int
+    _ due: [DeliveryRecord], underWay: [DeliveryClass: Int], transports: Int
   ) -> [DeliveryRecord] {
     var free: [DeliveryChannel: Int] = [:]
-    let room = room(underWay: underWay, roads: roads)
+    let room = room(underWay: underWay, transports: transports)
     for channel in DeliveryChannel.allCases { free[channel] = room[DeliveryClass(channel, .code)] }
     var chosen: [DeliveryRecord] = []
     for priority in DeliveryPriority.allCases {
@@ -88,16 +90,16 @@ package struct Schedule: Hashable, Sendable {
     return chosen
   }
 
-  /// The concurrent attempts of one channel.
+  /// Returns the maximum number of concurrent attempts of one channel.
   ///
-  /// - Parameter roads: how many of the channels are in use.
-  package func places(_ channel: DeliveryChannel, roads: Int) -> Int {
-    let share = (concurrentMax + max(1, roads) - 1) / max(1, roads)
+  /// - Parameter transports: Number of channels with a transport.
+  package func places(_ channel: DeliveryChannel, transports: Int) -> Int {
+    let share = (concurrentMax + max(1, transports) - 1) / max(1, transports)
     return channel == .mail ? min(share, mailsMax) : share
   }
 
-  /// Doubled with every attempt, up to its maximum; and up to a quarter longer by chance, so that what failed together
-  /// does not come back together.
+  /// Returns the pause after an attempt. It doubles with every attempt up to its maximum. Jitter extends it by up to a
+  /// quarter, so that messages that failed together are not retried together.
   func pauseMillis(attempts: Int, chance: UInt8) -> Int64 {
     var pause = min(firstPauseMillis, pauseMaxMillis)
     for _ in 0..<min(attempts, 62) where pause < pauseMaxMillis { pause = min(pauseMaxMillis, pause * 2) }

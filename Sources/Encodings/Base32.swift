@@ -1,8 +1,8 @@
-/// Base32 (RFC 4648 6), for secrets that people type: capital letters and the digits 2 to 7.
+/// Base32 (RFC 4648 6), for secrets that users type: upper-case letters and the digits 2 to 7.
 package enum Base32 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
 
-  /// Without padding, which authenticator programs do not want.
+  /// Encodes without padding, because authenticator apps do not expect it.
   package static func encode(_ bytes: [UInt8]) -> String {
     var letters: [UInt8] = []
     letters.reserveCapacity((bytes.count * 8 + 4) / 5)
@@ -18,7 +18,7 @@ package enum Base32 {
     if bits > 0 { letters.append(alphabet[Int(group << (5 - bits) & 31)]) }
     return String(decoding: letters, as: UTF8.self)
   }
-  /// Nil for padding, small letters, an impossible length, and stray bits in the last letter.
+  /// Returns nil for padding, lower-case letters, an impossible length, and non-zero unused bits in the last letter.
   package static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
     var (group, bits) = (UInt32(0), UInt32(0))

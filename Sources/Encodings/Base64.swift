@@ -1,4 +1,4 @@
-/// Base64 (RFC 4648 4): accepted with and without padding, written without as binary metadata has it.
+/// Base64 (RFC 4648 4). Decoding accepts text with and without padding. Encoding omits it, as in binary metadata.
 package enum Base64 {
   private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -18,14 +18,14 @@ package enum Base64 {
     return text
   }
 
-  /// As credentials and signatures have it.
+  /// Encodes with padding, as in credentials and signatures.
   package static func padded(_ bytes: [UInt8]) -> String {
     let letters = encode(bytes)
     let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - letters.count % 4) % 4)
     return String(decoding: letters + padding, as: UTF8.self)
   }
 
-  /// nil: no base64.
+  /// Returns nil if the text is not base64.
   package static func decode(_ text: [UInt8]) -> [UInt8]? {
     guard !text.contains(where: isBetweenValues), isValidList(text.span) else { return nil }
     var (group, bits) = (UInt32(0), UInt32(0))
@@ -43,8 +43,11 @@ package enum Base64 {
     return bytes
   }
 
-  /// Values of one name may be joined by commas, with blanks around each (RFC 9110 5.3, 5.6.1); each is judged by
-  /// itself. In one pass, since a header block can name one long value again and again for a byte each.
+  /// Reports whether all values of a list are base64.
+  ///
+  /// Commas may join values of one name, with whitespace around each (RFC 9110 5.3, 5.6.1). The function checks each
+  /// value separately. It makes one pass, because a header block can repeat one long value many times at a cost of one
+  /// byte each.
   package static func isValidList(_ value: Span<UInt8>) -> Bool {
     var (digits, padding, isOver) = (0, 0, false)
     for index in value.indices {
@@ -69,7 +72,7 @@ package enum Base64 {
     byte == UInt8(ascii: ",") || byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
   }
 
-  /// Padding fills up the last group of four, or is left out altogether.
+  /// Reports whether a value is complete: padding fills the last group of four, or there is none.
   private static func isWhole(_ digits: Int, _ padding: Int) -> Bool {
     digits % 4 != 1 && (padding == 0 || (padding <= 2 && (digits + padding) % 4 == 0))
   }

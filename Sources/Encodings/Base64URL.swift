@@ -1,11 +1,13 @@
 // Encodings: bytes as text, for every module that reads or writes such text.
 //
-// Owns: base64 in its two alphabets, base32, hexadecimal, forms, and moments of the calendar as text.
-// Does not own: what the bytes mean, nor the percent encodings that gRPC and providers write.
+// Owns: base64 in its two alphabets, base32, hexadecimal, forms, and timestamps as text.
+// Does not own: what the bytes mean, or the percent encodings that gRPC and providers write.
 // Read next: Base64.swift, FormEncoding.swift.
 
-/// base64url without padding (RFC 7515 2), in its one spelling: RFC 4648 3.5 lets a decoder refuse stray bits in the
-/// last character, and here it does, so that no two texts are the same token.
+/// base64url without padding (RFC 7515 2), with one valid text for each value.
+///
+/// RFC 4648 3.5 lets a decoder reject non-zero unused bits in the last character. This one does, so that no two texts
+/// are the same token.
 package enum Base64URL {
   package static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
@@ -13,7 +15,8 @@ package enum Base64URL {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Nil for padding, white space, the characters of plain base64, an impossible length, and stray bits.
+  /// Returns nil for padding, whitespace, the `+` and `/` of plain base64, an impossible length, and non-zero unused
+  /// bits.
   package static func decode(_ text: String) -> [UInt8]? {
     decode(Array(text.utf8)[...])
   }
@@ -21,7 +24,7 @@ package enum Base64URL {
   package static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
     let (bytes, alphabet) = (bytes.span, alphabet.span)
     var at = text.count
-    // Room first: a token is some hundred characters, and appending them one by one costs thrice as much.
+    // Make room first: a token has hundreds of characters, and appending them one by one costs three times as much.
     text.append(contentsOf: repeatElement(0, count: (bytes.count * 4 + 2) / 3))
     var letters = text.mutableSpan
     var index = 0
@@ -48,7 +51,7 @@ package enum Base64URL {
     guard rest != 1 else { return nil }
     var bytes = [UInt8](repeating: 0, count: letters.count * 3 / 4)
     var out = bytes.mutableSpan
-    // What is no letter of the alphabet has 255 as its value, and shows in the bits above the sixth.
+    // A character outside the alphabet has the value 255, which sets bits above the sixth.
     var seen: UInt8 = 0
     func value(_ index: Int) -> UInt32 {
       let value = values[Int(letters[index])]

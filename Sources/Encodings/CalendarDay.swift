@@ -1,6 +1,6 @@
-/// A day of the Gregorian calendar. Its number counts from 1970-01-01, before which it is negative.
+/// A day of the Gregorian calendar. Its number counts days from 1970-01-01 and is negative before that date.
 ///
-/// Both ways reckon with years that begin in March, so that a leap day is the last of its year.
+/// Both conversions use years that begin in March, so that a leap day is the last day of its year.
 struct CalendarDay: Hashable {
   var year, month, day: Int64
 
@@ -10,7 +10,7 @@ struct CalendarDay: Hashable {
     self.day = day
   }
 
-  /// From 0000-03-01 on.
+  /// Creates a day from its number. The earliest supported day is 0000-03-01.
   init(number: Int64) {
     let shifted = number + 719_468
     let era = shifted / 146_097
@@ -29,6 +29,6 @@ struct CalendarDay: Hashable {
     return years * 365 + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 719_469
   }
 
-  /// Whether the calendar has it.
+  /// Whether the calendar contains this day.
   var exists: Bool { 1...12 ~= month && CalendarDay(number: number) == self }
 }

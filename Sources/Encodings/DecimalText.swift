@@ -1,8 +1,8 @@
-/// A whole number as decimal digits, without the text that `description` makes first.
+/// An integer as decimal digits, written without the intermediate string of `description`.
 package enum DecimalText {
   package static func append(_ value: Int64, to bytes: inout [UInt8]) {
     if value < 0 { bytes.append(UInt8(ascii: "-")) }
-    // 2^63, the largest magnitude, has 19.
+    // 2^63, the largest magnitude, has 19 digits.
     var digits = InlineArray<19, UInt8>(repeating: UInt8(ascii: "0"))
     var rest = value.magnitude
     var first = digits.count

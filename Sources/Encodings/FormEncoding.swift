@@ -1,6 +1,6 @@
-/// application/x-www-form-urlencoded, in which forms and the queries of redirects travel (RFC 6749, Appendix B).
+/// The `application/x-www-form-urlencoded` format of forms and redirect queries (RFC 6749, Appendix B).
 package enum FormEncoding {
-  /// One name or value; nil for a broken escape, and for what is no UTF-8.
+  /// Decodes one name or value. Returns nil for a broken escape and for invalid UTF-8.
   package static func decode(_ text: ArraySlice<UInt8>) -> String? {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count)
@@ -19,7 +19,7 @@ package enum FormEncoding {
     return String(validating: bytes, as: UTF8.self)
   }
 
-  /// The pairs in their order. A name without a sign of equality has an empty value.
+  /// Decodes the pairs in their order. A name without an equals sign has an empty value.
   package static func pairs(_ form: ArraySlice<UInt8>) -> [(name: String, value: String)]? {
     var pairs: [(name: String, value: String)] = []
     for piece in form.split(separator: UInt8(ascii: "&")) {

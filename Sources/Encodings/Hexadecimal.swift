@@ -1,12 +1,12 @@
 package enum Hexadecimal {
   package static let digits = Array("0123456789abcdef".utf8)
 
-  /// In lower case, as digests are written.
+  /// Encodes in lower case, as is usual for digests.
   package static func encode(_ bytes: [UInt8]) -> [UInt8] {
     bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
   }
 
-  /// nil: another character than a digit, or an odd number of them.
+  /// Returns nil for characters that are not hexadecimal digits, and for an odd number of digits.
   package static func decode(_ text: String) -> [UInt8]? {
     guard text.utf8.count.isMultiple(of: 2) else { return nil }
     var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ package enum Hexadecimal {
     return bytes
   }
 
-  /// nil: no digit.
+  /// Returns nil if the byte is not a hexadecimal digit.
   package static func value(of digit: UInt8) -> UInt8? {
     switch digit {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")

@@ -1,5 +1,5 @@
-/// A text as a JSON string (RFC 8259, 7). Escapes the two characters that end or escape a string, and every control
-/// character of `ShownText`: a terminal may show the line as it is.
+/// JSON strings (RFC 8259, 7). The encoder escapes the quotation mark, the backslash, and every control character of
+/// `ShownText`, because a terminal may show the line unchanged.
 package enum JSONText {
   package static func append(_ text: String, to bytes: inout [UInt8]) {
     bytes.append(UInt8(ascii: "\""))

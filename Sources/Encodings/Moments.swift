@@ -1,4 +1,4 @@
-/// A moment as people and programs read it: `2026-11-21T15:30:00.000Z`.
+/// Formats Unix milliseconds as a timestamp that users and programs read: `2026-11-21T15:30:00.000Z`.
 package func rfc3339(_ millis: Int64) -> String {
   var text: [UInt8] = []
   appendRFC3339(millis, to: &text)
@@ -18,8 +18,8 @@ package func appendRFC3339(_ millis: Int64, to line: inout [UInt8]) {
   append(time % 1_000, width: 3, "Z", to: &line)
 }
 
-/// The moment of RFC 3339 5.6 in UTC, with nine digits of a second at most; nil: it is none. A leap second is the first
-/// of the next minute.
+/// Parses a UTC timestamp of RFC 3339 5.6 with at most nine fractional digits. Returns Unix milliseconds, or nil if the
+/// text is not such a timestamp. A leap second is the first second of the next minute.
 package func moment(ofRFC3339 text: String) -> Int64? {
   let pattern = /([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?Z/
   guard let match = text.wholeMatch(of: pattern) else { return nil }
@@ -27,7 +27,8 @@ package func moment(ofRFC3339 text: String) -> Int64? {
   return moment(ofDigits: String(date + time) + ((match.7 ?? "") + "000").prefix(3))
 }
 
-/// The moment of which `rfc3339` has made these digits, whatever stands between them; nil: they are of none.
+/// Parses the 17 digits that `rfc3339` writes, with any other characters between them. Returns Unix milliseconds, or
+/// nil if the digits are not a valid time.
 package func moment(ofDigits text: String) -> Int64? {
   let zero = UInt8(ascii: "0")
   let digits = text.utf8.compactMap { zero...zero + 9 ~= $0 ? Int64($0 - zero) : nil }

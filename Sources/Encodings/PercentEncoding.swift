@@ -1,4 +1,4 @@
-/// All but the unreserved characters (RFC 3986, 2.3) as UTF-8 in capital hexadecimal digits.
+/// Percent encoding of all but the unreserved characters (RFC 3986, 2.3), as UTF-8 in upper-case hexadecimal digits.
 package enum PercentEncoding {
   package static func encode(_ text: String) -> String {
     var encoded: [UInt8] = []

@@ -1,8 +1,9 @@
-/// Free text that programs show to users: names, labels, user agents. One rule holds wherever such text comes from.
+/// Free text that programs show to users: names, labels, user agents. The same rule applies to text from every source.
 package enum ShownText {
-  /// Whether a character moves, hides or reorders the text around it: controls, line and paragraph separators, bidi
-  /// controls, the byte order mark and noncharacters. Joiners (U+200C, U+200D), variation selectors and tag characters
-  /// stay: emoji and several scripts need them.
+  /// Reports whether a character moves, hides or reorders the text around it.
+  ///
+  /// These are controls, line and paragraph separators, bidi controls, the byte order mark and noncharacters. Joiners
+  /// (U+200C, U+200D), variation selectors and tag characters are allowed, because emoji and several scripts need them.
   package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x20...0x7E: false
@@ -30,12 +31,12 @@ package enum ShownText {
     return String(kept)
   }
 
-  /// Removes control characters and puts nothing in their place, as browsers do with those of a URL.
+  /// Removes control characters without a replacement, as browsers do in a URL.
   package static func withoutControls(_ text: String) -> String {
     isPlain(text) ? text : String(String.UnicodeScalarView(text.unicodeScalars.filter { !isControl($0) }))
   }
 
-  /// The longest beginning of a text that has at most `bytesMax` bytes of UTF-8 and ends between two scalars.
+  /// Returns the longest prefix of a text that has at most `bytesMax` bytes of UTF-8 and ends between two scalars.
   package static func cut(_ text: String, bytesMax: Int) -> String {
     guard text.utf8.count > bytesMax else { return text }
     var end = text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)
@@ -43,7 +44,7 @@ package enum ShownText {
     return String(text.unicodeScalars[..<end])
   }
 
-  /// Nearly every text is ASCII without controls.
+  /// Reports whether the text has no control characters. Nearly every text is ASCII without them.
   private static func isPlain(_ text: String) -> Bool {
     text.utf8.allSatisfy { 0x20...0x7E ~= $0 } || !text.unicodeScalars.contains(where: isControl)
   }

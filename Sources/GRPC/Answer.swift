@@ -1,9 +1,9 @@
 import Encodings
 
-/// What a call came to, as its client sees it.
+/// The result of a call on the client side.
 package struct Answer: Sendable {
   package var status: Status
-  /// Of a call that succeeded.
+  /// The response message of a successful unary call.
   package var message: Message?
 
   package init(status: Status, message: Message? = nil) {
@@ -12,8 +12,9 @@ package struct Answer: Sendable {
   }
 }
 
-/// A call from its client's end: the answer's fields and bytes come in, and its end says what it came to. Of a call
-/// that streams its messages are taken as they come.
+/// A parser for the response of one call: header fields and body bytes in, an `Answer` out.
+///
+/// A streaming call takes its messages as they arrive (`takeMessages`).
 package struct AnswerReader {
   private let streams: Bool
   private var framing: Framing
@@ -30,13 +31,13 @@ package struct AnswerReader {
     framing = Framing(bytesMax: messageBytesMax)
   }
 
-  /// Those that are whole now, each once.
+  /// Returns the messages completed since the last call.
   package mutating func takeMessages() -> [Message] {
     defer { messages = [] }
     return messages
   }
 
-  /// A field of the answer's head or of its trailers. The status of a head is overruled by that of trailers.
+  /// Reads a field of the response headers or trailers. The status in the trailers replaces a status in the headers.
   package mutating func field(name: Span<UInt8>, value: Span<UInt8>) {
     switch name.count {
     case 7 where name.isText(":status"): httpStatus = Int(String(decoding: value.array, as: UTF8.self)) ?? 0
@@ -49,9 +50,9 @@ package struct AnswerReader {
     }
   }
 
-  /// Body bytes have come. A status: the call is over, and its stream is to be reset.
+  /// Reads body bytes. Returns a status if the call has failed and the caller must reset its stream.
   package mutating func received(_ bytes: [UInt8]) -> Status? {
-    // What is not gRPC is not read: the HTTP status says what there is to say.
+    // Ignore a body that is not gRPC. The HTTP status decides the result.
     guard contentTypeIsGRPC else { return nil }
     if messages.isEmpty, let message = framing.only(bytes) {
       messages = [message]
@@ -59,18 +60,18 @@ package struct AnswerReader {
     }
     if let refusal = framing.append(bytes, into: &messages) { return refusal.status }
     guard messages.count > 1, !streams else { return nil }
-    return Status(.unimplemented, "a unary call has one answer, and a second came")
+    return Status(.unimplemented, "a unary call has one response message, but a second one arrived")
   }
 
-  /// The server ended the stream.
+  /// Ends the response, when the server has ended the stream.
   package func finish() -> Answer {
     guard let code = grpcStatus.map(AnswerReader.code) else { return Answer(status: statusWithoutGRPC) }
     guard code == .ok else { return Answer(status: status(code)) }
-    if framing.isInsideMessage { return Answer(status: Status(.internal, "the answer ends inside a message")) }
+    if framing.isInsideMessage { return Answer(status: Status(.internal, "the response ends inside a message")) }
     if streams { return Answer(status: Status(.ok)) }
-    // The status document has UNIMPLEMENTED for any other number of messages than one.
+    // doc/statuscodes.md requires UNIMPLEMENTED for any number of messages other than one.
     guard let message = messages.first else {
-      return Answer(status: Status(.unimplemented, "a unary call has one answer, and none came"))
+      return Answer(status: Status(.unimplemented, "a unary call has one response message, but none arrived"))
     }
     return Answer(status: Status(.ok), message: message)
   }
@@ -81,17 +82,17 @@ package struct AnswerReader {
       pushbackMillis: pushback.map(AnswerReader.pushbackMillis))
   }
 
-  /// gRFC A6: what cannot be read says not to try again.
+  /// Parses a pushback in milliseconds. A malformed value means "do not retry" (gRFC A6).
   private static func pushbackMillis(_ value: [UInt8]) -> Int64 {
     Int64(String(decoding: value, as: UTF8.self)) ?? -1
   }
 
   private var statusWithoutGRPC: Status {
     let what = contentTypeIsGRPC ? "without grpc-status" : "that is not gRPC"
-    return Status(Status.Code(httpStatus: httpStatus), "an answer \(what), with HTTP status \(httpStatus)")
+    return Status(Status.Code(httpStatus: httpStatus), "a response \(what), with HTTP status \(httpStatus)")
   }
 
-  /// Of 0 to 16; anything else is UNKNOWN.
+  /// Parses a status code from 0 to 16. Any other value is UNKNOWN.
   private static func code(_ value: [UInt8]) -> Status.Code {
     guard let number = Int(String(decoding: value, as: UTF8.self)), (0...16).contains(number) else { return .unknown }
     return Status.Code(rawValue: number)
@@ -99,7 +100,7 @@ package struct AnswerReader {
 }
 
 extension Status.Code {
-  /// doc/http-grpc-status-mapping.md: for answers that have no grpc-status, and for them only.
+  /// Maps the HTTP status of a response without grpc-status (doc/http-grpc-status-mapping.md).
   package init(httpStatus: Int) {
     self = switch httpStatus {
     case 400, 431: .internal
@@ -111,11 +112,11 @@ extension Status.Code {
     }
   }
 
-  /// PROTOCOL-HTTP2.md, "Errors": what RST_STREAM with this code of RFC 9113 7 means for the call.
+  /// Maps the error code of a RST_STREAM frame (RFC 9113 7) to a status (PROTOCOL-HTTP2.md, "Errors").
   package init(resetCode: UInt32) {
     self = switch resetCode {
     case 0...4, 6, 9, 10: .internal
-    // There is no stream any more that a peer could mean: a mistake in one of the two.
+    // The document has no mapping for STREAM_CLOSED, because no stream is open then. One of the peers has a bug.
     case 5: .internal
     case 7: .unavailable
     case 8: .cancelled
@@ -127,7 +128,7 @@ extension Status.Code {
 }
 
 extension Status {
-  /// Never fails: what is no escape stays as it stands, and what is no UTF-8 is replaced (PROTOCOL-HTTP2.md).
+  /// Decodes percent escapes. Never fails: keeps invalid escapes and replaces invalid UTF-8 (PROTOCOL-HTTP2.md).
   static func percentDecoded(_ text: [UInt8]) -> String {
     var decoded: [UInt8] = []
     decoded.reserveCapacity(text.count)

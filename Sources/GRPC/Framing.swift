@@ -1,5 +1,6 @@
-/// Cuts a body into messages: 1 byte flag, 4 bytes length (big endian), message. Frames and messages are unrelated, so
-/// a head may be split at each of its bytes.
+/// A parser that splits a body into messages: 1 byte flag, 4 bytes length (big endian), message.
+///
+/// HTTP/2 frames do not align with messages, so a message prefix may be split at any byte.
 struct Framing {
   private static let headBytes = 5
   private let bytesMax: Int
@@ -12,7 +13,7 @@ struct Framing {
 
   mutating func drop() { buffer = [] }
 
-  /// The bytes as the one message that a usual unary call is, without a list; nil: they are anything else.
+  /// Returns the bytes as a single message, or nil if they are anything else. Avoids a list for usual unary calls.
   func only(_ bytes: [UInt8]) -> Message? {
     guard buffer.isEmpty, bytes.count >= Framing.headBytes else { return nil }
     let length = Framing.length(bytes, at: 1)
@@ -20,10 +21,10 @@ struct Framing {
     return Message(bytes: bytes, start: Framing.headBytes, end: bytes.count)
   }
 
-  /// Appends every message that is whole now. A refusal is judged from the head, before its message is buffered.
+  /// Appends every complete message to `messages`. Rejects a message by its prefix, before buffering the message.
   mutating func append(_ bytes: [UInt8], into messages: inout [Message]) -> Refusal? {
     guard !bytes.isEmpty else { return nil }
-    // A usual request comes in one piece: its bytes are taken over, not copied.
+    // A usual request arrives in one piece, and its bytes are not copied.
     var whole = bytes
     if !buffer.isEmpty {
       buffer += bytes
@@ -45,7 +46,7 @@ struct Framing {
   private func judge(flag: UInt8, length: Int) -> Refusal? {
     switch flag {
     case 0: break
-    // A grpc-encoding other than identity was refused with the head.
+    // A request with a grpc-encoding other than identity has been rejected already.
     case 1: return Refusal(.internal, "the compressed flag is set but no encoding is agreed")
     default: return Refusal(.internal, "the flag byte of a message is 0 or 1, not \(flag)")
     }

@@ -1,18 +1,18 @@
 import Encodings
 
-/// What the header block of a request says, as far as the server looks.
+/// The request header fields that the server uses.
 package struct RequestHead: Sendable {
   /// `/package.Service/Method`.
   package internal(set) var path: [UInt8] = []
-  /// nil: the client waits for ever.
+  /// The client's timeout in milliseconds; nil if the client sets none.
   package internal(set) var timeoutMillis: Int64?
   /// The value of `authorization`.
   package internal(set) var authorization: [UInt8] = []
-  /// The field may stand once only (RFC 9110 11.6.2, 5.3): which of two counts would be a guess.
+  /// Whether `authorization` occurs more than once. RFC 9110 11.6.2 and 5.3 allow it once, so the value is ambiguous.
   package internal(set) var hasSeveralAuthorizations = false
 }
 
-/// Reads the fields of a request in their order and judges them at the end.
+/// A parser for the header fields of a request, which validates them at the end.
 package struct HeadReader {
   private var head = RequestHead()
   private var methodIsPost = false
@@ -44,15 +44,16 @@ package struct HeadReader {
   }
 
   package func finish() -> Result<RequestHead, Refusal> {
-    // The order is that of the request: what is not gRPC at all first.
+    // First reject requests that are not gRPC, then report the first fault in header order.
     if !methodIsPost { return .failure(Refusal(.internal, "the method of a gRPC request is POST", form: .http(405))) }
     if !contentTypeIsGRPC {
       return .failure(Refusal(.internal, "the content-type of a gRPC request is application/grpc", form: .http(415)))
     }
-    // `te: trailers` detects proxies that lose trailers. The gRPC C core resets such a stream without a word.
+    // `te: trailers` detects proxies that drop trailers. The gRPC C core resets such a stream too.
     if !hasTE { return .failure(Refusal(.internal, "no te: trailers", form: .reset)) }
     guard let name = authority ?? host, HeadReader.isWellFormed(name), host == nil || host! == name else {
-      return .failure(Refusal(.internal, "the authority is missing, malformed or not the host", form: .http(400)))
+      return .failure(
+        Refusal(.internal, "the authority is missing, malformed or differs from the host", form: .http(400)))
     }
     if let refusal { return .failure(refusal) }
     return .success(head)
@@ -77,10 +78,10 @@ package struct HeadReader {
 
   private mutating func encoding(_ value: Span<UInt8>) {
     guard !value.isText("identity") else { return }
-    refuse(Refusal(.unimplemented, "messages are taken uncompressed only", namesEncodings: true))
+    refuse(Refusal(.unimplemented, "the server accepts uncompressed messages only", namesEncodings: true))
   }
 
-  /// `application/grpc`, then the end, `+` or `;`.
+  /// Whether a content-type is `application/grpc`, optionally followed by `+` or `;` and more text.
   static func isGRPC(_ value: Span<UInt8>) -> Bool {
     let bytes = "application/grpc".utf8.count
     guard value.count >= bytes, value.extracting(first: bytes).isText("application/grpc") else { return false }
@@ -89,16 +90,16 @@ package struct HeadReader {
     return next == UInt8(ascii: "+") || next == UInt8(ascii: ";")
   }
 
-  /// A host with an optional port; no user information, no blanks (RFC 9113 8.3.1).
+  /// Whether an authority is a host with an optional port, without user information and spaces (RFC 9113 8.3.1).
   static func isWellFormed(_ authority: [UInt8]) -> Bool {
     !authority.isEmpty
       && authority.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") }
   }
 }
 
-/// `grpc-timeout`: one to eight digits, then H, M, S, m, u or n.
+/// The format of `grpc-timeout`: one to eight digits, then H, M, S, m, u or n.
 package enum Timeout {
-  /// At most eight digits: what is longer is told in a larger unit, rounded up.
+  /// Formats a timeout with at most eight digits. A longer timeout uses a larger unit, rounded up.
   package static func text(_ millis: Int64) -> String {
     let digitsMax = 99_999_999 as Int64
     let millis = max(0, millis)
@@ -110,7 +111,9 @@ package enum Timeout {
     return "\(min(digitsMax, (millis - 1) / 3_600_000 + 1))H"
   }
 
-  /// Rounded up to whole milliseconds, so that a deadline is never earlier than the client's; nil: malformed.
+  /// Parses a timeout, or returns nil if it is malformed.
+  ///
+  /// Rounds up to whole milliseconds, so that the deadline is never earlier than the client's.
   package static func millis(_ value: Span<UInt8>) -> Int64? {
     guard (2...9).contains(value.count) else { return nil }
     var number: Int64 = 0

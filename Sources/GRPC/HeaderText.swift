@@ -1,5 +1,5 @@
-/// Header names and values as bytes. Unsafe, because each request compares and copies some twenty of them: done by the
-/// checked ways of the standard library that is a twentieth of all instructions of a health check.
+// Comparing and copying of header names and values. Unsafe, because each request has about twenty of them. The bounds
+// checks of the standard library would cost a twentieth of all instructions of a health check.
 extension Span<UInt8> {
   func isText(_ text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount else { return false }

@@ -1,4 +1,4 @@
-/// Finds the number of a path, its place in the list, without making a String of it: exact, case-sensitive (R4).
+/// A hash table from a method path to its index in the list. Matches bytes exactly, without making a String (R4).
 package struct MethodTable: Sendable {
   private struct Slot {
     var path: [UInt8]
@@ -7,7 +7,9 @@ package struct MethodTable: Sendable {
 
   private var slots: [Slot?]
 
-  /// Paths are `/package.Service/Method`, each once.
+  /// Builds the table.
+  ///
+  /// - Parameter paths: distinct paths of the form `/package.Service/Method`.
   package init(_ paths: [String]) {
     var size = 16
     while size < paths.count * 4 { size *= 2 }
@@ -30,7 +32,7 @@ package struct MethodTable: Sendable {
     return nil
   }
 
-  /// FNV-1a: short keys, and the table is a quarter full at most.
+  /// Computes FNV-1a, which suits short keys. The table is at most a quarter full.
   private static func hash(_ bytes: [UInt8]) -> Int {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

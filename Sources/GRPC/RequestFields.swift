@@ -1,7 +1,8 @@
-/// The header fields of a request, in the order that every call of ours has: those that never change first, so that
-/// HPACK names them in a byte each.
+/// The header fields of a client's request. Constant fields come first, so that HPACK encodes each in one byte.
 package enum RequestFields {
-  /// `metadata` is judged by `Metadata.refusal` beforehand.
+  /// Returns the header fields in order.
+  ///
+  /// - Parameter metadata: fields that `Metadata.refusal` accepts.
   package static func list(
     path: String, authority: String, userAgent: String, timeoutMillis: Int64?,
     metadata: [(name: String, value: String)] = []
@@ -17,10 +18,11 @@ package enum RequestFields {
   }
 }
 
-/// What an application may send beside its message.
+/// The rules for custom metadata of a call.
 package enum Metadata {
-  /// Why a field cannot be sent; nil: it can. Names are lower-case, not those of the protocol itself; values are
-  /// printable ASCII. Binary values are not served.
+  /// Returns why a field cannot be sent, or nil if it can.
+  ///
+  /// Names are lower-case and not reserved by the protocol. Values are printable ASCII; binary values are unsupported.
   package static func refusal(name: String, value: String) -> String? {
     let allowed = name.utf8.allSatisfy { byte in
       switch byte {
@@ -30,9 +32,9 @@ package enum Metadata {
       default: false
       }
     }
-    if name.isEmpty || !allowed { return "a metadata name has only lower-case letters, digits, - _ and ." }
+    if name.isEmpty || !allowed { return "a metadata name may contain only lower-case letters, digits, - _ and ." }
     if name.hasPrefix("grpc-") || name.hasSuffix("-bin") || ["te", "content-type", "user-agent"].contains(name) {
-      return "the metadata name \(name) belongs to the protocol"
+      return "the metadata name \(name) is reserved by the protocol"
     }
     guard value.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
       return "the value of \(name) is not printable ASCII"

@@ -1,9 +1,9 @@
 import Encodings
 
-/// How a call ended.
+/// The status of a call.
 package struct Status: Hashable, Sendable {
-  /// The codes that the library itself may produce (doc/statuscodes.md). Those that only the application may are
-  /// named where the application decides them, in Services.
+  /// The status codes that the gRPC library itself may produce (doc/statuscodes.md). Services defines the codes that
+  /// only the application may produce.
   package struct Code: RawRepresentable, Hashable, Sendable {
     package var rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -19,15 +19,16 @@ package struct Status: Hashable, Sendable {
     package static let unauthenticated = Code(rawValue: 16)
   }
 
-  /// Of `grpc-message`, before it is encoded: a text may quote what came from outside, and a header block of more than
-  /// 64 KiB does not leave at all.
+  /// Maximum length of `grpc-message` in bytes, before percent-encoding.
+  ///
+  /// A message may quote client input, and nghttp2 does not send a header block of more than 64 KiB.
   package static let messageBytesMax = 1_024
 
   package var code: Code
   package var message: String
-  /// A packed google.rpc.Status whose code and message equal these; empty: none.
+  /// A packed google.rpc.Status with the same code and message; empty if there are no details.
   package var details: [UInt8]
-  /// gRFC A6: how long a client should wait before it tries again; negative: not at all.
+  /// The delay before the client should retry (gRFC A6). A negative value means "do not retry".
   package var pushbackMillis: Int64?
 
   package init(_ code: Code, _ message: String = "", details: [UInt8] = [], pushbackMillis: Int64? = nil) {
@@ -37,7 +38,7 @@ package struct Status: Hashable, Sendable {
     self.pushbackMillis = pushbackMillis
   }
 
-  /// The trailers of the call, in the order every answer has.
+  /// The trailers of the call, in the order that all responses share.
   package var fields: [(name: String, value: [UInt8])] {
     var fields = [(name: "grpc-status", value: Array(String(code.rawValue).utf8))]
     if !message.isEmpty {
@@ -48,8 +49,9 @@ package struct Status: Hashable, Sendable {
     return fields
   }
 
-  /// The beginning of a text. Counted in bytes and not in Characters, of which one may have any number of marks; no
-  /// scalar is cut in two.
+  /// Truncates a text to at most `bytesMax` bytes, without splitting a scalar.
+  ///
+  /// Counts bytes instead of Characters, because a Character may have any number of combining marks.
   package static func cut(_ text: String, bytesMax: Int) -> String {
     guard text.utf8.count > bytesMax else { return text }
     var end = text.utf8.index(text.utf8.startIndex, offsetBy: bytesMax)
@@ -57,7 +59,7 @@ package struct Status: Hashable, Sendable {
     return String(text.unicodeScalars[..<end])
   }
 
-  /// Bytes 0x20-0x24 and 0x26-0x7E stay as they are; all others become %XX.
+  /// Percent-encodes a text: keeps bytes 0x20-0x24 and 0x26-0x7E, and replaces all others by %XX.
   package static func percentEncoded(_ text: String) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)
     var encoded: [UInt8] = []

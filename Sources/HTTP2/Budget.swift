@@ -1,32 +1,33 @@
-/// How much nuisance one connection may make before it is told to calm down. A value: it is told the time.
+/// Abuse counters of one connection. The connection ends with ENHANCE_YOUR_CALM when a counter exceeds its limit. The
+/// budget has no clock: the caller passes the time.
 package struct Budget {
-  /// Each kind is a metric label and the debug data of the GOAWAY that ends a connection over it.
+  /// A kind of abuse. The raw value is the metric label and the debug data of the GOAWAY that ends the connection.
   package enum Kind: String, Sendable, CaseIterable {
-    /// The client resets a call that we had not answered (CVE-2023-44487).
+    /// The client resets a call that the server has not answered (CVE-2023-44487).
     case unfinishedReset = "too_many_resets"
-    /// The client makes us reset a stream (CVE-2025-8671).
+    /// The client makes the server reset a stream (CVE-2025-8671).
     case provokedReset = "too_many_stream_errors"
-    /// Streams past the limit of a client that has not acknowledged it.
+    /// Streams above the limit, opened before the client acknowledged the limit.
     case prematureStream = "too_many_premature_streams"
-    /// CVE-2019-9515.
+    /// SETTINGS frames (CVE-2019-9515).
     case settings = "too_many_settings"
-    /// CVE-2019-9513; priorities themselves are ignored.
+    /// PRIORITY frames (CVE-2019-9513). The server ignores the priorities themselves.
     case priority = "too_many_priorities"
-    /// CVE-2019-9518.
+    /// Empty DATA frames (CVE-2019-9518).
     case emptyData = "too_many_empty_frames"
-    /// Frames that carry neither a request nor a part of one (CVE-2019-9511, 9512), ignored ones included.
+    /// Frames that carry no request data (CVE-2019-9511, CVE-2019-9512), including ignored frames.
     case controlFrame = "too_many_control_frames"
-    /// A header block in more parts than anyone needs (CVE-2024-28182).
+    /// A header block in more CONTINUATION frames than any client needs (CVE-2024-28182).
     case continuation = "too_many_continuations"
-    /// Header lists past the limit, each answered with a status.
+    /// Header lists above the limit. The server answers each with a status.
     case largeHeaderList = "too_many_large_header_lists"
-    /// A header list so far past the limit that no mistake explains it.
+    /// A header list so far above the limit that it cannot be a mistake.
     case headerBomb = "header_list_bomb"
-    /// Answers that the client asks for and leaves untaken (CVE-2019-9517).
+    /// Responses that the client requests and does not read (CVE-2019-9517).
     case untaken = "too_many_untaken_answers"
   }
 
-  /// At most `count` within `windowMillis`.
+  /// A limit of `count` events within `windowMillis`.
   package struct Rate: Sendable {
     package var count: Int
     package var windowMillis: Int64
@@ -39,27 +40,29 @@ package struct Budget {
 
   package struct Limits: Sendable {
     package var unfinishedResets = Rate(count: 100, windowMillis: 10_000)
-    /// Beyond that count, identified callers may cancel up to this share of the calls of this window and the last one.
+    /// Percentage of calls that an identified caller may cancel above that count. Covers the current and the previous
+    /// window.
     package var unfinishedResetsPercent = 50
     package var provokedResets = Rate(count: 50, windowMillis: 60_000)
     package var prematureStreams = Rate(count: 500, windowMillis: 60_000)
-    /// The first SETTINGS of a connection counts too.
+    /// Includes the first SETTINGS of a connection.
     package var settings = Rate(count: 11, windowMillis: 60_000)
     package var priorities = Rate(count: 100, windowMillis: .max)
-    /// Any beyond `emptyDataPerStreamMax` on one stream is one too many.
+    /// The connection may not exceed `emptyDataPerStreamMax` on any stream.
     package var emptyData = Rate(count: 0, windowMillis: .max)
     package var emptyDataPerStreamMax = 10
-    /// Beside those that calls and answers earn.
+    /// In addition to the frames that calls and DATA frames allow.
     package var controlFrames = Rate(count: 1_000, windowMillis: 10_000)
-    /// Each request, and each DATA frame that we send, lets a client say so many more: its end, window given back.
+    /// Control frames that each request, and each DATA frame from the server, allows: the end of the stream and window
+    /// updates.
     package var controlFramesPerCall = 4
     package var controlFramesPerDataFrame = 10
-    /// Any beyond `continuationsPerBlockMax` in one block is one too many.
+    /// The connection may not exceed `continuationsPerBlockMax` in any block.
     package var continuations = Rate(count: 0, windowMillis: .max)
     package var continuationsPerBlockMax = 8
     package var largeHeaderLists = Rate(count: 50, windowMillis: 60_000)
-    /// Any header list beyond `headerListBytesCeiling`, as RFC 9113 6.5.2 counts, or with more fields than
-    /// `headerFieldsCeiling` is one too many.
+    /// The connection may not exceed `headerListBytesCeiling` (counted as in RFC 9113 6.5.2) or `headerFieldsCeiling`
+    /// in any header list.
     package var headerBombs = Rate(count: 0, windowMillis: .max)
     package var headerListBytesCeiling = 262_144
     package var headerFieldsCeiling = 1_024
@@ -89,8 +92,8 @@ package struct Budget {
     var spent = 0
   }
 
-  /// Calls and unfinished resets of the current window and the one before it, so that a window that has just begun
-  /// knows the volume of the connection.
+  /// Calls and unfinished resets of the current window and the previous one. The previous window shows the volume of
+  /// the connection while a new window is still short.
   private struct ResetShare {
     var calls = 0
     var resets = 0
@@ -110,14 +113,16 @@ package struct Budget {
   }
 
   private var windows: [Kind: Window] = [:]
-  /// Apart from the others: every call earns some.
+  /// Separate from `windows` because every call adds to the allowance.
   private var controlFrames = Window()
   private var share = ResetShare()
 
   package init() {}
 
-  /// False: that was one too many. The limits are lent, because each connection has a budget and they are not small.
-  /// - Parameter isIdentified: a caller has been identified on the connection.
+  /// Counts one event of a kind. Returns whether the connection stays within the limits.
+  ///
+  /// The limits are a parameter because each connection has a budget, and limits are large.
+  /// - Parameter isIdentified: Whether a caller has been identified on the connection.
   package mutating func spend(_ kind: Kind, of limits: Limits, nowMillis: Int64, isIdentified: Bool = false) -> Bool {
     if kind == .controlFrame { return Budget.spend(&controlFrames, limits.controlFrames, nowMillis) }
     let isWithinRate = Budget.spend(
@@ -128,13 +133,13 @@ package struct Budget {
     return isWithinRate || (isIdentified && share.isWithin(percent: limits.unfinishedResetsPercent))
   }
 
-  /// A call began, answered or not.
+  /// Counts a call that began, answered or not.
   package mutating func beganCall(of limits: Limits, nowMillis: Int64) {
     share.roll(limits.unfinishedResets.windowMillis, nowMillis)
     share.calls += 1
   }
 
-  /// So many control frames had their reason.
+  /// Adds to the number of allowed control frames.
   package mutating func earnControlFrames(_ count: Int) { controlFrames.spent = max(0, controlFrames.spent - count) }
 
   private static func spend(_ window: inout Window, _ rate: Rate, _ nowMillis: Int64) -> Bool {

@@ -1,12 +1,13 @@
-/// Bytes that come at the end and are taken from the front.
+/// A first-in, first-out queue of bytes.
 struct ByteQueue {
   private var bytes: [UInt8] = []
-  /// How many of them were taken: to move the rest for each part would cost more than to keep them for a while.
+  /// Number of taken bytes at the front. Moving the rest after each part would cost more than keeping the taken bytes
+  /// for a while.
   private var offset = 0
 
-  /// Those that were not taken.
+  /// Number of bytes that are not taken yet.
   var count: Int { bytes.count - offset }
-  /// Those that lie here, taken or not.
+  /// Number of bytes in memory, taken or not.
   var keptCount: Int { bytes.count }
 
   mutating func append(_ more: [UInt8]) {
@@ -20,8 +21,9 @@ struct ByteQueue {
     unsafe bytes.append(contentsOf: more)
   }
 
-  /// A peer that always leaves one byte, or always sends before the last is taken, must not have us keep all that ever
-  /// was here. What is left is moved only where that is less than what it makes room for.
+  /// Frees the taken bytes if they are more than half. A peer that always leaves one byte would otherwise make the
+  /// queue keep everything. So would a peer that always sends before the last byte is taken. Each move copies fewer
+  /// bytes than it frees.
   private mutating func dropTaken() {
     guard offset > bytes.count / 2 else { return }
     bytes.removeFirst(offset)

@@ -1,13 +1,14 @@
 internal import CNghttp2
 
-/// The client's end of one connection over nghttp2, driven as `Session` is: feed what was read, look at `sink`, ask,
-/// drain what is to be written.
+/// The client side of one connection over nghttp2. Used like `Session`: feed received bytes, inspect `sink`, send
+/// requests, drain output.
 @safe package final class ClientSession {
   package let sink = ClientSink()
   private let session: OpaquePointer
 
-  /// Fails only where memory does. Of the limits, the server is told `streamWindowBytes`, `connectionWindowBytes` and
-  /// `headerListBytesMax`; window is given back as bytes come, so the reader bounds what it keeps.
+  /// Returns nil only if out of memory. The client announces `streamWindowBytes`, `connectionWindowBytes` and
+  /// `headerListBytesMax` to the server. The session returns window as bytes arrive, so the reader must bound what it
+  /// keeps.
   package init?(_ limits: SessionLimits) {
     sink.limits = limits
     guard let session = unsafe ClientSession.make(sink) else { return nil }
@@ -27,8 +28,8 @@ internal import CNghttp2
 
   deinit { unsafe nghttp2_session_del(session) }
 
-  /// Opens a stream with a whole request. It waits here while the server allows no more streams, and is closed with
-  /// REFUSED_STREAM where the server goes first. nil: this connection has used up its stream ids.
+  /// Opens a stream with a complete request. The request waits while the server allows no more streams. If the server
+  /// goes away first, the stream closes with REFUSED_STREAM. Returns nil if the connection has used all its stream IDs.
   package func request(_ head: PreparedHeaders, body: [UInt8]) -> ClientStream? {
     let stream = ClientStream(body)
     var provider = unsafe nghttp2_data_provider()
@@ -47,13 +48,13 @@ internal import CNghttp2
     unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue)
   }
 
-  /// Gives nghttp2 what was read. False: the connection is broken beyond an answer.
+  /// Passes received bytes to nghttp2. Returns false if the connection is broken and cannot report an error.
   package func feed(_ bytes: UnsafeRawBufferPointer) -> Bool {
     unsafe nghttp2_session_mem_recv(session, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), bytes.count)
       == bytes.count
   }
 
-  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed.
+  /// Appends frames to `buffer` until it holds `bytesMax` or no frame is left. Returns false if nghttp2 failed.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
     while buffer.count < bytesMax {
       var frame: UnsafePointer<UInt8>?
@@ -66,12 +67,12 @@ internal import CNghttp2
 
   package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(session) != 0 }
 
-  /// nghttp2 has nothing more to hear or to say: close.
+  /// Whether nghttp2 has nothing left to read or write. The caller then closes the connection.
   package var isOver: Bool {
     unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
 
-  /// GOAWAY, then the end as soon as it is written.
+  /// Sends GOAWAY. The session is over when the frame is written.
   package func terminate() {
     unsafe nghttp2_session_terminate_session(session, ErrorCode.noError.rawValue)
   }
@@ -88,19 +89,19 @@ internal import CNghttp2
   }
 }
 
-/// One request of ours and what came back.
+/// One request and its response.
 @safe package final class ClientStream {
   package internal(set) var id: Int32 = 0
-  /// The final answer's fields; those of interim answers (1xx) are dropped.
+  /// The fields of the final response. Fields of interim responses (1xx) are dropped.
   package internal(set) var headers = HeaderBlock()
   package internal(set) var trailers = HeaderBlock()
   package internal(set) var headersComplete = false
-  /// The server said that no more comes.
+  /// Whether the server has ended the stream.
   package internal(set) var ended = false
   package internal(set) var closedWith: ErrorCode?
-  /// The request has left: before that the server cannot have seen it.
+  /// Whether the request has been sent. Before that the server cannot have seen it.
   package internal(set) var wasSent = false
-  /// The call that lives on this stream; whoever drives the connection puts it here.
+  /// The call of this stream, set by the owner of the connection.
   package var call: AnyObject?
   var isTouched = false
   var body: [UInt8] = []
@@ -111,7 +112,7 @@ internal import CNghttp2
 
   package var isClosed: Bool { closedWith != nil }
 
-  /// Takes what has come of the answer's body so far.
+  /// Takes the part of the response body received so far.
   package func takeBody() -> [UInt8] {
     defer { body = [] }
     return body
@@ -130,7 +131,7 @@ internal import CNghttp2
   }
 }
 
-/// The data source of every request: its pointer is the stream.
+/// Reads the body of a request. The pointer of the data source is the stream.
 private let readRequestBody: nghttp2_data_source_read_callback = { _, _, buffer, count, flags, source, _ in
   unsafe Unmanaged<ClientStream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
     unsafe $0.read(into: buffer!, count: count, flags: flags!)

@@ -1,19 +1,19 @@
 internal import CNghttp2
 
-/// What nghttp2 reports to a client while it is fed and drained: collected here, looked at afterwards.
+/// Collects what nghttp2 reports to a client while it is fed and drained. The client inspects it afterwards.
 @safe package final class ClientSink {
-  /// The server lets no stream beyond this id be answered, and takes no new ones; nil: it has not said so.
+  /// The last stream ID that the server will answer. It accepts no new streams. nil: no GOAWAY received.
   package private(set) var goneAfter: Int32?
   var limits = SessionLimits()
-  /// Streams on which something is new, each once, in order.
+  /// Streams with new events, each once, in order.
   private var touched: [ClientStream] = []
   private var streams: [Int32: ClientStream] = [:]
-  /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
+  /// The header block being received. No other frame comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
 
   init() {}
 
-  /// Hands out what is new; a stream is listed again when more of it comes.
+  /// Returns the streams with new events. A later event lists a stream again.
   package func takeTouched() -> [ClientStream] {
     let taken = touched
     touched = []
@@ -81,7 +81,7 @@ internal import CNghttp2
     if UInt32(header.type) == NGHTTP2_HEADERS.rawValue { streams[header.stream_id]?.wasSent = true }
   }
 
-  // MARK: The callbacks. What nghttp2 points to is borrowed for the call, not retained.
+  // MARK: Callbacks. Pointers from nghttp2 are borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, _, context in
@@ -130,7 +130,7 @@ private func withSink(_ context: UnsafeMutableRawPointer?, _ body: (ClientSink) 
   unsafe Unmanaged<ClientSink>.fromOpaque(context!)._withUnsafeGuaranteedRef { body($0) }
 }
 
-/// nil: the id is of no stream of ours.
+/// Passes the stream of an ID to `body`, or nil if this client has no such stream.
 private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (ClientStream?) -> Void) {
   guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return body(nil) }
   unsafe Unmanaged<ClientStream>.fromOpaque(raw)._withUnsafeGuaranteedRef { body($0) }

@@ -1,18 +1,19 @@
-/// What may still come on streams that are no more. nghttp2 could tell, but would keep a quarter of a KiB for each of
-/// the last two hundred streams of a connection; as it is told not to, it ignores such frames in silence.
+/// Frames that may still arrive on closed streams. nghttp2 could track them, but needs 256 bytes for each of a
+/// connection's last 200 streams. That tracking is disabled, so nghttp2 ignores such frames silently.
 struct ClosedStreams {
   private(set) var lastID: Int32 = -1
-  /// Ids that the client passed over: closed for good (RFC 9113 5.1.1). An honest client passes over none.
+  /// IDs that the client skipped. Skipping closes them permanently (RFC 9113 5.1.1). A well-behaved client skips none.
   private var passedOver = IDRanges(countMax: 16)
-  /// Streams that we ended while the client was sending: for a while it cannot know (5.4.2).
+  /// Streams that the server ended while the client was sending. The client learns of the end with a delay (5.4.2).
   private var resetHere: IDRanges
   private let windowBytes: Int
-  /// DATA that may still come on them: a window each, since nobody opens it any more.
+  /// Bytes of DATA that may still arrive on these streams: one window each, because the server returns no more window.
   private var lateBytesLeft = 0
 
   /// - Parameters:
-  ///   - streamsMax: how many a client may have open, and so how many can be reset behind its back.
-  ///   - windowBytes: how much of one stream it may have under way.
+  ///   - streamsMax: Maximum number of open streams, and so of streams that the server can reset before the client
+  ///     knows.
+  ///   - windowBytes: Maximum number of bytes in flight on one stream.
   init(streamsMax: Int, windowBytes: Int) {
     resetHere = IDRanges(countMax: 2 * streamsMax)
     self.windowBytes = windowBytes
@@ -23,19 +24,20 @@ struct ClosedStreams {
     lastID = id
   }
 
-  /// A stream was refused or reset by us, while more of it may be under way.
+  /// Records a stream that the server refused or reset while more of it may be in flight.
   mutating func reset(_ id: Int32) {
     resetHere.insert(id...id)
     lateBytesLeft += windowBytes
   }
 
-  /// What is wrong with HEADERS whose stream is not open.
+  /// Returns the fault of HEADERS on a stream that is not open, or nil if they may still arrive.
   func faultOfHeaders(_ id: Int32) -> Fault? {
     if passedOver.contains(id) { return Fault(code: .protocolError, debugData: "stream_id_going_back") }
     return resetHere.contains(id) ? nil : ClosedStreams.frameOnClosedStream
   }
 
-  /// Whether DATA of so many bytes, padding included, may still come on a stream that is not open; then it has.
+  /// Returns whether DATA may still arrive on a stream that is not open, and subtracts its size if so. `bytes` includes
+  /// padding.
   mutating func takeLate(_ id: Int32, bytes: Int) -> Bool {
     guard bytes <= lateBytesLeft, resetHere.contains(id) else { return false }
     lateBytesLeft -= bytes
@@ -45,7 +47,7 @@ struct ClosedStreams {
   static let frameOnClosedStream = Fault(code: .streamClosed, debugData: "frame_on_closed_stream")
 }
 
-/// Ids of streams of a client, all of them odd. Bounded: the oldest are forgotten.
+/// Stream IDs of a client, all of them odd. The set is bounded and drops the oldest range first.
 private struct IDRanges {
   private let countMax: Int
   private var ranges: [ClosedRange<Int32>] = []

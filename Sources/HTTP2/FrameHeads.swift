@@ -1,5 +1,5 @@
-/// The heads of the frames that come in, read beside nghttp2, which keeps silent about all that it ignores: frames of
-/// unknown types, and whatever comes on streams that have closed.
+/// Reads the headers of received frames in parallel with nghttp2. nghttp2 does not report frames that it ignores:
+/// unknown types, and all frames on closed streams.
 struct FrameHeads {
   struct Head {
     var length: Int
@@ -13,24 +13,24 @@ struct FrameHeads {
   private static let endHeaders: UInt8 = 0x4
   private static let (headers, continuation): (UInt8, UInt8) = (0x1, 0x9)
 
-  /// Bytes of the preface, or of a payload, that are still to come.
+  /// Number of bytes still missing from the preface or from a payload.
   private var bytesLeft = prefaceBytes
-  /// Length, type and flags of a head, as far as it has come.
+  /// Length, type and flags of a frame header, as far as received.
   private var head: UInt64 = 0
-  /// The stream's id behind them, as far as it has come.
+  /// The stream ID that follows them, as far as received.
   private var stream: UInt32 = 0
   private var headBytesRead = 0
-  /// A header block goes on in CONTINUATION frames.
+  /// Whether a header block continues in CONTINUATION frames.
   private var blockIsOpen = false
-  /// The preface has a SETTINGS frame behind it (RFC 9113 3.4).
+  /// Whether a frame followed the preface. It must be SETTINGS (RFC 9113 3.4).
   private var isGreeted = false
 
-  /// Since when a greeting, a header block or a frame has begun of which the rest is missing.
+  /// When an incomplete preface, header block or frame began. nil: none is incomplete.
   private(set) var begunMillis: Int64?
 
   init(nowMillis: Int64) { begunMillis = nowMillis }
 
-  /// Passes each head to `body` as soon as it is whole, with where it begins (below 0: in what was read before).
+  /// Passes each complete frame header to `body`, with its offset in `bytes`. A negative offset is in earlier bytes.
   mutating func read(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64, _ body: (Head, Int) -> Void) {
     var at = 0
     var wasWhole = begunMillis == nil
@@ -55,7 +55,7 @@ struct FrameHeads {
 
   private var isWhole: Bool { bytesLeft == 0 && headBytesRead == 0 && !blockIsOpen && isGreeted }
 
-  /// Returns how many bytes it took.
+  /// Reads a part of a frame header. Returns the number of bytes it took.
   private mutating func readHead(_ bytes: UnsafeRawBufferPointer, from at: Int) -> Int {
     if headBytesRead == 0, bytes.count - at >= FrameHeads.headBytes {
       head = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: at, as: UInt64.self)) >> 24
@@ -75,7 +75,7 @@ struct FrameHeads {
   private mutating func begin() -> Head {
     let read = Head(
       length: Int(head >> 16), kind: UInt8(truncatingIfNeeded: head >> 8), flags: UInt8(truncatingIfNeeded: head),
-      // The first bit is reserved.
+      // The first bit is reserved (RFC 9113 4.1).
       stream: Int32(truncatingIfNeeded: stream & 0x7fff_ffff))
     if read.kind == FrameHeads.headers || read.kind == FrameHeads.continuation {
       blockIsOpen = read.flags & FrameHeads.endHeaders == 0

@@ -1,7 +1,8 @@
-/// The life of one connection, without timers: it is told what happened and when, and says what to do (gRFC A8, A9).
+/// The lifetime of one connection: keepalive, maximum age, idle time and drain (gRFC A8, A9). It has no timers: the
+/// caller reports each event with its time and performs the returned step.
 package struct Life {
   package struct Limits: Sendable {
-    /// A client may ping this often with calls open, and without.
+    /// Minimum interval between a client's pings, with open calls and without.
     package var pingIntervalWithCallsMillis: Int64 = 60_000
     package var pingIntervalIdleMillis: Int64 = 300_000
     package var pingStrikesMax = 2
@@ -9,31 +10,31 @@ package struct Life {
     package var ageMillis: Int64 = 3_600_000
     package var keepaliveMillis: Int64 = 300_000
     package var keepaliveTimeoutMillis: Int64 = 20_000
-    /// How long calls in flight may take once the connection is told to go.
+    /// Time that calls in flight may take after the connection starts to drain.
     package var graceMillis: Int64 = 25_000
-    /// How long the PING between the two GOAWAYs is waited for.
+    /// Maximum wait for the answer to the PING between the two GOAWAYs.
     package var noticeMillis: Int64 = 1_000
 
     package init() {}
   }
 
-  /// Why a connection is told to go: the debug data of its last GOAWAY.
+  /// Why a connection drains. The raw value is the debug data of its last GOAWAY.
   package enum Ending: String, Sendable, CaseIterable {
     case drain = "draining"
     case idle = "max_idle"
     case age = "max_age"
-    /// Its stream ids come to an end.
+    /// The connection is running out of stream IDs.
     case streamIDs = "max_streams"
   }
 
   package enum Step: Hashable, Sendable {
     case nothing
     case ping
-    /// First GOAWAY and PING.
+    /// Send the first GOAWAY and a PING.
     case announceShutdown
-    /// Second GOAWAY.
+    /// Send the second GOAWAY.
     case shutDown(Ending)
-    /// Without a word: nobody is there to hear it.
+    /// Close without a GOAWAY. The peer is gone.
     case close
     case terminate(Fault)
   }
@@ -43,7 +44,7 @@ package struct Life {
   private let limits: Limits
   private var phase = Phase.open
   private var ending = Ending.drain
-  /// When the current phase ends by itself.
+  /// When the current phase ends on its own.
   private var phaseEndsMillis: Int64
   private var idleSinceMillis: Int64
   private var lastReadMillis: Int64
@@ -51,7 +52,8 @@ package struct Life {
   private var lastPingMillis: Int64?
   private var strikes = 0
 
-  /// `jitter` in -1...1 spreads the ages of connections that were opened together by ten percent.
+  /// - Parameter jitter: From -1 to 1. Varies the maximum age by up to 10 %, so that connections opened together do not
+  ///   end together.
   package init(_ limits: Limits, nowMillis: Int64, jitter: Double) {
     self.limits = limits
     phaseEndsMillis = nowMillis + limits.ageMillis + Int64(Double(limits.ageMillis) * 0.1 * jitter)
@@ -66,10 +68,10 @@ package struct Life {
     pingSentMillis = nil
   }
 
-  /// A call began or ended, or an answer went out.
+  /// Records that a call began or ended, or that a response was sent.
   package mutating func used(nowMillis: Int64) {
     idleSinceMillis = nowMillis
-    // Pings between answers are honest keepalive.
+    // Pings between responses are legitimate keepalive.
     strikes = 0
     lastPingMillis = nil
   }
@@ -83,7 +85,7 @@ package struct Life {
     return .terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
   }
 
-  /// The connection is to go.
+  /// Starts to drain the connection.
   package mutating func drain(nowMillis: Int64, _ why: Ending = .drain) -> Step {
     guard phase == .open else { return .nothing }
     phase = .announced
@@ -92,7 +94,7 @@ package struct Life {
     return .announceShutdown
   }
 
-  /// The peer answered the PING that followed the first GOAWAY.
+  /// Records that the peer answered the PING after the first GOAWAY.
   package mutating func noticed(nowMillis: Int64) -> Step {
     guard phase == .announced else { return .nothing }
     phase = .goingAway
@@ -100,15 +102,15 @@ package struct Life {
     return .shutDown(ending)
   }
 
-  /// Whether a connection that was told to go has gone far enough to be closed.
+  /// Whether a draining connection can close now.
   package func isOver(nowMillis: Int64, callsOpen: Bool) -> Bool {
     phase == .goingAway && (!callsOpen || nowMillis >= phaseEndsMillis)
   }
 
-  /// What is due now. Asked at `nextMillis`.
+  /// Returns the step that is due now. The caller asks at `nextMillis`.
   package mutating func due(nowMillis: Int64, callsOpen: Bool) -> Step {
     switch phase {
-    // Without calls it ends once its last answers are written, which may take a while.
+    // A connection without calls ends after its last responses are written, which may take a while.
     case .goingAway: return nowMillis >= phaseEndsMillis ? .close : .nothing
     case .announced: return nowMillis >= phaseEndsMillis ? noticed(nowMillis: nowMillis) : .nothing
     case .open: break
@@ -121,7 +123,7 @@ package struct Life {
     return .ping
   }
 
-  /// When `due` should be asked next, at the latest.
+  /// Returns the latest time for the next call of `due`.
   package func nextMillis(callsOpen: Bool) -> Int64 {
     guard phase == .open else { return phaseEndsMillis }
     let keepalive = pingSentMillis.map { $0 + limits.keepaliveTimeoutMillis } ?? lastReadMillis + limits.keepaliveMillis

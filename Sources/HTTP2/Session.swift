@@ -1,34 +1,34 @@
-// HTTP2: one connection over nghttp2, without I/O.
+// HTTP2: one HTTP/2 connection over nghttp2, without I/O.
 //
-// Owns: feeding and draining of frames, the streams with their header blocks and bodies, abuse budgets, the life of a
-// connection (keepalive, age, drain).
-// Does not own: bytes on a socket (TLS), what a header or a body means (GRPC), timers (Server tells the time).
-// Read next: Sink.swift for what comes in, Stream.swift, then Budget.swift, Life.swift and Untaken.swift; for the other
-// end ClientSession.swift.
+// Owns: feeding and draining of frames, streams with their header blocks and bodies, abuse budgets, and the lifetime of
+// a connection (keepalive, age, drain).
+// Does not own: socket bytes (TLS), the meaning of headers and bodies (GRPC), timers (Server passes the time).
+// Read next: Sink.swift for received frames, Stream.swift, then Budget.swift, Life.swift and Untaken.swift;
+// ClientSession.swift for the client side.
 
 internal import CNghttp2
 
-/// Drives nghttp2: feed what was read, look at `sink`, answer, drain what is to be written.
+/// The server side of one connection over nghttp2: feed received bytes, inspect `sink`, respond, drain output.
 ///
-/// Callbacks write to the `Sink` only. The two are separate objects because nghttp2 calls back while it is being fed,
-/// and Swift forbids touching the same storage twice at once. Nothing is fed or drained from a callback.
+/// Callbacks write to the `Sink` only. The two are separate objects because nghttp2 calls back during a feed, and Swift
+/// forbids overlapping access to the same storage. Callbacks never feed or drain.
 @safe package final class Session {
   package let sink: Sink
   private let session: OpaquePointer
-  /// Outlives the session, which takes its memory from it.
+  /// The allocator of the session. It must outlive the session.
   private let pool: SessionPool?
-  /// The first SETTINGS frame, until it is drained.
+  /// The first SETTINGS frame, until the caller drains it.
   private var greeting: [UInt8]
-  /// The first GOAWAY of a shutdown is to be followed by a PING.
+  /// Whether a PING must follow the first GOAWAY of a shutdown.
   private var pingsAfterNotice = false
   private var frameHeads: FrameHeads
-  /// Streams whose trailers found no room behind all of their data.
+  /// Streams whose trailers wait because the client's window was full at the end of the data.
   private var owing: Set<Int32> = []
-  /// The fault over which the connection ends, once one is there.
+  /// The fault that ends the connection, or nil.
   package private(set) var endedOver: Fault?
 
-  /// Returns nil without memory.
-  /// - Parameter pool: the pool of this thread; without one, memory comes from malloc.
+  /// Returns nil if out of memory.
+  /// - Parameter pool: The pool of this thread. nil: memory comes from malloc.
   package init?(_ limits: SessionLimits, _ pool: SessionPool? = nil, nowMillis: Int64) {
     sink = Sink(limits, nowMillis: nowMillis)
     frameHeads = FrameHeads(nowMillis: nowMillis)
@@ -38,8 +38,8 @@ internal import CNghttp2
     unsafe sink.attach(session)
     greeting = []
     let settings = [
-      // Twice what the client is told (see `greet`): nghttp2 would end the whole connection over one stream too many,
-      // where RFC 9113 5.1.2 lets us refuse that stream, which a client then sends again.
+      // Twice the limit that the client receives (see `greet`). nghttp2 would end the whole connection over one stream
+      // too many. RFC 9113 5.1.2 allows refusing only that stream, and the client then retries it.
       nghttp2_settings_entry(
         settings_id: Int32(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue), value: UInt32(limits.streamsMax * 2)),
       nghttp2_settings_entry(
@@ -48,7 +48,7 @@ internal import CNghttp2
         settings_id: Int32(NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE.rawValue), value: UInt32(limits.headerListBytesMax)),
       nghttp2_settings_entry(settings_id: Int32(NGHTTP2_SETTINGS_ENABLE_CONNECT_PROTOCOL.rawValue), value: 0),
     ]
-    // SETTINGS come first (RFC 9113 3.4); without them nghttp2 would admit any number of streams.
+    // SETTINGS must be the first frame (RFC 9113 3.4). Without them nghttp2 would admit any number of streams.
     guard unsafe nghttp2_submit_settings(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), settings, settings.count) == 0,
       unsafe nghttp2_session_set_local_window_size(
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), 0, Int32(limits.connectionWindowBytes)) == 0
@@ -58,20 +58,20 @@ internal import CNghttp2
 
   deinit { unsafe nghttp2_session_del(session) }
 
-  /// Gives nghttp2 what was read. False: the connection is broken beyond an answer; drain what it still says, then
-  /// close.
+  /// Passes received bytes to nghttp2. Returns false if the connection is broken. The caller then drains the remaining
+  /// output and closes the connection.
   package func feed(_ bytes: UnsafeRawBufferPointer, nowMillis: Int64) -> Bool {
-    // Nothing that follows a fault changes how the connection ends.
+    // Bytes after a fault do not change how the connection ends.
     guard endedOver == nil else { return true }
     sink.nowMillis = nowMillis
     unsafe frameHeads.read(bytes, nowMillis: nowMillis, sink.met)
-    // nghttp2 would give up over some of it without a GOAWAY.
+    // nghttp2 would end the connection without a GOAWAY for some of these faults.
     if let fault = sink.fault {
       terminate(fault)
       return true
     }
     var (isAlive, fed) = (true, 0)
-    // What is before such a frame is fed first, so that it is judged by what the connection has become.
+    // First feed what precedes such a frame, so that the state of the connection at that point decides.
     for frame in sink.takeDoubtful() where isAlive {
       let start = max(fed, frame.start)
       isAlive = unsafe receive(bytes[fed..<start])
@@ -91,11 +91,11 @@ internal import CNghttp2
     return received == bytes.count
   }
 
-  /// Since when the greeting, a header block or a frame has begun and is not whole; nil: none is under way.
+  /// When an incomplete preface, header block or frame began. nil: none is incomplete.
   package var begunMillis: Int64? { frameHeads.begunMillis }
 
-  /// Appends frames to `buffer` until it holds `bytesMax` or there is nothing more to say. False: nghttp2 failed, now
-  /// or when it was given something to say.
+  /// Appends frames to `buffer` until it holds `bytesMax` or no frame is left. Returns false if nghttp2 failed, now or
+  /// in an earlier submission.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
     guard !sink.lacksMemory else { return false }
     if !greeting.isEmpty {
@@ -120,19 +120,20 @@ internal import CNghttp2
     return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
   }
 
-  /// Frames that wait to be drained, the bodies of answers not counted. nghttp2 bounds acknowledgements, but not the
+  /// Number of frames waiting to be drained, without response bodies. nghttp2 bounds acknowledgements, but not the
   /// resets by which it refuses streams.
   package var queuedFrames: Int { unsafe nghttp2_session_get_outbound_queue_size(session) }
 
-  /// The GOAWAY of a fault has left, or nghttp2 has nothing more to read or to write: close.
+  /// Whether the caller must close the connection: the GOAWAY of a fault is sent, or nghttp2 has nothing left to read
+  /// or write.
   package var isOver: Bool {
     if sink.sentFault { return true }
     return unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
-  /// Headers now, then the body, then the trailers, submitted together.
+  /// Submits a complete response: headers, body and trailers.
   package func respond(_ stream: Stream, head: PreparedHeaders, body: [UInt8], trailers: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
     queue(body, on: stream)
@@ -140,7 +141,7 @@ internal import CNghttp2
     start(stream, head)
   }
 
-  /// Headers now; messages follow by `send`, the end by `finish`.
+  /// Starts a response with its headers. Messages follow by `send`, the end by `finish`.
   package func start(_ stream: Stream, _ head: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
     stream.answered = true
@@ -163,16 +164,16 @@ internal import CNghttp2
     resume(stream)
   }
 
-  /// Whether the client has left no room for data, so that not even trailers can leave behind a head that has left.
+  /// Whether the client's windows are full. Then not even trailers can follow headers that are already sent.
   package func isHeldBack(_ stream: Stream) -> Bool {
     unsafe nghttp2_session_get_stream_remote_window_size(session, stream.id) <= 0
       || nghttp2_session_get_remote_window_size(session) <= 0
   }
 
-  /// Something was said that the client has left no room for.
+  /// Whether response data or trailers wait for the client's windows.
   package var hasUntaken: Bool { sink.unsentBytes > 0 || !owing.isEmpty }
 
-  /// The whole answer in one header block with END_STREAM (gRPC: Trailers-Only).
+  /// Sends the complete response in one header block with END_STREAM (gRPC: Trailers-Only).
   package func respondTrailersOnly(_ stream: Stream, _ trailers: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
     stream.answered = true
@@ -184,14 +185,14 @@ internal import CNghttp2
     guard !stream.isClosed else { return }
     stream.answered = true
     stream.finished = true
-    // At once and not when the reset has left: until then it would be counted as left untaken again and again.
+    // Drop the data now, not when the reset is sent. Until then it would count as unread again and again.
     sink.took(stream.dropUnsent())
     submitted(
       unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue))
   }
 
-  /// Resets the streams whose client has left their answer untaken for too long, and returns when that may be the case
-  /// with another; nil: no answer waits.
+  /// Resets the streams whose client has left a response unread for too long. Returns the next time when this may apply
+  /// to another stream, or nil if no response waits.
   package func resetUntaken(nowMillis: Int64) -> Int64? {
     sink.nowMillis = nowMillis
     if !owing.isEmpty { owing = owing.filter { sink.stream($0)?.owesTrailers == true } }
@@ -206,7 +207,7 @@ internal import CNghttp2
     return nextMillis
   }
 
-  /// Gives window back: these bytes of the stream's body were consumed, not merely received.
+  /// Returns flow-control window for body bytes that the application has consumed, not only received.
   package func consumed(_ stream: Stream, bytes: Int) {
     guard bytes > 0 else { return }
     if stream.isClosed || stream.ended {
@@ -218,15 +219,15 @@ internal import CNghttp2
 
   // MARK: The connection
 
-  /// First half of a graceful end: GOAWAY with the highest id, so that requests under way still count, and a PING whose
-  /// answer tells that the peer has seen it.
+  /// Starts a graceful shutdown. Sends a GOAWAY with the highest stream ID, so that requests in flight still count, and
+  /// a PING. The answer to the PING shows that the peer has seen the GOAWAY.
   package func announceShutdown() {
     submitted(unsafe nghttp2_submit_shutdown_notice(session))
-    // nghttp2 would send the PING first, and its answer would tell nothing of the GOAWAY.
+    // nghttp2 would send the PING first, and its answer would not confirm the GOAWAY.
     pingsAfterNotice = true
   }
 
-  /// Second half: GOAWAY with the true last id; later streams are ignored.
+  /// Completes a graceful shutdown: sends a GOAWAY with the true last ID and ignores later streams.
   package func shutDown(_ why: Life.Ending) {
     let last = unsafe nghttp2_session_get_last_proc_stream_id(session)
     let text = Array(why.rawValue.utf8)
@@ -235,8 +236,8 @@ internal import CNghttp2
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, ErrorCode.noError.rawValue, text, text.count))
   }
 
-  /// Sends one GOAWAY with the fault's text; the connection is over as soon as that is written. nghttp2's own call for
-  /// this takes no text, so it would need a second GOAWAY.
+  /// Sends one GOAWAY with the fault's text. The connection is over when that frame is written. nghttp2's own function
+  /// takes no text, so it would need a second GOAWAY.
   package func terminate(_ fault: Fault) {
     guard endedOver == nil else { return }
     endedOver = fault
@@ -249,9 +250,10 @@ internal import CNghttp2
 
   package func ping() { submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)) }
 
-  // MARK: Inside
+  // MARK: Internals
 
-  /// Takes nghttp2's SETTINGS and writes the true limit of streams into it; `Sink` refuses what is above.
+  /// Takes the SETTINGS frame of nghttp2 and writes the true stream limit into it. `Sink` refuses streams above that
+  /// limit.
   private func greet() {
     var frames: [UInt8] = []
     guard drain(into: &frames, bytesMax: 1) else { return }
@@ -273,17 +275,17 @@ internal import CNghttp2
 
   private func resume(_ stream: Stream) { submitted(unsafe nghttp2_session_resume_data(session, stream.id)) }
 
-  /// Submits what must not leave before everything else has left; false: nothing.
+  /// Submits frames that must follow all others. Returns false if there are none.
   private func submitFollowing() -> Bool {
-    // What leaves can spend a budget, too: resets do.
+    // Sent frames such as resets can exceed a budget, too.
     if let fault = sink.fault, endedOver == nil {
       terminate(fault)
       return true
     }
     guard !sink.answeredEarly.isEmpty || pingsAfterNotice else { return false }
-    // A stream answered before the client ended its request is reset with NO_ERROR, but only after the trailers frame
-    // was really sent, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). One that has
-    // closed meanwhile hears nothing more (5.1).
+    // The server resets a stream with NO_ERROR if it responded before the client ended its request. It must first send
+    // the trailers, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). A stream that has
+    // closed since then gets no reset (5.1).
     for id in sink.answeredEarly where sink.stream(id) != nil {
       submitted(
         unsafe nghttp2_submit_rst_stream(
@@ -306,20 +308,20 @@ internal import CNghttp2
       return nil
     }
     unsafe Sink.install(in: callbacks)
-    // Window is given back when a message was consumed, not when it was received.
+    // The session returns window when a message is consumed, not when it is received.
     unsafe nghttp2_option_set_no_auto_window_update(option, 1)
     unsafe nghttp2_option_set_max_outbound_ack(option, 1000)
     unsafe nghttp2_option_set_max_settings(option, 32)
-    // Out of reach: nghttp2 counts resets of calls that were answered as well, with which some clients end each of
-    // theirs. Our own budgets spare those.
+    // Too high to apply: nghttp2 also counts resets of answered calls, and some clients end every call that way.
+    // `Budget` does not count those.
     unsafe nghttp2_option_set_stream_reset_rate_limit(option, 1_000_000, 1_000_000)
-    // Behind our own count of frames: nghttp2 counts each time that it is fed a part of a frame's head, of nine bytes.
+    // Higher than the limit in `Budget`: nghttp2 counts each time it receives a part of a nine-byte frame header.
     unsafe nghttp2_option_set_max_continuations(option, 9 * (limits.budget.continuationsPerBlockMax + 1))
-    // What may still come on closed streams is told by `ClosedStreams`.
+    // `ClosedStreams` tracks frames on closed streams.
     unsafe nghttp2_option_set_no_closed_streams(option, 1)
     var session: OpaquePointer?
     let context = unsafe Unmanaged.passUnretained(sink).toOpaque()
-    // nghttp2 copies the functions.
+    // nghttp2 copies the functions, so a local variable is enough.
     var memory = unsafe pool?.functions ?? nghttp2_mem()
     let made = unsafe pool == nil
       ? nghttp2_session_server_new2(&session, callbacks, context, option)
@@ -328,7 +330,7 @@ internal import CNghttp2
   }
 }
 
-/// RFC 9113 7.
+/// An HTTP/2 error code (RFC 9113 7).
 package struct ErrorCode: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt32
   package init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -341,7 +343,7 @@ package struct ErrorCode: RawRepresentable, Hashable, Sendable {
   package static let enhanceYourCalm = ErrorCode(rawValue: 11)
 }
 
-/// Why a connection is ended from our side, as the GOAWAY tells it.
+/// Why the server ends a connection: the code and debug data of its GOAWAY.
 package struct Fault: Hashable, Sendable {
   package var code: ErrorCode
   package var debugData: String
@@ -352,16 +354,16 @@ package struct Fault: Hashable, Sendable {
   }
 }
 
-/// What one connection may use.
+/// Limits of one connection.
 package struct SessionLimits: Sendable {
   package var streamsMax = 100
   package var streamWindowBytes = 65_536
   package var connectionWindowBytes = 1 << 20
   package var headerListBytesMax = 16_384
   package var headerFieldsMax = 64
-  /// Answers behind a client's windows: still, and until they are taken whole.
+  /// Maximum time that response data may wait for the client's windows: without progress, and in total.
   package var untaken = Untaken.Limits(stillMillis: 30_000, wholeMillis: 60_000)
-  /// A connection whose stream ids come to three quarters of what there are is told to go.
+  /// The connection drains when a stream ID reaches this value, which is three quarters of the ID space.
   package var streamIDMax: Int32 = 3 << 29
   package var budget = Budget.Limits()
 

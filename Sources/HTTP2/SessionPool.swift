@@ -1,10 +1,10 @@
 internal import CSessionMemory
 
-/// The memory of all sessions of one thread; made and used on that thread.
+/// The memory of all sessions of one thread. Created and used on that thread only.
 @safe package final class SessionPool {
   private let handle: OpaquePointer
 
-  /// Returns nil without memory.
+  /// Returns nil if out of memory.
   package init?() {
     guard let handle = unsafe lk_pool_new() else { return nil }
     unsafe self.handle = handle
@@ -12,13 +12,13 @@ internal import CSessionMemory
 
   deinit { unsafe lk_pool_free(handle) }
 
-  /// What nghttp2 calls for memory.
+  /// The memory functions for nghttp2.
   var functions: nghttp2_mem { unsafe lk_pool_functions(handle) }
 
-  /// Blocks that sessions hold.
+  /// Number of blocks that sessions hold.
   var liveBlocks: Int { unsafe lk_pool_live(handle) }
-  /// Small blocks that no session holds, of the size for this many bytes.
+  /// Number of free small blocks of the size class for this many bytes.
   func spareBlocks(ofBytes bytes: Int) -> Int { unsafe lk_pool_spare_blocks(handle, bytes) }
-  /// Large blocks that no session holds.
+  /// Number of free large blocks.
   var spareRuns: Int { unsafe lk_pool_spare_runs(handle) }
 }

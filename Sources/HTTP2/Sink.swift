@@ -1,50 +1,50 @@
 internal import CNghttp2
 
-/// What nghttp2 reports while it is fed and drained: collected here, looked at afterwards.
+/// Collects what nghttp2 reports while it is fed and drained. The session inspects it afterwards.
 @safe package final class Sink {
-  /// Streams on which something is new, each once, in order.
+  /// Streams with new events, each once, in order.
   package private(set) var touched: [Stream] = []
-  /// PINGs of the peer, and answers to ours, since the last look.
+  /// Number of PINGs from the peer, and whether the peer acknowledged ours, since the last inspection.
   package var pingsReceived = 0
   package var pingAcknowledged = false
-  /// Open streams.
+  /// Number of open streams.
   package private(set) var streamCount = 0
-  /// A HEADERS or DATA frame left since the last look: by gRFC A8 it forgives pings.
+  /// Whether a HEADERS or DATA frame was sent since the last inspection. It resets the ping strikes (gRFC A8).
   package var sentReply = false
   package private(set) var goawayReceived = false
-  /// A GOAWAY with an error code has left: no second one follows.
+  /// Whether a GOAWAY with an error code was sent. No second one follows.
   private(set) var sentFault = false
-  /// Set once a budget is spent: the connection must end.
+  /// The fault that must end the connection. Set when a limit is exceeded or the client violates the protocol.
   private(set) var fault: Fault?
-  /// Streams that were refused, since the last look, because there were as many as allowed.
+  /// Number of streams refused because of the stream limit since the last inspection.
   private var refusedStreams = 0
-  /// Streams that were reset, since the last look, because their answers were left untaken.
+  /// Number of streams reset because their responses were left unread since the last inspection.
   private var untakenResets = 0
-  /// Bytes of answers that wait for the client to take them.
+  /// Number of response bytes that wait for the client's windows.
   package private(set) var unsentBytes = 0
-  /// nghttp2 had no memory for something that had to be said. The peer would wait for it without end: the connection
-  /// can only be closed.
+  /// Whether nghttp2 had no memory for a required frame. The peer would wait for that frame forever, so the connection
+  /// must close.
   private(set) var lacksMemory = false
   var nowMillis: Int64
-  /// Ids of streams answered in full while their client was still sending.
+  /// IDs of streams with a complete response whose client is still sending.
   var answeredEarly: [Int32] = []
-  /// The header block that is coming in: nothing else comes between its parts (RFC 9113 4.3).
+  /// The header block being received. No other frame comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
-  /// CONTINUATION frames of it.
+  /// Number of its CONTINUATION frames.
   private var continuations = 0
   let limits: SessionLimits
-  /// A caller has been identified on this connection: it may cancel a share of its calls, however many those are.
+  /// Whether a caller has been identified on this connection. It may then cancel a share of any number of calls.
   package var callerIsIdentified = false
   private var budget = Budget()
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
   private var settingsAcknowledged = false
   private var closedStreams: ClosedStreams
-  /// DATA on streams that may have closed, and where in what was read it begins.
+  /// DATA frames on streams that may have closed, each with its offset in the bytes read.
   private var doubtful: [(start: Int, head: FrameHeads.Head)] = []
-  /// A stream is reset by what has been read and is not yet fed.
+  /// Whether bytes that are read but not yet fed reset a stream.
   private var resetIsAhead = false
-  /// The highest id that has been read and is not yet fed: opening it closes those that it passes over.
+  /// The highest stream ID in bytes that are read but not yet fed. Opening it closes the IDs that it skips.
   private var idAhead: Int32 = 0
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
@@ -53,7 +53,7 @@ internal import CNghttp2
     closedStreams = ClosedStreams(streamsMax: limits.streamsMax, windowBytes: limits.streamWindowBytes)
   }
 
-  /// Hands out what is new; a stream is listed again when more of it comes.
+  /// Returns the streams with new events. A later event lists a stream again.
   package func takeTouched() -> [Stream] {
     let taken = touched
     touched = []
@@ -77,12 +77,12 @@ internal import CNghttp2
 
   package func stream(_ id: Int32) -> Stream? { streams[id] }
 
-  /// The highest id so far; -1: none.
+  /// The highest stream ID so far. -1: none.
   package var lastID: Int32 { closedStreams.lastID }
 
   func attach(_ session: OpaquePointer) { unsafe self.session = session }
 
-  /// What nghttp2 said to something that it was given to say.
+  /// Checks the result of a submission to nghttp2.
   func submitted(_ result: Int32) {
     if result == NGHTTP2_ERR_NOMEM.rawValue { lacksMemory = true }
   }
@@ -90,12 +90,12 @@ internal import CNghttp2
   private func touch(_ stream: Stream) {
     guard !stream.isTouched else { return }
     stream.isTouched = true
-    // As many as a client that is busy has under way: no growth while they are collected.
+    // A busy client has about as many streams in flight. The array does not grow while events arrive.
     if touched.isEmpty { touched.reserveCapacity(16) }
     touched.append(stream)
   }
 
-  /// Puts back what `takeTouched` handed out and nobody had the time to look at, before what came since.
+  /// Puts back streams from `takeTouched` that the caller had no time to handle, before any newer ones.
   package func touchAgain(_ streams: ArraySlice<Stream>) {
     for stream in streams { stream.isTouched = true }
     let others = touched.filter { stream in !streams.contains { $0 === stream } }
@@ -108,12 +108,12 @@ internal import CNghttp2
     }
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
-  /// What was submitted waits until the client takes it.
+  /// Counts submitted bytes, which wait until the client's windows allow them.
   func queued(_ bytes: Int) { unsentBytes += bytes }
 
-  /// They wait no more.
+  /// Counts bytes that no longer wait.
   func took(_ bytes: Int) { unsentBytes -= bytes }
 
   func leftUntaken() {
@@ -123,9 +123,9 @@ internal import CNghttp2
 
   // MARK: Events
 
-  /// The head of a frame, before nghttp2 knows of it and also where it will ignore it.
+  /// Checks a frame header before nghttp2 sees it, including frames that nghttp2 will ignore.
   func met(_ head: FrameHeads.Head, start: Int) {
-    // Nobody looks at what comes behind a fault, and where a socket is full it may come for a while.
+    // Frames after a fault do not matter. If the socket is full, they may keep coming for a while.
     guard fault == nil else { return }
     switch UInt32(head.kind) {
     case NGHTTP2_HEADERS.rawValue:
@@ -139,9 +139,9 @@ internal import CNghttp2
     }
     switch UInt32(head.kind) {
     case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
-    // nghttp2 tells of each HEADERS, but of no DATA on a stream that it has forgotten.
+    // nghttp2 reports every HEADERS frame, but not DATA on a stream that it has forgotten.
     case NGHTTP2_DATA.rawValue where streams[head.stream] == nil && head.stream <= lastID:
-      // Much of it may be under way: what is in order needs no feeding of its own.
+      // Much late DATA may be in flight. Allowed DATA does not need a separate feed.
       if !closedStreams.takeLate(head.stream, bytes: head.length) { doubtful.append((start, head)) }
     case NGHTTP2_DATA.rawValue where resetIsAhead || (streams[head.stream] == nil && head.stream < idAhead):
       doubtful.append((start, head))
@@ -156,14 +156,14 @@ internal import CNghttp2
     return doubtful
   }
 
-  /// HEADERS, told by nghttp2 before it looks what they are for. On a stream that has closed they bring nothing.
+  /// Checks HEADERS that nghttp2 reports before it processes them. On a closed stream they have no effect.
   func beganHeaders(_ id: Int32) {
     guard fault == nil, streams[id] == nil, id > 0, id <= lastID else { return }
     fault = closedStreams.faultOfHeaders(id)
     spend(.controlFrame)
   }
 
-  /// DATA that was doubtful, when all before it was fed.
+  /// Checks doubtful DATA after everything before it is fed.
   func beganData(_ head: FrameHeads.Head) {
     guard fault == nil, streams[head.stream] == nil, head.stream > 0, head.stream <= lastID else { return }
     if !closedStreams.takeLate(head.stream, bytes: head.length) { fault = ClosedStreams.frameOnClosedStream }
@@ -173,7 +173,7 @@ internal import CNghttp2
     closedStreams.opened(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
-      // Before it has seen our SETTINGS a client cannot know better.
+      // A client that has not seen the server's SETTINGS does not know the limit.
       refusedStreams += 1
       spend(settingsAcknowledged ? .provokedReset : .prematureStream)
       submitted(
@@ -200,7 +200,7 @@ internal import CNghttp2
 
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard let stream else { return }
-    // What comes after the answer is dropped, its window given back to the connection.
+    // Body bytes after the response are dropped. Their window goes back to the connection.
     if stream.finished {
       submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
@@ -209,13 +209,13 @@ internal import CNghttp2
     touch(stream)
   }
 
-  /// `stream`: that of a HEADERS or DATA frame.
+  /// - Parameter stream: The stream of a HEADERS or DATA frame.
   func received(_ frame: UnsafePointer<nghttp2_frame>, _ stream: Stream?) {
     let header = unsafe frame.pointee.hd
     switch UInt32(header.type) {
     case NGHTTP2_HEADERS.rawValue: if let stream { receivedHeaders(header, on: stream) }
     case NGHTTP2_DATA.rawValue:
-      // Padding is no content.
+      // Padding does not count as content.
       if let stream { unsafe receivedData(header, on: stream, contentBytes: header.length - frame.pointee.data.padlen) }
     case NGHTTP2_PING.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
@@ -233,7 +233,7 @@ internal import CNghttp2
 
   private func receivedHeaders(_ header: nghttp2_frame_hd, on stream: Stream) {
     if block.isTooLarge { spend(.largeHeaderList) }
-    // Trailers of a request are not expected and ignored.
+    // Request trailers are not expected and are ignored.
     if !stream.headersComplete { stream.headers = block }
     block = HeaderBlock()
     stream.headersComplete = true
@@ -270,7 +270,8 @@ internal import CNghttp2
     }
   }
 
-  /// nghttp2 ends a connection by itself over some errors, and may do so in the same turn as we do.
+  /// Whether a frame is a GOAWAY that follows the GOAWAY of a fault. nghttp2 ends a connection itself over some errors,
+  /// possibly in the same turn.
   func repeatsFault(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
     unsafe sentFault && UInt32(frame.pointee.hd.type) == NGHTTP2_GOAWAY.rawValue
   }
@@ -279,8 +280,8 @@ internal import CNghttp2
     unsafe frame.pointee.goaway.error_code != ErrorCode.noError.rawValue
   }
 
-  /// A header block that nghttp2 finds too large to send: it drops the frame in silence, and the client would wait for
-  /// ever.
+  /// Resets a stream whose header block is too large to send. nghttp2 drops the frame silently, and the client would
+  /// wait forever.
   func dropped(_ frame: UnsafePointer<nghttp2_frame>, _ why: Int32) {
     let header = unsafe frame.pointee.hd
     guard UInt32(header.type) == NGHTTP2_HEADERS.rawValue, why == NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue else { return }
@@ -289,9 +290,10 @@ internal import CNghttp2
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), header.stream_id, ErrorCode.internalError.rawValue))
   }
 
-  /// Most resets are nghttp2's own, and a peer can provoke them without end; some of those it tells nobody else of.
+  /// Counts a sent reset. nghttp2 sends most resets itself and does not report all of them elsewhere. A peer can
+  /// provoke any number of them.
   private func sentReset(_ code: ErrorCode) {
-    // After an answer, past the limit of streams (counted in `began`), and at the end of a drain.
+    // These codes are sent after a response, above the stream limit (counted in `began`), and at the end of a drain.
     if ![.noError, .refusedStream, .cancel].contains(code) { spend(.provokedReset) }
   }
 
@@ -301,13 +303,13 @@ internal import CNghttp2
     stream.closedWith = ErrorCode(rawValue: code)
     if !stream.ended, !stream.isReset { closedStreams.reset(id) }
     unsentBytes -= stream.dropUnsent()
-    // Bytes nobody will take any more must not hold the connection's window.
+    // Unread bytes of a closed stream must not hold the connection's window.
     let bytes = stream.takeBody().count
     if bytes > 0 { submitted(unsafe nghttp2_session_consume_connection(session, bytes)) }
     touch(stream)
   }
 
-  // MARK: The callbacks. What nghttp2 points to is borrowed for the call, not retained.
+  // MARK: Callbacks. Pointers from nghttp2 are borrowed for the call, not retained.
 
   static func install(in callbacks: OpaquePointer?) {
     unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
@@ -331,7 +333,7 @@ internal import CNghttp2
           value: UnsafeBufferPointer(start: value, count: valueBytes))
         isFaulty = $0.fault != nil
       }
-      // Nobody asks for the rest of the block: nghttp2 reads it without calling.
+      // After this error nghttp2 reads the rest of the block without calling back.
       return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
     }
     unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) {
@@ -359,7 +361,7 @@ internal import CNghttp2
       unsafe withSink(context) { unsafe $0.dropped(frame!, why) }
       return 0
     }
-    // RFC 9113 8.2.1: a field whose name or value is malformed is a stream error, in trailers as well. Without this
+    // RFC 9113 8.2.1: a field with a malformed name or value is a stream error, in trailers as well. Without this
     // callback nghttp2 would drop the field and accept the request.
     unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) { _, _, _, _, _, _, _, _ in
       NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
@@ -375,13 +377,13 @@ private func withSink(_ context: UnsafeMutableRawPointer?, _ body: (Sink) -> Voi
   unsafe Unmanaged<Sink>.fromOpaque(context!)._withUnsafeGuaranteedRef { body($0) }
 }
 
-/// nil: the id is of no stream of ours.
+/// Passes the stream of an ID to `body`, or nil if this connection has no such stream.
 private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (Stream?) -> Void) {
   guard let raw = unsafe nghttp2_session_get_stream_user_data(session, id) else { return body(nil) }
   unsafe Unmanaged<Stream>.fromOpaque(raw)._withUnsafeGuaranteedRef { body($0) }
 }
 
-/// The data source of every response: its pointer is the stream.
+/// Reads the body of a response. The pointer of the data source is the stream.
 let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, context in
   let bytes = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
     unsafe $0.read(into: buffer!, count: count, flags: flags!, session: session)

@@ -1,35 +1,35 @@
 internal import CNghttp2
 
-/// One request and its answer, as bytes.
+/// One request and its response, as bytes.
 @safe package final class Stream {
   package let id: Int32
-  /// The request's fields, pseudo fields included, in their order.
+  /// The request's fields in order, including pseudo-header fields.
   package internal(set) var headers = HeaderBlock()
-  /// What has come of the body.
+  /// Received bytes of the request body.
   private var body = ByteQueue()
-  /// The header block is whole.
+  /// Whether the header block is complete.
   package internal(set) var headersComplete = false
-  /// The block was larger than the limit, or had too many fields; nothing of it is kept.
+  /// Whether the block exceeded the size limit or had too many fields. None of it is kept.
   package var headersTooLarge: Bool { headers.isTooLarge }
-  /// The client said that no more comes.
+  /// Whether the client has ended the stream.
   package internal(set) var ended = false
-  /// With the code that closed it.
+  /// The code that closed the stream. nil: it is open.
   package internal(set) var closedWith: ErrorCode?
-  /// Something of the above is new since the connection looked.
+  /// Whether the stream has new events since the last inspection.
   var isTouched = false
   var emptyDataFrames = 0
-  /// By the client.
+  /// Whether the client has reset the stream.
   var isReset = false
 
-  /// The call that lives on this stream; whoever drives the connection puts it here.
+  /// The call of this stream, set by the owner of the connection.
   package var call: AnyObject?
 
-  /// The head of the answer was submitted.
+  /// Whether the response headers are submitted.
   package internal(set) var answered = false
-  /// The answer is complete, if not yet sent: what the client still sends is of no use.
+  /// Whether the response is complete, even if not yet sent. Further request bytes are useless then.
   var finished = false
   private var out = ByteQueue()
-  /// All that the client ever took.
+  /// Total number of response bytes that left for the client.
   private var takenBytes = 0
   private var untaken = Untaken()
   private var trailers: PreparedHeaders?
@@ -39,21 +39,21 @@ internal import CNghttp2
 
   package var isClosed: Bool { closedWith != nil }
 
-  /// Bytes queued that the client has not taken: what back-pressure looks at.
+  /// Number of queued response bytes that have not left. Backpressure uses this value.
   package var unsentBytes: Int { out.count }
 
-  /// The head was read: its fields need not be kept for as long as the call takes.
+  /// Frees the request fields after they are read. A call does not need them.
   package func dropHeaders() { headers = HeaderBlock() }
 
-  /// Body bytes that nobody has taken yet.
+  /// Number of unread body bytes.
   package var untakenBodyBytes: Int { body.count }
 
   func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe body.append(bytes) }
 
-  /// Takes what has come of the body so far.
+  /// Takes all unread body bytes.
   package func takeBody() -> [UInt8] { body.takeAll() }
 
-  /// Takes a part of it.
+  /// Takes at most `most` unread body bytes.
   package func takeBody(most: Int) -> [UInt8] { body.take(most: most) }
 
   func queue(_ bytes: [UInt8]) {
@@ -66,10 +66,10 @@ internal import CNghttp2
     finished = true
   }
 
-  /// Trailers leave behind the data only, and that needs room in the client's windows even where nothing is left of it.
+  /// Whether trailers still wait. They follow the data and need room in the client's windows, even if no data is left.
   var owesTrailers: Bool { trailers != nil && !trailersSubmitted && !isClosed }
 
-  /// Nothing more leaves; returns how many bytes that concerns.
+  /// Drops all response data that has not left. Returns its size in bytes.
   func dropUnsent() -> Int {
     defer {
       out.removeAll()
@@ -78,14 +78,14 @@ internal import CNghttp2
     return unsentBytes
   }
 
-  /// When the client's time for what it leaves untaken is over; nil: nothing waits for it.
+  /// Returns the deadline for a client that leaves data unread. Returns nil if nothing waits.
   func untakenDueMillis(_ limits: Untaken.Limits, nowMillis: Int64) -> Int64? {
     untaken.look(leftBytes: unsentBytes + (owesTrailers ? 1 : 0), takenBytes: takenBytes, nowMillis: nowMillis)
     return untaken.dueMillis(limits)
   }
 
-  /// nghttp2 asks for at most `count` bytes of the body. At its end the trailers are submitted from here, as
-  /// nghttp2 wants it: after the end of data is known and before the frame is made.
+  /// Copies at most `count` bytes of the body for nghttp2. At the end of the body it submits the trailers. nghttp2
+  /// requires this place: after the end of data is known and before the frame is built.
   func read(
     into buffer: UnsafeMutablePointer<UInt8>, count: Int, flags: UnsafeMutablePointer<UInt32>, session: OpaquePointer?
   ) -> Int {
@@ -103,22 +103,22 @@ internal import CNghttp2
   }
 }
 
-/// The fields of a request in one buffer, each behind the lengths of its name and its value (4 bytes each).
+/// The fields of a request in one buffer. The lengths of name and value (4 bytes each) precede each field.
 package struct HeaderBlock {
   private static let lengthBytes = 4
-  /// A usual request fits.
+  /// Large enough for a typical request.
   private static let usualBytes = 512
-  /// Zeros behind the `byteCount` that are in use: to write into room that is there is cheaper than to append.
+  /// A buffer with zeros after the first `byteCount` bytes. Writing into existing room is cheaper than appending.
   private var bytes: [UInt8] = []
   private var byteCount = 0
   package private(set) var count = 0
-  /// As RFC 9113 6.5.2 counts: name + value + 32 for each field. Goes on where the block itself takes no more.
+  /// Size as in RFC 9113 6.5.2: name + value + 32 for each field. Continues to grow after the block is full.
   private(set) var listBytes = 0
-  /// All that came, taken or not.
+  /// Number of received fields, kept or not.
   private(set) var fieldsMet = 0
   private(set) var isTooLarge = false
 
-  /// Name and value of each field, in order.
+  /// Passes name and value of each field to `body`, in order.
   package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
     var at = 0
     while at < byteCount {
@@ -130,7 +130,7 @@ package struct HeaderBlock {
     }
   }
 
-  /// Of an answer that another follows (RFC 9110 15.2).
+  /// Whether this is an interim response, which another response follows (RFC 9110 15.2).
   var isInterim: Bool {
     var interim = false
     forEach { name, value in
@@ -142,7 +142,7 @@ package struct HeaderBlock {
     return interim
   }
 
-  /// Past a limit the block is emptied and takes no more.
+  /// Appends a field. Above a limit it empties the block and keeps no more fields.
   mutating func append(
     name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, within limits: SessionLimits
   ) {
@@ -181,10 +181,10 @@ package struct HeaderBlock {
   }
 }
 
-/// A header list in the form nghttp2 takes. Prepared once for the lists that every call sends, so that an answer
-/// allocates nothing for them.
+/// A header list in nghttp2's format. Created once for lists that every call sends, so that a response allocates
+/// nothing for them.
 @safe package final class PreparedHeaders: Sendable {
-  /// Written once, before anyone else sees the list.
+  /// Written once, before other threads can access the list.
   nonisolated(unsafe) let fields: UnsafeMutablePointer<nghttp2_nv>
   let count: Int
   private nonisolated(unsafe) let text: UnsafeMutablePointer<UInt8>

@@ -1,10 +1,10 @@
-/// How long a client leaves untaken what is there for it: an answer behind its windows, bytes behind its socket. A
-/// value: it is told how much is left and what time it is.
+/// How long a client leaves data unread: a response behind its windows, or bytes behind its socket. It has no clock:
+/// the caller passes the number of waiting bytes and the time.
 package struct Untaken: Sendable {
   package struct Limits: Sendable {
-    /// Without one byte taken.
+    /// Maximum time without any progress.
     package var stillMillis: Int64
-    /// From the first byte that waited until none does.
+    /// Maximum time from the first waiting byte until no byte waits.
     package var wholeMillis: Int64
 
     package init(stillMillis: Int64, wholeMillis: Int64) {
@@ -20,8 +20,10 @@ package struct Untaken: Sendable {
 
   package init() {}
 
-  /// - Parameter leftBytes: what waits now.
-  /// - Parameter takenBytes: all that was ever taken.
+  /// Records the state of the data at a given time.
+  /// - Parameters:
+  ///   - leftBytes: Number of bytes that wait now.
+  ///   - takenBytes: Total number of bytes that the client has ever read.
   package mutating func look(leftBytes: Int, takenBytes: Int, nowMillis: Int64) {
     if leftBytes > 0, !waits {
       (sinceMillis, takenMillis) = (nowMillis, nowMillis)
@@ -32,7 +34,7 @@ package struct Untaken: Sendable {
     self.takenBytes = takenBytes
   }
 
-  /// When its time is over, unless something is taken meanwhile; nil: nothing waits.
+  /// Returns the deadline of the client. Progress can postpone it. Returns nil if nothing waits.
   package func dueMillis(_ limits: Limits) -> Int64? {
     waits ? min(takenMillis + limits.stillMillis, sinceMillis + limits.wholeMillis) : nil
   }

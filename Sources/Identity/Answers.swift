@@ -1,4 +1,4 @@
-// What the use cases answer, before Services puts it on the wire.
+// Results of the use cases. Services converts them to wire messages.
 
 package import Store
 
@@ -12,9 +12,9 @@ package struct SessionGrant: Hashable, Sendable {
   package var account: AccountState
   package var isNewAccount = false
   package var userInfo: UserInfo?
-  /// Of the provider whose credential the call presented.
+  /// Tokens of the provider whose credential the call presented.
   package var tokens: ProviderTokens?
-  /// Ways in that this call revoked because nobody had proved them.
+  /// Unverified sign-in methods that this call revoked.
   package var revokedProviderIDs: [String] = []
 
   package init(
@@ -30,7 +30,7 @@ package struct SessionGrant: Hashable, Sendable {
   }
 }
 
-/// What the provider said of the person, where the credential was a provider's.
+/// The user's profile at the provider, for a provider credential.
 package struct UserInfo: Hashable, Sendable {
   package var providerID: String
   package var username: String
@@ -130,15 +130,16 @@ package struct ProvidersAnswer: Hashable, Sendable {
   package var registered = false
   package var providerIDs: [String] = []
   package var methods: [String] = []
-  package var pending: HeldCredential?
-  /// The handle proves too little for its bearer to be told the methods; the account's person was told by mail.
+  package var pending: PendingCredentialInfo?
+  /// Whether the methods were emailed to the account's user instead. The pending token then proves too little to reveal
+  /// them to its bearer.
   package var methodsMailed = false
 
   package init() {}
 }
 
-/// What a handle holds, so that the person sees what will be linked.
-package struct HeldCredential: Hashable, Sendable {
+/// Contents of a pending credential, which show the user what will be linked.
+package struct PendingCredentialInfo: Hashable, Sendable {
   package var purpose: PendingPurpose
   package var providerID: String
   package var email: String?

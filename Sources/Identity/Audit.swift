@@ -1,53 +1,53 @@
 import Encodings
 package import Store
 
-/// The security-relevant changes that leave a row behind, written in the transaction of the change itself.
+/// Security-relevant changes that write an audit row, in the transaction of the change.
 package enum AuditEvent: String, Sendable, CaseIterable {
   case accountCreated = "ACCOUNT_CREATED"
   case linked = "LINKED"
   case unlinked = "UNLINKED"
   case reclaimed = "RECLAIMED"
   case addressDetached = "ADDRESS_DETACHED"
-  /// A sign-in to this account asserted an address that another one owns; both were left as they were (S1).
+  /// A sign-in to this account asserted an email address that another account owns. Neither account changed (S1).
   case addressOwnedElsewhere = "ADDRESS_OWNED_ELSEWHERE"
   case deleted = "DELETED"
-  /// A session was opened by a credential, beside whatever else the same sign-in did.
+  /// A credential opened a session. Other events of the same sign-in have their own rows.
   case signedIn = "SIGNED_IN"
   case signedOut = "SIGNED_OUT"
   case reauthenticated = "REAUTHENTICATED"
   case refreshReplayed = "REFRESH_REPLAYED"
-  /// The account's person, or an administrator, ended every session of it.
+  /// The user or an administrator ended every session of the account.
   case sessionsRevoked = "SESSIONS_REVOKED"
   case factorEnrolled = "FACTOR_ENROLLED"
   case factorWithdrawn = "FACTOR_WITHDRAWN"
-  /// The name or the photo.
+  /// The display name or the photo changed.
   case profileChanged = "PROFILE_CHANGED"
   case emailChanged = "EMAIL_CHANGED"
   case passwordChanged = "PASSWORD_CHANGED"
-  /// Of the survivor; names the account that was closed.
+  /// Written for the survivor. Names the account that was closed.
   case merged = "MERGED"
-  /// An anonymous account that nobody used any more.
+  /// The server removed an unused anonymous account.
   case idleRemoved = "IDLE_REMOVED"
   case disabled = "DISABLED"
   case enabled = "ENABLED"
   case customClaimsChanged = "CUSTOM_CLAIMS_CHANGED"
-  /// An administrator can sign in as this account, or make it.
+  /// An administrator created a token that can sign in as this account, or create it.
   case customTokenCreated = "CUSTOM_TOKEN_CREATED"
   case imported = "ACCOUNT_IMPORTED"
-  /// Of all accounts, their password hashes included.
+  /// An administrator exported all accounts, including their password hashes.
   case exported = "ACCOUNTS_EXPORTED"
-  /// Everything was copied into a file on the server.
+  /// The server copied the whole store into a file on its disk.
   case backedUp = "BACKUP_MADE"
   case emailVerified = "EMAIL_VERIFIED"
   case emailReverted = "EMAIL_REVERTED"
   case passwordReset = "PASSWORD_RESET"
 }
 
-/// What a decision wants to be remembered; `Environment.audit` gives it its id, time and caller.
+/// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.
 package struct AuditNote: Hashable, Sendable {
   package var event: AuditEvent
   package var accountID: String
-  /// Names and values without secrets.
+  /// Names and values. They contain no secrets.
   package var details: [String: String]
 
   package init(_ event: AuditEvent, accountID: String, details: [String: String] = [:]) {
@@ -56,7 +56,7 @@ package struct AuditNote: Hashable, Sendable {
     self.details = details
   }
 
-  /// Of a way in that a sign-in added.
+  /// Returns the note for a sign-in method that a sign-in added.
   static func linked(_ providerID: String, to accountID: String, proof: String) -> AuditNote {
     AuditNote(.linked, accountID: accountID, details: ["provider_id": providerID, "proof": proof])
   }
@@ -71,7 +71,7 @@ extension Environment {
     audit(note.event, accountID: note.accountID, AuditJSON.object(note.details), caller, now)
   }
 
-  /// Of a session that a credential opened: what most rows of the table are about, and so without a dictionary.
+  /// Returns the row for a session that a credential opened. Uses no dictionary, because most rows are of this kind.
   func audit(_ event: AuditEvent, opened session: SessionRecord, call: CallFacts, now: Timestamp) -> Write {
     let details = [(key: "provider_id", value: session.signInProviderID), (key: "session_id", value: session.id)]
     return audit(event, accountID: session.accountID, AuditJSON.object(inOrder: details), call.caller, now)
@@ -87,7 +87,7 @@ extension Environment {
   }
 }
 
-/// The little JSON that audit rows need: one flat object of strings, its names in order.
+/// Minimal JSON for audit rows: one flat object of strings, with its names in order.
 enum AuditJSON {
   static func object(_ details: [String: String]) -> String { object(inOrder: details.sorted { $0.key < $1.key }) }
 

@@ -1,6 +1,8 @@
 package import Store
 
-/// The ports and the policy, handed to every use case. Immutable; a class, because each call hands it on several times.
+/// The ports and the policy that every use case receives. Immutable.
+///
+/// A class, because each call passes it on several times.
 package final class Environment: Sendable {
   package let store: any Store
   package let clock: any Clock
@@ -31,11 +33,13 @@ package final class Environment: Sendable {
   package var ids: Ids { Ids(randomness: randomness) }
 }
 
-/// What a decision wants done. `Answer` is what the use case goes on with once it is settled. Kept by reference, since
-/// what is committed and answered is more than a task should have room for.
+/// Result of a decision: what to write and what to answer.
+///
+/// `Answer` is what the use case continues with once the step is carried out. The enum is indirect, because a change
+/// and an answer would take too much memory in the call's task.
 package indirect enum Step<Answer> {
-  /// `writing` is the one thing that a refusal may leave behind: a counted attempt, or the end of a session whose
-  /// refresh token was copied.
+  /// `writing` is the only change that a rejected call leaves. It counts an attempt, or ends a session whose refresh
+  /// token was copied.
   case refuse(Failure, writing: Change? = nil)
   case answer(Answer)
   case commit(Change, Answer)
@@ -49,7 +53,7 @@ package indirect enum Step<Answer> {
   }
 }
 
-/// How a call was settled: by its own decision, or by the record that an earlier call left under the same key.
+/// How a call was settled: by its own decision, or by the record of an earlier call with the same idempotency key.
 package enum Settled<Answer> {
   case decided(Answer)
   indirect case repeated(IdempotencyRecord)
@@ -58,13 +62,13 @@ package enum Settled<Answer> {
 // MARK: loading, deciding, committing
 
 extension Environment {
-  /// The first load of a use case, on the spot where the store can. Every later one is `load`.
+  /// Loads the first records of a use case, without waiting if the store can. Later loads use `load`.
   package func first(_ query: Query) async throws -> Facts {
     if let facts = try now(query) { return facts }
     return try await load(query)
   }
 
-  /// Out of line: inlined, it would have its room in the memory of each call's task.
+  /// Reads without waiting. Not inlined, because it would then take memory in each call's task.
   @inline(never) private func now(_ query: Query) throws -> Facts? {
     do {
       return try store.now(query)
@@ -81,61 +85,64 @@ extension Environment {
     }
   }
 
-  /// Decides on `facts`; where the commit loses a race, loads `query` and decides again on what has become of it.
-  /// - Parameter fate: of a commit that is not the one of the call, such as one that comes before it.
+  /// Decides on `facts` and commits. After a lost race, loads `query` again and decides on the newer records.
+  /// - Parameter commitDecision: for a commit that is not the call's own, such as one before it.
   package func decideAndCommit<Answer>(
-    _ query: Query, _ facts: Facts, call: CallFacts, fate: Fate? = nil,
+    _ query: Query, _ facts: Facts, call: CallFacts, commitDecision: CommitDecision? = nil,
     decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
-    let fate = fate ?? call.fate
-    if let answer = try await carryOut(try decide(facts, clock.now()), fate) { return answer }
-    return try await decideAgain(query, fate, decide: decide)
+    let commitDecision = commitDecision ?? call.commitDecision
+    if let answer = try await carryOut(try decide(facts, clock.now()), commitDecision) { return answer }
+    return try await decideAgain(query, commitDecision, decide: decide)
   }
 
   @inline(never) private func decideAgain<Answer>(
-    _ query: Query, _ fate: Fate, decide: (Facts, Timestamp) throws -> Step<Answer>
+    _ query: Query, _ commitDecision: CommitDecision, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
     for _ in 1..<policy.decisionsMax {
       let facts = try await load(query)
-      if let answer = try await carryOut(try decide(facts, clock.now()), fate) { return answer }
+      if let answer = try await carryOut(try decide(facts, clock.now()), commitDecision) { return answer }
     }
     throw lostRaces()
   }
 
-  /// nil: a race was lost and nothing was written.
-  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ fate: Fate) async throws -> Answer? {
+  /// Carries out a step. Returns nil if a race was lost. Nothing was written then.
+  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
+    -> Answer?
+  {
     switch step {
     case .answer(let answer): return answer
     case .refuse(let failure, let change):
-      // What counts an attempt is written whether or not anybody still waits: who gives up must not guess for nothing.
-      if let change { _ = try await commit(change, Fate()) }
+      // Count the attempt even if the client is gone. Otherwise an attacker could cancel each call and guess without
+      // limit.
+      if let change { _ = try await commit(change, CommitDecision()) }
       throw failure
-    case .commit(let change, let answer): return try await commit(change, fate) ? answer : nil
+    case .commit(let change, let answer): return try await commit(change, commitDecision) ? answer : nil
     }
   }
 
   @inline(never) private func lostRaces() -> Failure {
     Failure(
-      .overloaded, hint: "Others keep changing the same account; try again.", retryAfterMillis: 100,
+      .overloaded, hint: "Concurrent calls keep changing this account. Try again.", retryAfterMillis: 100,
       debug: "lost \(policy.decisionsMax) races")
   }
 
-  /// The same for a call that may carry an idempotency key; `query` names it.
+  /// Decides and commits like `decideAndCommit`, for a call that may carry an idempotency key. `query` names the key.
   ///
-  /// A record under the key wins over any decision, in the first round as in a later one: two equal calls at once meet
-  /// at the unique key, and the loser answers with what the winner did.
+  /// A record under the key takes precedence over any decision, in every round. Two equal concurrent calls meet at the
+  /// unique key, and the loser answers with the result of the winner.
   @inline(never) package func settle<Answer>(
     _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Settled<Answer> {
     try await decideAndCommit(query, facts, call: call) { facts, now in try call.step(facts, now, decide) }
   }
 
-  /// True: durable. False: a race was lost and nothing was written.
-  func commit(_ change: Change, _ fate: Fate) async throws -> Bool {
+  /// Commits a change. Returns true if it is durable, or false if a race was lost and nothing was written.
+  func commit(_ change: Change, _ commitDecision: CommitDecision) async throws -> Bool {
     if change.issuesTokens { try tokens.requireSigningKey(at: clock.now()) }
     let outcome: Outcome
     do {
-      outcome = try await store.commit(change, fate: fate)
+      outcome = try await store.commit(change, commitDecision: commitDecision)
     } catch let error as StoreError {
       throw Failure(storeError: error)
     }
@@ -149,21 +156,23 @@ extension Environment {
     case .cancelled: throw Failure(.cancelled)
     case .limited(.deliveries):
       throw Failure(
-        .overloaded, hint: "Too many messages wait to be sent; try again later.", retryAfterMillis: 60_000,
+        .overloaded, hint: "The message queue is full. Try again later.", retryAfterMillis: 60_000,
         debug: "the delivery queue is full")
     case .throttled(let kind, let until): throw Failure(throttled: kind, until: until, now: clock.now())
     case .limited(let scope):
-      // By then every row that is held now has expired.
+      // All current pending rows have expired by then.
       throw Failure(
-        .quotaExceeded, hint: "Too many credentials are held; try again later.",
+        .quotaExceeded, hint: "Too many credentials are pending. Try again later.",
         retryAfterMillis: policy.pendingLifetimeMillis, debug: "pending rows at their limit: \(scope)")
     }
   }
 }
 
 extension Change {
-  /// Tokens of a session follow the commit. A call that could not mint them must change nothing: a client would lose
-  /// the session with the refresh token that it spent.
+  /// Whether the change needs tokens, which the server mints after the commit.
+  ///
+  /// A call that cannot mint them must change nothing. Otherwise the client loses its session with the refresh token
+  /// that it spent.
   fileprivate var issuesTokens: Bool {
     writes.contains { write in
       switch write {

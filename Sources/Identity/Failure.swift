@@ -1,6 +1,6 @@
 package import Store
 
-/// A refusal: a stable reason for programs, a hint for people, and a text for the log only.
+/// A failure of a call: a stable reason for programs, a hint for developers, and a text for the log only.
 package struct Failure: Error, Hashable, Sendable {
   /// The names clients match on. Services maps each to its gRPC status.
   package enum Reason: String, Sendable, CaseIterable {
@@ -14,7 +14,7 @@ package struct Failure: Error, Hashable, Sendable {
     case forbiddenClaim = "FORBIDDEN_CLAIM"
     case claimsTooLarge = "CLAIMS_TOO_LARGE"
     case invalidCode = "INVALID_CODE"
-    // A new credential or session is the cure.
+    // A new credential or session is required.
     case invalidLoginCredentials = "INVALID_LOGIN_CREDENTIALS"
     case invalidCredential = "INVALID_CREDENTIAL"
     case invalidIDToken = "INVALID_ID_TOKEN"
@@ -26,16 +26,16 @@ package struct Failure: Error, Hashable, Sendable {
     case missingOrInvalidNonce = "MISSING_OR_INVALID_NONCE"
     case flowMismatch = "FLOW_MISMATCH"
     case callerUnidentified = "CALLER_UNIDENTIFIED"
-    // Not for this person or this caller.
+    // Not allowed for this user or this caller.
     case userDisabled = "USER_DISABLED"
     case userMismatch = "USER_MISMATCH"
     case callerNotAllowed = "CALLER_NOT_ALLOWED"
     case redirectURINotAllowed = "REDIRECT_URI_NOT_ALLOWED"
-    // Not there.
+    // Not found.
     case accountNotFound = "ACCOUNT_NOT_FOUND"
     case noSuchProvider = "NO_SUCH_PROVIDER"
     case secondFactorNotFound = "SECOND_FACTOR_NOT_FOUND"
-    // There already.
+    // Already exists.
     case emailAlreadyInUse = "EMAIL_ALREADY_IN_USE"
     case providerAlreadyLinked = "PROVIDER_ALREADY_LINKED"
     case secondFactorExists = "SECOND_FACTOR_EXISTS"
@@ -64,12 +64,13 @@ package struct Failure: Error, Hashable, Sendable {
     case quotaExceeded = "QUOTA_EXCEEDED"
     case backupInProgress = "BACKUP_IN_PROGRESS"
     case backupStorageFull = "BACKUP_STORAGE_FULL"
-    // Something we depend on is down.
+    // A dependency is down.
     case providerUnavailable = "PROVIDER_UNAVAILABLE"
     case storeUnavailable = "STORE_UNAVAILABLE"
     case signingKeyUnavailable = "SIGNING_KEY_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
-    // The client's cancel or its deadline came before the commit: nothing was written, nobody waits for the answer.
+    // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
+    // answer.
     case cancelled = "CANCELLED"
     case deadlineExceeded = "DEADLINE_EXCEEDED"
   }
@@ -77,16 +78,16 @@ package struct Failure: Error, Hashable, Sendable {
   package var reason: Reason
   /// The request field at fault, as its path in the proto.
   package var field: String?
-  /// What the person or the calling service can do. Never says whether some address exists.
+  /// What the user or the calling service can do. Never reveals whether an email address exists.
   package var hint: String
   /// Machine-readable extras, such as `max_age_seconds` or `methods` (comma-separated).
   package var metadata: [String: String]
   package var retryAfterMillis: Int64?
   /// For the log only; holds no secret.
   package var debug: String
-  /// What was counted too often, for who counts refusals.
+  /// Throttle that rejected the call, for the metrics.
   package var throttle: ThrottleKind?
-  /// Which limit of calls that watch events was met; for the same.
+  /// Limit of watching calls that was reached, for the metrics.
   package var watchLimit: WatchLimit?
 
   package init(
@@ -102,7 +103,7 @@ package struct Failure: Error, Hashable, Sendable {
   }
 }
 
-/// How many may watch events at once.
+/// Limit of the calls that watch events at the same time.
 package enum WatchLimit: Hashable, Sendable {
   case perCaller
   case inAll

@@ -1,6 +1,6 @@
 package import Store
 
-/// Fresh names for new things. None of them is ever derived from what a person typed.
+/// Generator of ids for new records. No id is derived from what a user entered.
 package struct Ids: Sendable {
   private let randomness: any Randomness
   private static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
@@ -10,13 +10,17 @@ package struct Ids: Sendable {
 
   package func account() -> String { base62(28) }
 
-  /// Ids are ours, imported, or chosen by who mints custom tokens: 1 to 128 printable ASCII characters.
+  /// Reports whether `text` is a valid account id: 1 to 128 printable ASCII characters.
+  ///
+  /// The server, an import or the issuer of a custom token chooses an account id.
   static func isAccountID(_ text: String) -> Bool {
     1...128 ~= text.utf8.count && text.utf8.allSatisfy { 0x21...0x7E ~= $0 }
   }
 
-  /// 22 base62 characters hold 131 bits: a session id names its row in every token and must not be guessable. The time
-  /// before them puts new sessions side by side in the store's index, where each would else touch a page of its own.
+  /// Returns a session id: 8 letters of time, then 22 random base62 characters (131 bits).
+  ///
+  /// A session id names its row in every token, so it must not be guessable. The time places new sessions next to each
+  /// other in the store's index. Without it, each new session would touch a separate page.
   package func session(at now: Timestamp) -> String {
     id(at: now, letters: 8, of: Ids.alphabet, thenRandom: 22)
   }
@@ -25,16 +29,16 @@ package struct Ids: Sendable {
 
   func factor() -> String { base62(22) }
 
-  /// Sorts by time, so that an audit table grows at its end.
+  /// Returns an id that sorts by time, so that an audit table grows at its end.
   package func audit(at now: Timestamp) -> String {
     id(at: now, letters: 12, of: Ids.hexadecimalDigits, thenRandom: 14)
   }
 
-  /// Sorts by time as well: what waits longest stands first.
+  /// Returns an id that sorts by time, so that the message that waits longest comes first.
   func delivery(at now: Timestamp) -> String { audit(at: now) }
 
-  /// Sorts as the moments do, whose letters come first: as many as are asked for, of an alphabet in the order of its
-  /// bytes.
+  /// Returns an id that sorts by time: `count` letters of the time, then `randomCount` random letters.
+  /// - Parameter alphabet: in the order of its bytes.
   private func id(at now: Timestamp, letters count: Int, of alphabet: [UInt8], thenRandom randomCount: Int) -> String {
     var letters: [UInt8] = []
     letters.reserveCapacity(count + randomCount)

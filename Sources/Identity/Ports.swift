@@ -1,4 +1,4 @@
-// What the domain needs of the outside, each with a real answer in the composition root and a fake one in tests.
+// Interfaces to everything outside the domain. The composition root supplies real implementations, tests supply fakes.
 
 package import Store
 
@@ -11,9 +11,11 @@ package protocol Randomness: Sendable {
 }
 
 extension Randomness {
-  /// The bytes above the largest multiple of the alphabet's size are passed over, since folding them back would make
-  /// the first letters likelier than the rest. Some more are drawn for their sake: to draw a second time, which costs
-  /// as much as the first, is then one in thousands.
+  /// Appends `count` random letters of `alphabet` to `letters`.
+  ///
+  /// Skips bytes at or above the largest multiple of the alphabet's size. Folding them back would make the first
+  /// letters more likely. Draws 6 spare bytes each time. A second draw costs as much as the first, and is then needed
+  /// once in thousands of calls.
   func append(_ count: Int, of alphabet: [UInt8], to letters: inout [UInt8]) {
     let end = letters.count + count
     let size = UInt8(alphabet.count)
@@ -35,44 +37,50 @@ extension Randomness {
   func digits(_ count: Int) -> String { text(count, of: Array("0123456789".utf8)) }
 }
 
-/// Hashes of secrets that the store keeps in their place, and the sealing of pending rows.
+/// Hashes that the store keeps in place of secrets, and the sealing of pending rows.
 package protocol Cryptography: Sendable {
   func sha256(_ bytes: [UInt8]) -> Digest
-  /// The refresh token that follows `token` in `family`: HMAC under a key that is not in the database, so that every
-  /// replica derives the same one.
+  /// Derives the refresh token that follows `token` in `family`.
+  ///
+  /// An HMAC under a key that is not in the database, so that every replica derives the same token.
   func successor(of token: [UInt8], family: String) -> [UInt8]
-  /// Proves that a refresh token was made here: HMAC over family and secret.
+  /// Returns the tag that proves that this service issued a refresh token: an HMAC over family and secret.
   func refreshTag(of token: [UInt8], family: String) -> [UInt8]
-  /// The name under which attempts are counted: HMAC under a key that is not in the database, so that its rows do not
-  /// tell which addresses were tried.
+  /// Returns the name under which attempts are counted.
+  ///
+  /// An HMAC under a key that is not in the database, so that its rows do not reveal which email addresses were tried.
   func throttleKey(_ bytes: [UInt8]) -> Digest
-  /// For one-time passwords alone, whose algorithm it is (RFC 4226).
+  /// Computes an HMAC-SHA-1. Only for one-time passwords, whose algorithm it is (RFC 4226).
   func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8]
-  /// Names a secret by what tells nobody the secret, also where it could be guessed: HMAC under a key that is not in
-  /// the database, one for each purpose.
+  /// Returns a name for a secret that does not reveal it, even if it could be guessed.
+  ///
+  /// An HMAC under a key that is not in the database, with one key for each purpose.
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8]
-  /// nil: not sealed by us, or for another context.
+  /// Returns nil if this service did not seal `sealed`, or sealed it for another context.
   func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]?
 }
 
-/// Password work, on bounded workers. Throws `Failure(.overloaded)` with a retry hint before any work at a full queue
-/// and where there is no memory for it, and `Failure(.cancelled)` for a call that was given up before its turn: of none
-/// of them anything is counted.
+/// Password hashing on a bounded set of worker threads.
+///
+/// Throws `Failure(.overloaded)` with a retry hint before any work if the queue is full or memory is short. Throws
+/// `Failure(.cancelled)` for a call that was cancelled before its turn. Neither counts as an attempt.
 package protocol Passwords: Sendable {
-  /// Throws `Failure(.overloaded)` where `verify` and `hash` would, so that a flood costs no look-ups either.
+  /// Throws `Failure(.overloaded)` where `verify` and `hash` would, so that a flood of calls causes no look-ups.
   func requireRoom() throws(Failure)
-  /// nil as `hash`: the account is unknown or has no password; the same work is done and the answer is false.
-  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck
-  func hash(_ password: String, fate: Fate) async throws -> String
-  /// A common password of the block-list; cheap, asked when a password is set.
+  /// Compares a password with a hash.
+  /// - Parameter hash: nil for an unknown account or one without a password. The same work is done, and the result is
+  ///   false.
+  func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck
+  func hash(_ password: String, commitDecision: CommitDecision) async throws -> String
+  /// Reports whether the block-list contains the password. Cheap. Called when a password is set.
   func isCommon(_ password: String) -> Bool
 }
 
 package struct PasswordCheck: Hashable, Sendable {
   package var matches: Bool
-  /// The hash under today's parameters, where the stored one is older and the password matched.
+  /// The hash under the current parameters, if the stored one is older and the password matched.
   package var upgradedHash: String?
 
   package init(matches: Bool, upgradedHash: String? = nil) {
@@ -81,25 +89,26 @@ package struct PasswordCheck: Hashable, Sendable {
   }
 }
 
-/// Our own tokens.
+/// Tokens that this service issues.
 package protocol Tokens: Sendable {
   func mintIDToken(_ claims: IDToken) throws -> String
-  /// Throws `Failure(.signingKeyUnavailable)` where minting would fail, so that a call stops before it changes a
-  /// session whose tokens it could not return.
+  /// Throws `Failure(.signingKeyUnavailable)` if minting would fail. A call then stops before it changes a session
+  /// whose tokens it could not return.
   func requireSigningKey(at now: Timestamp) throws
-  /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`. Looks at signature, type, issuer and expiry only; whether
-  /// the session is open is the domain's to ask.
+  /// Verifies signature, type, issuer and expiry. The domain checks whether the session is open.
+  ///
+  /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
   func mintCustomToken(_ token: CustomToken) throws -> String
   /// Throws `Failure(.invalidCustomToken)` or `.tokenExpired`.
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
-  /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` naming the field.
+  /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` with the field's name.
   func validateCustomClaims(_ json: String, field: String) throws
-  /// The claims of a token that `verifyIDToken` accepted, as JSON.
+  /// Returns the claims of a token that `verifyIDToken` accepted, as JSON.
   func claimsJSON(_ token: String) throws -> String
 }
 
-/// What an ID token of ours says; `latchkey` facts included.
+/// Contents of an ID token of this service, including its `latchkey` claims.
 package struct IDToken: Hashable, Sendable {
   package var accountID: String
   package var audience: String
@@ -113,14 +122,15 @@ package struct IDToken: Hashable, Sendable {
   package var phoneNumber: String?
   package var name: String?
   package var picture: String?
-  /// Subjects by provider id, in the order they were linked.
+  /// Provider ids and subjects, in the order in which they were linked.
   package var identities: [IdentityKey]
   package var signInProviderID: String
   package var signInSecondFactor: String?
   package var signInSecondFactorID: String?
-  /// Of the account, a JSON object or empty.
+  /// Claims of the account: a JSON object, or empty.
   package var customClaimsJSON = ""
-  /// Of the session, from the custom token that opened it; they win over the account's of the same name.
+  /// Claims of the session, from the custom token that opened it. They override claims of the account with the same
+  /// name.
   package var sessionClaimsJSON = ""
 
   package init(
@@ -147,7 +157,8 @@ package struct CustomToken: Hashable, Sendable {
   package var expiresAt: Timestamp
   /// A JSON object, or empty.
   package var claimsJSON: String
-  /// The account's `tokensValidAfter` when we minted the token; 0 without one. nil: a registered signer minted it.
+  /// The account's `tokensValidAfter` when this service minted the token, or 0 if it had none. nil if a registered
+  /// signer minted the token.
   package var cutOff: Timestamp?
 
   package init(
@@ -161,7 +172,7 @@ package struct CustomToken: Hashable, Sendable {
   }
 }
 
-/// What a caller brings from a provider's own SDK.
+/// Token that a caller obtained through a provider's own SDK.
 package struct ProviderToken: Hashable, Sendable {
   package var providerID: String
   package var idToken: String
@@ -180,7 +191,7 @@ package struct ProviderToken: Hashable, Sendable {
   }
 }
 
-/// A token that may be presented once: what to remember of it, and until when.
+/// A token that may be presented once: its digest, and how long to remember it.
 package struct SingleUse: Hashable, Sendable {
   package var digest: Digest
   package var expiresAt: Timestamp
@@ -193,12 +204,12 @@ package struct SingleUse: Hashable, Sendable {
   var spending: Write { .spendToken(digest, expiresAt: expiresAt) }
 }
 
-/// The provider's own tokens: handed back to the caller, and kept nowhere.
+/// Tokens of the provider. The server returns them to the caller and does not store them.
 package struct ProviderTokens: Hashable, Sendable {
   package var providerID: String
   package var accessToken = ""
   package var idToken = ""
-  /// Of an OAuth 1.0a access token.
+  /// Secret of an OAuth 1.0a access token.
   package var secret = ""
   package var refreshToken = ""
   package var expiresInMillis: Int64?
@@ -211,7 +222,7 @@ package struct VerifiedCredential: Hashable, Sendable {
   @Boxed package var assertion: Assertion
   package var singleUse: SingleUse?
   @Held package var tokens: ProviderTokens?
-  /// When the person last proved itself to the provider, where the provider says so under its signature.
+  /// When the provider last authenticated the user, if a signed token states it.
   package var authenticatedAt: Timestamp?
 
   package init(
@@ -233,24 +244,26 @@ package struct VerifiedCredential: Hashable, Sendable {
 package protocol Providers: Sendable {
   /// Verifies the token completely: signature, audience, expiry, nonce. Throws `Failure`.
   func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential
-  /// The subject that a later sign-in will have, from what another service's export calls it. Throws `Failure`.
+  /// Converts the subject in another service's export to the one that a later sign-in will have. Throws `Failure`.
   func subject(ofImported text: String, at providerID: String) throws -> String
-  /// Those that flows can be started at.
+  /// Providers that can start flows.
   var flowProviderIDs: Set<String> { get }
-  /// Throws `Failure`.
+  /// Starts a flow. Throws `Failure`.
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow
-  /// Redeems what came back. Called once at most for a flow, after its state was compared. Throws `Failure`.
-  func finish(_ flow: HeldFlow, with parameters: [String: String], at now: Timestamp) async throws -> VerifiedCredential
+  /// Redeems the response of the provider. Called at most once for a flow, after its state was compared. Throws
+  /// `Failure`.
+  func finish(_ flow: PendingFlow, with parameters: [String: String], at now: Timestamp) async throws
+    -> VerifiedCredential
 }
 
-/// What a flow is begun with: the caller's wishes and fresh random texts.
+/// Parameters of a new flow: the caller's choices and fresh random values.
 package struct FlowOrder: Hashable, Sendable {
   package var providerID: String
   package var redirectURI: String
   package var scopes: [String]
   package var parameters: [String: String]
   package var loginHint: String
-  /// The person is to prove itself anew.
+  /// Whether the provider must authenticate the user again.
   package var freshLogin: Bool
   package var state: String
   package var nonce: String
@@ -272,11 +285,11 @@ package struct FlowOrder: Hashable, Sendable {
   }
 }
 
-/// Where the person goes, and what the provider's adapter needs again when it is back.
+/// Where to send the user, and what the provider's adapter needs when the user returns.
 package struct StartedFlow: Hashable, Sendable {
   package var authorizationURL: String
   package var responseMode: String
-  /// False where the protocol has no `state`: the adapter then compares what binds the redirect to the flow.
+  /// False if the protocol has no `state`. The adapter then compares what binds the redirect to the flow.
   package var stateIsEchoed: Bool
   package var kept: String
 

@@ -1,7 +1,8 @@
 package import Store
 
-/// A call that only reads, made for one request: what it looks up, and what it makes of what was found. Neither waits,
-/// so that a reactor answers on the spot where the store can.
+/// A read-only call for one request: its query, and the answer that it makes of the records.
+///
+/// Neither waits, so that a reactor can answer immediately if the store can.
 package protocol Reading: Sendable {
   associatedtype Answer
   var query: Query { get }
@@ -9,7 +10,7 @@ package protocol Reading: Sendable {
 }
 
 extension Environment {
-  /// nil: the store has to wait; `read` does.
+  /// Answers without waiting. Returns nil if the store has to wait. `read` waits.
   package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
     let query = reading.query
     if query == Query() { return try reading.answer(Facts()) }

@@ -1,24 +1,25 @@
-// What the use cases are asked, after Services has checked the shape of the request.
+// Requests of the use cases. Services has already checked the shape of each request.
 
-/// What a caller can present. Addresses are normalised, passwords in NFKC, every text within its limit.
+/// Credential that a caller presents. Email addresses are normalised, passwords are in NFKC, and every text is within
+/// its limit.
 package enum Credential: Hashable, Sendable {
   case password(email: String, password: String)
   case providerToken(ProviderToken)
-  /// The redirect that ended a flow of ours.
+  /// The redirect that ended a flow of this service.
   case authorizationResponse(AuthorizationResponse)
   case customToken(String)
-  /// The id that the sending of the code was answered with, and the digits of the text message.
+  /// The verification id from the call that sent the code, and the digits of the text message.
   case phoneCode(verificationID: String, digits: String)
-  /// The address that the link was mailed to, and the code in it.
+  /// The email address that the link was sent to, and the code in the link.
   case emailLink(email: String, code: String)
   case anonymous
-  /// The handle of a held credential, as the client got it.
+  /// The pending token, as the client received it.
   case pendingToken(String)
 }
 
 package struct AuthorizationResponse: Hashable, Sendable {
   package var flowID: String
-  /// Whole, with its query; or the redirect URI with the posted form as its query.
+  /// The complete URI with its query, or the redirect URI with the posted form as its query.
   package var callbackURI: String
 
   package init(flowID: String, callbackURI: String) {
@@ -34,7 +35,7 @@ package struct StartFlowRequest: Hashable, Sendable {
   package var parameters: [String: String]
   package var loginHint: String
   package var purpose: FlowPurpose
-  /// Of the account, for all purposes but a sign-in.
+  /// ID token of the account, for every purpose except sign-in.
   package var idToken: String
 
   package init(
@@ -53,7 +54,7 @@ package struct StartFlowRequest: Hashable, Sendable {
 
 package struct SignInRequest: Hashable, Sendable {
   package var credential: Credential
-  /// From an earlier AccountExists; empty: none.
+  /// From an earlier AccountExists. Empty: none.
   package var pendingToken: String
   package var existingOnly: Bool
   package var claimAddress: Bool

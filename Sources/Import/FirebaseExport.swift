@@ -1,31 +1,31 @@
 internal import Encodings
 internal import Tokens
 
-/// A file that is none, and where.
+/// Why a file is not an export of users.
 package struct ExportFileError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String
 }
 
-/// Cuts the text of Firebase's export, `{"users": [{…}, …]}`, into its users as it is read: a file of millions is
-/// never held as a whole.
+/// A parser that splits Firebase's export, `{"users": [{…}, …]}`, into users as it is read. It never holds a file of
+/// millions of users as a whole.
 package struct FirebaseExport {
-  /// Of one user's text.
+  /// Maximum length of one user's text, in bytes.
   package static let userBytesMax = 65_536
 
   private enum Stage { case outside, inside, over }
 
   private var stage = Stage.outside
-  /// How many brackets are open.
+  /// The number of open brackets.
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
   private var user: [UInt8] = []
-  /// The last text at the top level, to know the member `users` by.
+  /// The last text at the top level, which identifies the member `users`.
   private var name: [UInt8] = []
 
   package init() {}
 
-  /// Hands out each user that is complete.
+  /// Calls `each` with every complete user.
   package mutating func append(_ bytes: [UInt8], _ each: ([UInt8]) throws -> Void) throws {
     for byte in bytes {
       if isInString {
@@ -36,10 +36,10 @@ package struct FirebaseExport {
     }
   }
 
-  /// The text has ended.
+  /// Checks at the end of the text that it is complete.
   package func finish() throws(ExportFileError) {
     guard stage == .over, depth == 0 else {
-      throw ExportFileError(description: "it ends before its list of users does, or has none")
+      throw ExportFileError(description: "the file ends before its list of users ends, or has no such list")
     }
   }
 
@@ -58,10 +58,10 @@ package struct FirebaseExport {
     }
   }
 
-  /// The user that this byte completes.
+  /// Returns the user that this byte completes.
   private mutating func outsideString(_ byte: UInt8) throws(ExportFileError) -> [UInt8]? {
     if stage == .inside, depth == 2, !"{], \t\r\n".utf8.contains(byte) {
-      throw ExportFileError(description: "its list of users holds something that is not an object")
+      throw ExportFileError(description: "the list of users contains a value that is not an object")
     }
     if stage == .inside, depth > 2 || byte == UInt8(ascii: "{") { try keep(byte) }
     switch byte {
@@ -69,15 +69,15 @@ package struct FirebaseExport {
       isInString = true
       name = []
     case UInt8(ascii: "{"), UInt8(ascii: "["):
-      if depth == 0, byte != UInt8(ascii: "{") { throw ExportFileError(description: "it does not begin with {") }
+      if depth == 0, byte != UInt8(ascii: "{") { throw ExportFileError(description: "the file does not begin with {") }
       if depth == 1, byte == UInt8(ascii: "["), name == Array("users\"".utf8) {
-        guard stage == .outside else { throw ExportFileError(description: "it has two lists of users") }
+        guard stage == .outside else { throw ExportFileError(description: "the file has two lists of users") }
         stage = .inside
       }
       depth += 1
     case UInt8(ascii: "}"), UInt8(ascii: "]"):
       depth -= 1
-      guard depth >= 0 else { throw ExportFileError(description: "a bracket is closed that was not opened") }
+      guard depth >= 0 else { throw ExportFileError(description: "a closing bracket has no opening bracket") }
       guard stage == .inside else { break }
       if depth == 1 { stage = .over }
       guard depth == 2, byte == UInt8(ascii: "}") else { break }
@@ -90,7 +90,7 @@ package struct FirebaseExport {
 
   private mutating func keep(_ byte: UInt8) throws(ExportFileError) {
     guard user.count < FirebaseExport.userBytesMax else {
-      throw ExportFileError(description: "a user takes more than \(FirebaseExport.userBytesMax) bytes")
+      throw ExportFileError(description: "a user is larger than \(FirebaseExport.userBytesMax) bytes")
     }
     user.append(byte)
   }

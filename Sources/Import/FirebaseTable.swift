@@ -1,6 +1,7 @@
 import Tokens
 
-/// Cuts the CSV form of Firebase's export (RFC 4180, with or without its header) into rows as it is read.
+/// A parser that splits the CSV form of Firebase's export (RFC 4180, with or without its header) into rows as it is
+/// read.
 struct CommaSeparated {
   private enum Stage { case cellBegins, plain, quoted, quoteInQuoted }
 
@@ -12,7 +13,7 @@ struct CommaSeparated {
   mutating func append(_ byte: UInt8) throws(ExportFileError) -> [String]? {
     byteCount += 1
     guard byteCount <= FirebaseExport.userBytesMax else {
-      throw ExportFileError(description: "a row takes more than \(FirebaseExport.userBytesMax) bytes")
+      throw ExportFileError(description: "a row is larger than \(FirebaseExport.userBytesMax) bytes")
     }
     let quote = UInt8(ascii: "\"")
     switch (stage, byte) {
@@ -28,7 +29,7 @@ struct CommaSeparated {
       stage = .cellBegins
     case (_, UInt8(ascii: "\n")): return try endRow()
     case (_, UInt8(ascii: "\r")): break
-    case (.quoteInQuoted, _), (.plain, quote): throw ExportFileError(description: "a quote stands within a cell")
+    case (.quoteInQuoted, _), (.plain, quote): throw ExportFileError(description: "a cell contains a misplaced quote")
     default:
       stage = .plain
       cell.append(byte)
@@ -36,13 +37,13 @@ struct CommaSeparated {
     return nil
   }
 
-  /// The row that the end of the text completes.
+  /// Returns the row that the end of the text completes.
   mutating func finish() throws(ExportFileError) -> [String]? {
-    guard stage != .quoted else { throw ExportFileError(description: "it ends within a quoted cell") }
+    guard stage != .quoted else { throw ExportFileError(description: "the file ends within a quoted cell") }
     return try endRow()
   }
 
-  /// Nil for an empty line.
+  /// Returns nil for an empty line.
   private mutating func endRow() throws(ExportFileError) -> [String]? {
     defer {
       (cell, cells, stage, byteCount) = ([], [], .cellBegins, 0)
@@ -58,7 +59,7 @@ struct CommaSeparated {
 }
 
 extension FirebaseUser {
-  /// The columns of `auth:export`. Each provider has four: the subject, email, name and photo.
+  /// The columns of `auth:export`. Each provider has four: subject, email, name and photo.
   private static let columns = [
     "localId", "email", "emailVerified", "passwordHash", "salt", "displayName", "photoUrl",
   ]
@@ -71,7 +72,7 @@ extension FirebaseUser {
   ]
   private static let columnsMax = 52
 
-  /// As Firebase's documentation names the columns, without spaces and case.
+  /// Column names of Firebase's documentation, without spaces and in lower case.
   private static let header = [
     "uid", "email", "emailverified", "passwordhash", "passwordsalt", "name", "photourl", "googleid", "googleemail",
     "googledisplayname", "googlephotourl", "facebookid", "facebookemail", "facebookdisplayname", "facebookphotourl",
@@ -79,17 +80,18 @@ extension FirebaseUser {
     "githubdisplayname", "githubphotourl", "usercreationtime", "lastsignintime", "phonenumber",
   ]
 
-  /// Whether a row is the header. One with other columns would put every value in a wrong place.
+  /// Returns whether a row is the header. A header with other columns is an error: every value would be in a wrong
+  /// place.
   static func isHeader(_ row: [String]) throws(ExportFileError) -> Bool {
     let names = row.map { $0.lowercased().filter { $0.isLetter } }
     guard row.count > 1, names[0] == "uid" || names[0] == "localid", names[1] == "email" else { return false }
     for (name, expected) in zip(names, header).dropFirst() where name != expected {
-      throw ExportFileError(description: "its header has \(name) in the place of \(expected)")
+      throw ExportFileError(description: "the header has \(name) instead of \(expected)")
     }
     return true
   }
 
-  /// - Parameter row: the cells of one row of the CSV form.
+  /// - Parameter row: cells of one row of the CSV form.
   init(row: [String], nowMillis: Int64) throws(UserError) {
     func failed(_ field: String, _ why: String) -> UserError {
       var error = UserError(field, why)
@@ -97,7 +99,7 @@ extension FirebaseUser {
       return error
     }
     guard 7...FirebaseUser.columnsMax ~= row.count else {
-      throw failed("", "A row of Firebase's CSV has 7 to \(FirebaseUser.columnsMax) columns, this one \(row.count).")
+      throw failed("", "A row of Firebase's CSV must have 7 to \(FirebaseUser.columnsMax) columns, not \(row.count).")
     }
     var members: [JSONMember] = []
     let columns = FirebaseUser.columns.enumerated().map { ($0.offset, $0.element) }
@@ -119,7 +121,7 @@ extension FirebaseUser {
     try self.init(.object(members), nowMillis: nowMillis)
   }
 
-  /// Nil: the user does not have this provider.
+  /// Returns nil if the user does not have this provider.
   private static func entry(_ cells: ArraySlice<String>, of providerID: String) -> JSONValue? {
     guard cells.contains(where: { !$0.isEmpty }) else { return nil }
     let names = ["rawId", "email", "displayName", "photoUrl"]

@@ -1,11 +1,11 @@
 import Encodings
 import Tokens
 
-/// A row that cannot be imported, by the member that is wrong.
+/// Why a row cannot be imported, with its invalid member.
 package struct UserError: Error, Hashable, Sendable {
-  /// The account's id, as far as it was read.
+  /// The account's id; empty if it could not be read.
   package var id = ""
-  /// As the file names it; empty where the row as a whole cannot be read.
+  /// The member's name in the file; empty if the row as a whole cannot be read.
   package var field: String
   package var why: String
 
@@ -15,11 +15,10 @@ package struct UserError: Error, Hashable, Sendable {
   }
 }
 
-/// One user of a file, as Firebase's `auth:export`, its Admin SDK or `latchkey export` writes it; texts as they stand
-/// there.
+/// One user of a file, as Firebase's `auth:export`, its Admin SDK or `latchkey export` writes it. Texts are unchanged.
 ///
-/// What matters to sign-in or security is read strictly: a wrong type, or an unknown member near it, rejects the row by
-/// name. A member that only informs is left out and named in `leftOut`.
+/// Members that matter to sign-in or security are read strictly. A wrong type, or an unknown member with a similar
+/// name, rejects the row and names the member. A member that only informs is omitted and named in `leftOut`.
 package struct FirebaseUser: Hashable, Sendable {
   package struct Provider: Hashable, Sendable {
     package var providerID: String
@@ -48,13 +47,13 @@ package struct FirebaseUser: Hashable, Sendable {
   package var createdAtMillis: Int64?
   package var lastSignedInAtMillis: Int64?
   package var customClaimsJSON = ""
-  /// Without `password` and `phone`, which repeat what the user says.
+  /// Without `password` and `phone`, which repeat members of the user.
   package var providers: [Provider] = []
   package var phoneFactors: [PhoneFactor] = []
   /// Names of members that were not understood, each once.
   package var leftOut: Set<String> = []
 
-  /// - Parameter nowMillis: no timestamp of a user lies after it.
+  /// - Parameter nowMillis: upper bound of a user's timestamps.
   package init(_ bytes: [UInt8], nowMillis: Int64) throws(UserError) {
     let (json, texts) = try FirebaseUser.parse(bytes)
     try self.init(json, texts: texts, nowMillis: nowMillis)
@@ -64,17 +63,17 @@ package struct FirebaseUser: Hashable, Sendable {
     do {
       return try JSONValue.parseWithTexts(bytes, byteCountMax: FirebaseExport.userBytesMax, .replaced)
     } catch {
-      if case .duplicateName(let name) = error { throw UserError(name, "The member is there twice.") }
+      if case .duplicateName(let name) = error { throw UserError(name, "The member occurs twice.") }
       throw UserError("", "The user is not valid JSON: \(error).")
     }
   }
 
-  /// - Parameter texts: of the members of `json`, where it was a text.
+  /// - Parameter texts: source texts of the members of `json`; empty if it was not parsed from text.
   init(_ json: JSONValue, texts: [JSONMemberText] = [], nowMillis: Int64) throws(UserError) {
     var user = try Members(json, path: "", nowMillis: nowMillis)
     id = try user.text("localId", "uid")
     do throws(UserError) {
-      if user.holds("localId", "uid"), id.isEmpty { throw UserError("localId", "It is empty.") }
+      if user.holds("localId", "uid"), id.isEmpty { throw UserError("localId", "It must not be empty.") }
       try read(&user, texts)
       try user.finish(important: FirebaseUser.important, stems: FirebaseUser.stems, harmless: FirebaseUser.harmless)
     } catch {
@@ -91,7 +90,7 @@ package struct FirebaseUser: Hashable, Sendable {
     disabled = try user.flag("disabled")
     passwordHash = try user.bytes("passwordHash")
     guard passwordHash != Array("REDACTED".utf8) else {
-      throw UserError("passwordHash", "The Admin SDK had no right to read it. Export with a right to read hashes.")
+      throw UserError("passwordHash", "The Admin SDK could not read it. Export again with permission to read hashes.")
     }
     salt = try user.bytes("salt", "passwordSalt")
     phoneNumber = try user.text("phoneNumber")
@@ -110,7 +109,7 @@ package struct FirebaseUser: Hashable, Sendable {
     }
   }
 
-  /// The Admin SDK writes timestamps into an object of their own.
+  /// Reads the timestamps, which the Admin SDK writes into a separate object.
   private mutating func readTimes(of metadata: Member, _ user: inout Members) {
     guard var times = try? user.members(of: metadata) else {
       user.leaveOut(metadata.name)
@@ -136,7 +135,7 @@ package struct FirebaseUser: Hashable, Sendable {
       important: ["providerId", "rawId", "uid"], harmless: ["federatedId", "screenName", "phoneNumber"])
     leftOut.formUnion(provider.leftOut)
     if providerID == "phone", phoneNumber.isEmpty {
-      throw UserError("phoneNumber", "It is missing, and a provider entry has a phone number.")
+      throw UserError("phoneNumber", "It is missing, but a provider entry has a phone number.")
     }
     if providerID != "password", providerID != "phone" { providers.append(read) }
   }
@@ -146,7 +145,7 @@ package struct FirebaseUser: Hashable, Sendable {
     let kind = try factor.text("factorId")
     let number = try factor.text("phoneInfo", "phoneNumber")
     guard !number.isEmpty, kind.isEmpty || kind == "phone" else {
-      throw UserError(entry.name, "A second factor is not a phone. Other kinds cannot be imported.")
+      throw UserError(entry.name, "Only phone factors can be imported.")
     }
     phoneFactors.append(
       PhoneFactor(
@@ -165,13 +164,13 @@ package struct FirebaseUser: Hashable, Sendable {
     "customAttributes", "customClaims", "providerUserInfo", "providerData", "mfaInfo", "multiFactor",
   ]
 
-  /// A name with one of these says something about sign-in or security.
+  /// Parts of names that concern sign-in or security.
   private static let stems = [
     "disab", "suspend", "block", "lock", "banned", "mfa", "factor", "totp", "otp", "claim", "attribute", "role",
     "permission", "password", "hash", "salt", "verif", "provider", "identit", "phone", "email", "credential", "passkey",
   ]
 
-  /// Members of Firebase's export that do not matter to a sign-in from now on.
+  /// Members of Firebase's export that do not affect later sign-ins.
   private static let harmless: Set<String> = [
     "passwordUpdatedAt", "validSince", "tokensValidAfterTime", "emailLinkSignin", "initialEmail", "customAuth",
     "lastRefreshAt", "tenantId", "version", "screenName", "kind", "language", "timeZone", "dateOfBirth",

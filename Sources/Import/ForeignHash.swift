@@ -1,24 +1,26 @@
 // Import: foreign account files and their password hashes.
 //
-// Owns: what a hash of a former service is made of, its text form in our store, the bounds of its cost, how a password
-// is compared with it, and how Firebase's export file is read.
-// Does not own: the algorithms (Crypto), what becomes of an account that is imported (Identity), where keys are kept.
+// Owns: the parts of another service's hash, its text form in our store, the bounds of its cost, its comparison with a
+// password, and the reading of account files.
+// Does not own: the algorithms (Crypto), what becomes of an imported account (Identity), where keys are stored.
 // Read next: ForeignHashScheme.swift, FirebaseExport.swift.
 
 package import Crypto
 internal import Encodings
 
-/// A password hash that another service made, as the store keeps it: `$name$parameters$salt$hash` with base64 as in PHC
-/// strings, or what bcrypt and Argon2 write themselves. It says everything but the former service's key, of which it
-/// has the id. It is compared once: whoever signs in by it gets a hash of ours.
+/// A password hash that another service made, as the store keeps it.
+///
+/// Its text is `$name$parameters$salt$hash` with base64 as in PHC strings, or the native text of bcrypt or Argon2. The
+/// text contains everything but the other service's key, of which it has the id. A hash is used for one sign-in, which
+/// replaces it with a hash of ours.
 package struct ForeignHash: Hashable, Sendable {
   enum Recipe: Hashable, Sendable {
-    /// Firebase's own: the key of the service, encrypted under what scrypt makes of the password.
+    /// Firebase's own scheme: the service's key, encrypted under the scrypt output of the password.
     case firebaseScrypt(keyID: String, separator: [UInt8], rounds: Int, memoryCost: Int)
     case scrypt(n: Int, blockSize: Int, parallelization: Int)
     case pbkdf2(ForeignDigest, iterations: Int)
     case hmac(ForeignDigest, keyID: String, saltFirst: Bool)
-    /// The digest, and then again and again the digest of the digest.
+    /// The digest, then repeatedly the digest of the result.
     case digest(ForeignDigest, rounds: Int, saltFirst: Bool)
     case bcrypt(String)
     case argon2i(String)
@@ -34,7 +36,7 @@ package struct ForeignHash: Hashable, Sendable {
     self.hash = hash
   }
 
-  /// Names the key that comparing takes; nil: it takes none.
+  /// The id of the key that a comparison needs; nil if it needs none.
   package var keyID: String? {
     switch recipe {
     case .firebaseScrypt(let id, _, _, _), .hmac(_, let id, _): id
@@ -42,7 +44,7 @@ package struct ForeignHash: Hashable, Sendable {
     }
   }
 
-  /// What hashes that take the same time have in common.
+  /// The label that hashes with the same computing time share.
   package var pace: String {
     switch recipe {
     case .bcrypt(let text): String(text.prefix(7))
@@ -51,8 +53,10 @@ package struct ForeignHash: Hashable, Sendable {
     }
   }
 
-  /// Throws only when the memory is not to be had: the bounds of a recipe leave no other reason to fail.
-  /// - Parameter key: of `keyID`. Without a key that is needed nothing matches.
+  /// Returns whether the hash is that of the password. Throws only `outOfMemory`: the bounds of a recipe leave no other
+  /// failure.
+  ///
+  /// - Parameter key: the key with the id `keyID`. If a required key is missing, nothing matches.
   package func matches(_ password: [UInt8], key: Secret?) throws(CryptoError) -> Bool {
     switch recipe {
     case .bcrypt(let text): return try Bcrypt.matches(password, text)
@@ -86,7 +90,7 @@ package struct ForeignHash: Hashable, Sendable {
   }
 }
 
-// MARK: the text form
+// MARK: text form
 
 extension ForeignHash.Recipe {
   fileprivate var name: String {
@@ -101,7 +105,7 @@ extension ForeignHash.Recipe {
     }
   }
 
-  /// The parameters that decide how long it takes.
+  /// The parameters that determine the computing time.
   fileprivate var cost: String {
     switch self {
     case .firebaseScrypt(_, _, let rounds, let memoryCost): "ln=\(memoryCost),r=\(rounds)"
@@ -132,7 +136,7 @@ extension ForeignHash {
     }
   }
 
-  /// nil: no hash that another service made, such as one of ours.
+  /// Parses another service's hash as the store keeps it. Returns nil for any other text, such as a hash of ours.
   package init?(_ text: String) {
     if text.hasPrefix("$2") {
       self.init(.bcrypt(text))
@@ -193,5 +197,5 @@ extension ForeignDigest {
   }
 }
 
-/// As PHC strings have it.
+/// Encodes as in PHC strings.
 private func base64(_ bytes: [UInt8]) -> String { String(decoding: Base64.encode(bytes), as: UTF8.self) }

@@ -1,8 +1,8 @@
 internal import Crypto
 
-/// What is wrong with how hashes are said to be made, or with one of them.
+/// The fault of the hash options, or of one hash.
 package struct ForeignHashError: Error, Hashable, Sendable {
-  /// As the options of an import name it, or `password_hash` and `salt` of a row.
+  /// The name of an import option, or `password_hash` or `salt` of a row.
   package var field: String
   package var why: String
 
@@ -12,7 +12,7 @@ package struct ForeignHashError: Error, Hashable, Sendable {
   }
 }
 
-/// How a former service says that it hashed passwords, in the words of Firebase's importer.
+/// How the former service hashed passwords, in the terms of Firebase's importer.
 package struct ForeignHashOptions: Hashable, Sendable {
   package var algorithm: String
   package var key: [UInt8] = []
@@ -27,7 +27,7 @@ package struct ForeignHashOptions: Hashable, Sendable {
   package init(algorithm: String) { self.algorithm = algorithm }
 }
 
-/// What one hash may cost to compare, whatever a row or its options say: about a second and 256 MiB at the most.
+/// The maximum cost of comparing one hash, about 1 s and 256 MiB. Rows and options cannot exceed it.
 package enum ForeignHashBounds {
   package static let firebaseRounds = 1...8
   package static let firebaseMemoryCost = 1...14
@@ -35,9 +35,9 @@ package enum ForeignHashBounds {
   package static let separatorBytesMax = 64
   package static let saltBytesMax = 256
   package static let hashBytes = 16...256
-  /// Of scrypt: 128 × N × block size.
+  /// scrypt: 128 × N × block size, in bytes.
   package static let scryptMemoryBytesMax = 128 << 20
-  /// N × block size × parallelization.
+  /// scrypt: N × block size × parallelization.
   package static let scryptWorkMax = 1 << 21
   package static let pbkdf2Rounds = 1...1_000_000
   package static let digestRounds = 0...8_192
@@ -45,16 +45,16 @@ package enum ForeignHashBounds {
   package static let argon2MemoryKiB = 8...262_144
   package static let argon2Iterations = 1...16
   package static let argon2Lanes = 1...16
-  /// Memory × iterations.
+  /// Memory × iterations, in KiB.
   package static let argon2WorkKiBMax = 1 << 20
   package static let argon2TextBytesMax = 512
 }
 
-/// Makes of each row's hash and salt what the store keeps.
+/// The conversion of each row's hash and salt to the text that the store keeps.
 package struct ForeignHashScheme: Sendable {
   private enum Kind {
     case recipe(ForeignHash.Recipe)
-    /// A row brings the whole text.
+    /// Each row contains the whole text.
     case bcrypt
     case argon2(memoryKiB: Int, iterations: Int, lanes: Int)
   }
@@ -62,12 +62,12 @@ package struct ForeignHashScheme: Sendable {
   private let kind: Kind
   private let hashBytes: ClosedRange<Int>
 
-  /// Whether hashes of this algorithm take the former service's key.
+  /// Returns whether hashes of this algorithm need the former service's key.
   package static func takesKey(_ algorithm: String) -> Bool { algorithm == "SCRYPT" || algorithm.hasPrefix("HMAC_") }
 
-  /// The bounds of what all hashes have in common; what a hash's own text says is looked at in `text`. Both come before
-  /// any work.
-  /// - Parameter keyID: of `options.key`, where the algorithm takes one.
+  /// Checks the parameters that all hashes share. `text` checks those of each hash. Both checks run before any hashing.
+  ///
+  /// - Parameter keyID: id of `options.key`, if the algorithm needs a key.
   package init(_ options: ForeignHashOptions, keyID: String) throws(ForeignHashError) {
     let bounds = ForeignHashBounds.self
     let takesKey = Self.takesKey(options.algorithm)
@@ -103,7 +103,7 @@ package struct ForeignHashScheme: Sendable {
         recipe = .digest(digest, rounds: options.rounds, saltFirst: saltFirst)
         hashBytes = digest.byteCount...digest.byteCount
       } else {
-        throw ForeignHashError("algorithm", "It is none that is known here.")
+        throw ForeignHashError("algorithm", "The algorithm is not supported.")
       }
       try recipe.checkCost()
       kind = .recipe(recipe)
@@ -111,7 +111,7 @@ package struct ForeignHashScheme: Sendable {
     self.hashBytes = hashBytes
   }
 
-  /// The text of one row's hash.
+  /// Returns the text of one row's hash.
   package func text(hash: [UInt8], salt: [UInt8]) throws(ForeignHashError) -> String {
     switch kind {
     case .recipe(let recipe):
@@ -130,17 +130,17 @@ package struct ForeignHashScheme: Sendable {
     switch options.inputOrder {
     case "", "PASSWORD_FIRST": return false
     case "SALT_FIRST": return true
-    default: throw ForeignHashError("input_order", "It is SALT_FIRST or PASSWORD_FIRST.")
+    default: throw ForeignHashError("input_order", "It must be SALT_FIRST or PASSWORD_FIRST.")
     }
   }
 
-  /// `$2b$10$` with 53 characters behind it; `2x` marks the hashes of a library that got it wrong.
+  /// Checks a text such as `$2b$10$` with 53 more characters. `2x` marks hashes of a faulty library and is rejected.
   private func bcryptText(_ hash: [UInt8]) throws(ForeignHashError) -> String {
     let text = String(decoding: hash, as: UTF8.self)
     guard text.utf8.count == Bcrypt.hashByteCount,
       let match = text.wholeMatch(of: /\$2[aby]\$([0-9]{2})\$[.\/A-Za-z0-9]{53}/), let cost = Int(match.1)
-    else { throw ForeignHashError("password_hash", "It is no bcrypt text of the kinds 2a, 2b and 2y.") }
-    try check("password_hash", cost, ForeignHashBounds.bcryptCost, "as its cost")
+    else { throw ForeignHashError("password_hash", "It must be a bcrypt text of the kind 2a, 2b or 2y.") }
+    try check("password_hash", cost, ForeignHashBounds.bcryptCost, "as its bcrypt cost")
     return text
   }
 }
@@ -150,7 +150,7 @@ extension ForeignDigest {
 }
 
 extension ForeignHash.Recipe {
-  /// Bounds the time and the memory that comparing takes.
+  /// Checks the time and the memory that a comparison takes.
   func checkCost() throws(ForeignHashError) {
     let bounds = ForeignHashBounds.self
     switch self {
@@ -162,12 +162,12 @@ extension ForeignHash.Recipe {
       try check("parallelization", parallelization, 1...64)
       try check("memory_cost", n, 2...(bounds.scryptMemoryBytesMax / (128 * blockSize)))
       guard n.nonzeroBitCount == 1 else { throw ForeignHashError("memory_cost", "It must be a power of two.") }
-      // RFC 7914, 6: below 2 to the 16th of the block size, which only the least of them meets here.
+      // RFC 7914, 6: N must be below 2^(16 × block size). Within these bounds only block size 1 can violate this.
       if blockSize == 1 { try check("memory_cost", n, 2...32_768) }
-      try check("memory_cost", n * blockSize * parallelization, 1...bounds.scryptWorkMax, "of work in all")
+      try check("memory_cost", n * blockSize * parallelization, 1...bounds.scryptWorkMax, "for n * r * p")
     case .pbkdf2(_, let iterations): try check("rounds", iterations, bounds.pbkdf2Rounds)
     case .digest(let digest, let rounds, _):
-      // Firebase lets MD5 alone be given no rounds, and hashes once then.
+      // Firebase accepts zero rounds for MD5 only, and then hashes once.
       try check("rounds", rounds, digest == .md5 ? bounds.digestRounds : 1...bounds.digestRounds.upperBound)
     case .hmac, .bcrypt, .argon2i: break
     }
@@ -179,6 +179,6 @@ func check(
 ) throws(ForeignHashError) {
   guard bounds.contains(value) else {
     let range = bounds.count == 1 ? "\(bounds.lowerBound)" : "\(bounds.lowerBound) to \(bounds.upperBound)"
-    throw ForeignHashError(field, "\(range)\(unit.isEmpty ? "" : " " + unit), not \(value).")
+    throw ForeignHashError(field, "It must be \(range)\(unit.isEmpty ? "" : " " + unit), not \(value).")
   }
 }

@@ -1,20 +1,20 @@
 import Encodings
 import Tokens
 
-/// One member of a JSON object, with the whole path of its name.
+/// One member of a JSON object, with the full path of its name.
 struct Member {
   var name: String
   var value: JSONValue
 }
 
-/// The members of one object of a user. The reader takes those that it knows, and then looks at the rest. Null is no
-/// value.
+/// The members of one object of a user. The reader takes the members that it knows, then checks the rest. Null counts
+/// as absent.
 struct Members {
   private var rest: [JSONMember]
   private let path: String
   private let nowMillis: Int64
   private var taken: Set<String> = []
-  /// What was not understood, by the whole path.
+  /// Full paths of members that were not understood.
   private(set) var leftOut: Set<String> = []
 
   init(_ json: JSONValue, path: String, nowMillis: Int64) throws(UserError) {
@@ -28,28 +28,28 @@ struct Members {
     try Members(member.value, path: member.name, nowMillis: nowMillis)
   }
 
-  /// Whether one of these was there.
+  /// Returns whether one of these was present.
   func holds(_ names: String...) -> Bool { names.contains(where: taken.contains) }
 
   mutating func leaveOut(_ name: String) { leftOut.insert(name) }
 
   private func whole(_ name: String) -> String { path.isEmpty ? name : path + "." + name }
 
-  /// The first of these that is there. The names mean the same: two of them must not differ.
+  /// Takes the first of these that is present. The names are synonyms, so their values must not differ.
   mutating func takeOne(_ names: [String]) throws(UserError) -> Member? {
     let found = rest.filter { names.contains($0.name) }
     rest.removeAll { names.contains($0.name) }
     taken.formUnion(found.map(\.name))
     guard let first = found.first else { return nil }
     if let other = found.first(where: { $0.value != first.value }) {
-      throw UserError(whole(other.name), "It means the same as \(first.name), and differs.")
+      throw UserError(whole(other.name), "It must equal \(first.name), which has the same meaning.")
     }
     return Member(name: whole(first.name), value: first.value)
   }
 
   mutating func take(_ name: String) -> Member? { try? takeOne([name]) }
 
-  // MARK: what matters
+  // MARK: strict members
 
   mutating func text(_ names: String...) throws(UserError) -> String {
     guard let member = try takeOne(names) else { return "" }
@@ -77,8 +77,8 @@ struct Members {
     return values.map { Member(name: member.name, value: $0) }
   }
 
-  /// A JSON object, or a text of one, which `auth:export` writes. The text of an object stays as it was given: no
-  /// number loses a digit.
+  /// Reads a JSON object, or a text that contains one, as `auth:export` writes it. The text of an object stays
+  /// unchanged: no number loses a digit.
   mutating func claims(
     _ name: String, _ otherName: String, _ texts: [JSONMemberText]
   ) throws(UserError) -> String {
@@ -88,11 +88,11 @@ struct Members {
     case .object:
       let text = texts.first { $0.name == member.name }
       return String(decoding: text?.value ?? [], as: UTF8.self)
-    default: throw UserError(member.name, "It must be an object, or a string that holds one.")
+    default: throw UserError(member.name, "It must be an object, or a string that contains one.")
     }
   }
 
-  // MARK: what informs
+  // MARK: informative members
 
   mutating func optionalText(_ names: String...) -> String {
     guard let member = optional(names) else { return "" }
@@ -103,7 +103,8 @@ struct Members {
     return text
   }
 
-  /// Milliseconds since 1970 as a number or, as Firebase writes them, as a text; or a date of RFC 3339 or of HTTP.
+  /// Returns milliseconds since 1970. Accepts a number, a number as text (as Firebase writes it), an RFC 3339 date or
+  /// an HTTP date.
   mutating func millis(_ names: String...) -> Int64? {
     guard let member = optional(names) else { return nil }
     let millis: Int64? = switch member.value {
@@ -119,7 +120,7 @@ struct Members {
     return millis
   }
 
-  /// Leaves out two that differ, for neither is certain.
+  /// Omits two values that differ, because neither is certain.
   private mutating func optional(_ names: [String]) -> Member? {
     do throws(UserError) {
       return try takeOne(names)
@@ -129,17 +130,20 @@ struct Members {
     }
   }
 
-  // MARK: the rest
+  // MARK: remaining members
 
   mutating func leaveOutRest() {
     leftOut.formUnion(rest.map { whole($0.name) })
     rest = []
   }
 
+  /// Checks the members that were not taken.
+  ///
   /// - Parameters:
-  ///   - important: names of this object; one that differs in case or punctuation only is a slip that loses something.
-  ///   - stems: an unknown name with one of these rejects the row, too.
-  ///   - harmless: names that are known, and left out.
+  ///   - important: names of this object. A name that differs only in case or punctuation is a typo that would lose
+  ///     data.
+  ///   - stems: an unknown name that contains one of these rejects the row, too.
+  ///   - harmless: known names that are omitted.
   mutating func finish(
     important: [String] = [], stems: [String] = [], harmless: Set<String> = [], rejectsAll: Bool = false
   ) throws(UserError) {
@@ -147,7 +151,7 @@ struct Members {
     for member in rest where !harmless.contains(member.name) {
       let name = Members.letters(member.name)
       if rejectsAll || names.contains(name) || stems.contains(where: { name.contains($0) }) {
-        throw UserError(whole(member.name), "This member is not known, and may matter to sign-in.")
+        throw UserError(whole(member.name), "The member is unknown and may affect sign-in.")
       }
     }
     leaveOutRest()
@@ -158,8 +162,8 @@ struct Members {
   }
 }
 
-/// The time of an HTTP date (RFC 9110, 5.6.7), which JavaScript writes as `Thu, 02 Jan 2020 03:04:05 GMT`; nil: it is
-/// none.
+/// Returns the time of an HTTP date (RFC 9110, 5.6.7), in milliseconds since 1970; nil if the text is not one.
+/// JavaScript writes `Thu, 02 Jan 2020 03:04:05 GMT`.
 func moment(ofHTTPDate text: String) -> Int64? {
   let pattern = /[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT/
   let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

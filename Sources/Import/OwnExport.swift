@@ -2,13 +2,13 @@ import Encodings
 import Tokens
 
 extension FirebaseUser {
-  /// Whether a line is one that `latchkey export` writes.
+  /// Returns whether `latchkey export` wrote this line.
   static func isOwnLine(_ line: [UInt8]) -> Bool {
     guard let json = try? JSONValue.parse(line, byteCountMax: FirebaseExport.userBytesMax) else { return false }
     return json["account_id"] != nil && json["users"] == nil
   }
 
-  /// `latchkey export --json` ends with a report.
+  /// Returns whether this is the report at the end of `latchkey export --json`.
   static func isReport(_ json: JSONValue) -> Bool { json["outcome"] != nil && json["account_id"] == nil }
 
   /// - Parameter ownLine: one line of `latchkey export`.
@@ -29,7 +29,7 @@ extension FirebaseUser {
 
   private mutating func readOwn(_ user: inout Members) throws(UserError) {
     guard try !user.flag("anonymous") else {
-      throw UserError("anonymous", "Only its session opens an anonymous account, and sessions are not exported.")
+      throw UserError("anonymous", "Only its session opens an anonymous account, and an export has no sessions.")
     }
     email = try user.text("email")
     emailVerified = try user.flag("email_verified")
@@ -54,7 +54,7 @@ extension FirebaseUser {
       photoURL: provider.optionalText("photo_url"))
     _ = provider.take("linked_at")
     try provider.finish(rejectsAll: true)
-    // Other members say these.
+    // Other members contain these.
     if !["password", "phone", "emailLink"].contains(read.providerID) { providers.append(read) }
   }
 
@@ -66,11 +66,11 @@ extension FirebaseUser {
       return
     }
     guard kind == "phone" else {
-      throw UserError(entry.name, "A second factor is not a phone. Other kinds cannot be imported.")
+      throw UserError(entry.name, "Only phone factors can be imported.")
     }
     let number = try factor.text("masked_phone_number")
     guard !number.contains("*") else {
-      throw UserError(entry.name + ".masked_phone_number", "Export with --secrets: the number is masked.")
+      throw UserError(entry.name + ".masked_phone_number", "The phone number is masked. Export again with --secrets.")
     }
     phoneFactors.append(
       PhoneFactor(

@@ -1,8 +1,8 @@
 internal import Encodings
 
-/// Base64 in either alphabet, padded or not: files of Firebase have one, its interface the other.
+/// Base64 in either alphabet, padded or not. Firebase's files use one alphabet, its API the other.
 package enum AnyBase64 {
-  /// nil: it is neither.
+  /// Returns nil if the text is neither.
   package static func decode(_ text: String) -> [UInt8]? {
     Base64.decode(
       text.utf8.map { byte in

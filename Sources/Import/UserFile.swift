@@ -1,14 +1,14 @@
 import Tokens
 
 /// A file of users: the JSON or CSV of Firebase's `auth:export`, or the lines of `latchkey export`. Its first line
-/// shows which.
+/// shows the format.
 package struct UserFile {
   package enum Row: Hashable, Sendable {
     case firebase([UInt8])
     case cells([String])
     case own([UInt8])
 
-    /// Nil: the row is no user.
+    /// Returns nil if the row is not a user.
     package func user(nowMillis: Int64) throws(UserError) -> FirebaseUser? {
       switch self {
       case .firebase(let bytes): return try FirebaseUser(bytes, nowMillis: nowMillis)
@@ -28,7 +28,7 @@ package struct UserFile {
   }
 
   private enum Form {
-    /// Not known before the first line is complete.
+    /// Unknown before the first line is complete.
     case unknown([UInt8])
     case firebase(FirebaseExport)
     case table(CommaSeparated, isFirst: Bool)
@@ -39,7 +39,7 @@ package struct UserFile {
 
   package init() {}
 
-  /// Hands out each row that is complete.
+  /// Calls `each` with every complete row.
   package mutating func append(_ bytes: [UInt8], _ each: (Row) throws -> Void) throws {
     switch form {
     case .unknown(let head):
@@ -71,13 +71,13 @@ package struct UserFile {
           line.append(byte)
         }
         guard line.count <= FirebaseExport.userBytesMax else {
-          throw ExportFileError(description: "a line takes more than \(FirebaseExport.userBytesMax) bytes")
+          throw ExportFileError(description: "a line is larger than \(FirebaseExport.userBytesMax) bytes")
         }
       }
     }
   }
 
-  /// The text has ended. Hands out the row that this completes.
+  /// Ends the text. Calls `each` with the row that this completes.
   package mutating func finish(_ each: (Row) throws -> Void) throws {
     if case .unknown(let head) = form {
       form = UserFile.form(of: head, isWhole: true) ?? .firebase(FirebaseExport())
@@ -92,13 +92,13 @@ package struct UserFile {
     }
   }
 
-  // MARK: which form
+  // MARK: format
 
   private static func form(of text: [UInt8], isWhole: Bool) -> Form? {
     guard isWhole || text.count >= mark.count || !mark.starts(with: text) else { return nil }
     let text = withoutMark(text)[...].drop { " \t\r\n".utf8.contains($0) }
     guard let first = text.first else { return nil }
-    // What opens with a bracket is JSON, or fails as JSON.
+    // A text that begins with a bracket is JSON, or fails as JSON.
     guard "{[}]".utf8.contains(first) else { return .table(CommaSeparated(), isFirst: true) }
     guard let end = text.firstIndex(of: UInt8(ascii: "\n")) ?? (isWhole ? text.endIndex : nil) else {
       return text.count > FirebaseExport.userBytesMax ? .firebase(FirebaseExport()) : nil
@@ -106,7 +106,7 @@ package struct UserFile {
     return FirebaseUser.isOwnLine(Array(text[..<end])) ? .lines([]) : .firebase(FirebaseExport())
   }
 
-  /// A byte order mark is no part of the text.
+  /// The byte order mark, which is not part of the text.
   private static let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
   private static func withoutMark(_ text: [UInt8]) -> [UInt8] {

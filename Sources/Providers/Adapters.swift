@@ -1,14 +1,14 @@
-import Fetch
+import HTTPClient
 
-/// An identity provider's protocol, made of settings.
+/// An identity provider that is created from settings.
 protocol Adapter: IdentityProvider {
-  /// The owner's endpoints, scopes and trust, before anything is configured.
+  /// Returns the owner's endpoints, scopes and trust, before any configuration.
   static func standard(id: String) -> ProviderSettings
-  /// What this provider cannot do without, beyond what all have in common.
+  /// Checks what this provider requires beyond the rules for all providers.
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError)
-  /// The subject of an identity that another service kept, from what that calls it; that itself where both are one.
+  /// Returns the subject of an identity from its id in another service's export. By default both are the same.
   static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String
-  /// Of settings that passed `check` and whose secrets have been read.
+  /// Creates the provider. The settings have passed `check`, and their secrets have been read.
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError)
 }
 
@@ -16,7 +16,7 @@ extension Adapter {
   static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String { text }
 }
 
-/// Which adapter serves which provider id.
+/// The adapters by provider id.
 enum Adapters {
   static let named: [String: any Adapter.Type] = [
     "apple.com": AppleProvider.self,
@@ -30,16 +30,18 @@ enum Adapters {
     "yahoo.com": YahooProvider.self,
   ]
 
-  /// By the part in front of the name that configuration gives it.
+  /// The adapters by the prefix of a provider id. Configuration chooses the rest of the id.
   static let families: [String: any Adapter.Type] = ["oidc.": OIDCProvider.self, "oauth2.": OAuth2Provider.self]
 
-  /// Whether its flows are those of OpenID Connect.
+  /// Returns whether the provider's flows are those of OpenID Connect.
   static func isOpenID(_ id: String) -> Bool {
     let others: Set<String> = ["discord.com", "facebook.com", "github.com", "twitter.com"]
     return id.hasPrefix("oidc.") || (named[id] != nil && !others.contains(id))
   }
 
-  /// - Parameter flows: nil: the one that the provider's owner has, or began with.
+  /// Returns the adapter of a provider; nil if there is none.
+  ///
+  /// - Parameter flows: nil: the protocol that the provider's owner supports, or supported first.
   static func type(of id: String, flows: FlowProtocol? = nil) -> (any Adapter.Type)? {
     if id == "twitter.com", flows == .oauth2 { return TwitterOAuth2Provider.self }
     if let type = named[id] { return type }

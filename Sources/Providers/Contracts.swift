@@ -1,17 +1,17 @@
 package import Store
 
-// What an adapter can do, contract by contract. A provider conforms to those that its owner's protocol has, and to no
-// other: what it cannot prove it does not take.
+// The capabilities of an adapter, one protocol each. A provider conforms only to those that its owner supports: it
+// accepts nothing that it cannot verify.
 
 /// One configured provider.
 package protocol IdentityProvider: Sendable {
   var id: String { get }
-  /// How it is proved that a credential was issued to us, for each kind that this provider takes. The registry refuses
-  /// a provider that takes a kind without proof.
+  /// How this provider proves that a credential was issued to us, for each kind that it accepts. The registry rejects a
+  /// provider that accepts a kind without proof.
   var audienceProofs: [CredentialKind: AudienceProof] { get }
-  /// What to bring in place of a kind that it does not take; for the client.
+  /// Returns what the client must send instead of a kind that this provider does not accept.
   func hint(instead kind: CredentialKind) -> String
-  /// What the provider's servers answer to what can be asked without a user.
+  /// Returns the results of those requests to the provider's servers that need no user.
   func findings(at now: Timestamp) async -> [ProviderFinding]
 }
 
@@ -22,41 +22,43 @@ extension IdentityProvider {
 package enum CredentialKind: String, Hashable, Sendable, CaseIterable {
   case idToken = "id_token"
   case accessToken = "access_token"
-  /// The redirect that ends a flow of ours.
+  /// The redirect that ends one of our flows.
   case authorizationResponse = "authorization_response"
 }
 
 package enum AudienceProof: String, Hashable, Sendable, CaseIterable {
   /// The signed token names one of our client ids.
   case audienceClaim
-  /// The provider itself says for which client it issued the token.
+  /// The provider itself states to which client it issued the token.
   case providersCheck
   /// A call signed with our consumer key works with this token only if it was issued to us (RFC 5849).
   case signedCall
-  /// The code was redeemed by our client id and its secret or proof key.
+  /// We redeemed the code with our client id and its secret or proof key.
   case redemption
 }
 
-/// Verifies ID tokens that the caller got from the provider's own kit.
+/// A provider that verifies ID tokens that the caller obtained from the provider's own SDK.
 package protocol VerifiesIDTokens: IdentityProvider {
-  /// nil: the key that signed it is not here, and the provider may be asked for it.
+  /// Returns nil if the signing key is not cached and the provider may be asked for it.
   func verifyNow(_ presented: PresentedToken, at now: Timestamp) throws(ProviderRefusal) -> VerifiedToken?
   func refreshKeys(at now: Timestamp) async
 }
 
-/// Verifies access tokens (of OAuth 1.0a with their secret) by a proof of their audience that the provider offers.
+/// A provider that verifies access tokens (for OAuth 1.0a with their secret) by an audience proof that it offers.
 package protocol VerifiesAccessTokens: IdentityProvider {
   /// Throws `ProviderRefusal`.
   func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken
 }
 
-/// Sends the person to the provider's pages, and makes an assertion of what comes back.
+/// A provider that sends the user to its pages and turns the redirect into an assertion.
 package protocol StartsFlows: IdentityProvider {
-  /// Flows take a secret or a key of ours, which verifying tokens may not. A provider without them takes no redirect.
+  /// Whether flows are configured. They need a secret or key of ours, which verifying tokens may not need. Without it,
+  /// the provider accepts no redirect.
   var flowsAreConfigured: Bool { get }
   /// Throws `ProviderRefusal`.
   func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow
-  /// Throws `ProviderRefusal`. The caller has compared `state` and the redirect URI, and calls at most once for a flow.
+  /// Throws `ProviderRefusal`. The caller has compared `state` and the redirect URI, and calls this at most once per
+  /// flow.
   func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken
 }
 
@@ -64,18 +66,18 @@ extension StartsFlows {
   package var flowsAreConfigured: Bool { true }
 }
 
-/// What a flow is begun with. The random parts are the caller's: an adapter draws nothing.
+/// The parameters of a new flow. The caller generates the random ones, not the adapter.
 package struct FlowRequest: Hashable, Sendable {
-  /// Of our allow-list, byte for byte.
+  /// An entry of our allow-list, byte for byte.
   package var redirectURI: String
-  /// Beyond the provider's basic ones.
+  /// In addition to the provider's basic ones.
   package var scopes: [String]
-  /// The caller's own parameters of the authorization request; an adapter refuses those that are reserved.
+  /// The caller's own parameters of the authorization request. An adapter rejects reserved ones.
   package var parameters: [String: String]
   package var loginHint: String
-  /// The person is to prove itself anew, whatever session the provider has with it.
+  /// Whether the provider must re-authenticate the user, even if the user has a session there.
   package var freshLogin: Bool
-  /// Random, base64url: 43 characters each.
+  /// Random base64url texts of 43 characters each.
   package var state: String
   package var nonce: String
   package var codeVerifier: String
@@ -103,9 +105,9 @@ package struct StartedFlow: Hashable, Sendable {
 
   package var authorizationURL: String
   package var responseMode: ResponseMode
-  /// False where the protocol has no `state`: the adapter then compares what binds the redirect to the flow.
+  /// False if the protocol has no `state`. The adapter then compares another value that binds the redirect to the flow.
   package var stateIsEchoed: Bool
-  /// What the adapter needs again at the end, such as a request token and its secret. Kept sealed.
+  /// Data that the adapter needs at the end, such as a request token and its secret. The store keeps it sealed.
   package var kept: String
 
   package init(
@@ -118,7 +120,7 @@ package struct StartedFlow: Hashable, Sendable {
   }
 }
 
-/// What is known of a flow when its callback comes.
+/// The stored data of a flow when its callback arrives.
 package struct FlowState: Hashable, Sendable {
   package var redirectURI: String
   package var state: String
@@ -135,7 +137,7 @@ package struct FlowState: Hashable, Sendable {
   }
 }
 
-/// The parameters of the redirect, decoded; none twice (RFC 6749, 3.1).
+/// The decoded parameters of the redirect, without duplicates (RFC 6749, 3.1).
 package struct Callback: Hashable, Sendable {
   package var parameters: [String: String]
 
@@ -144,15 +146,15 @@ package struct Callback: Hashable, Sendable {
   package subscript(_ name: String) -> String? { parameters[name] }
 }
 
-/// The provider's own tokens: handed back to the caller and kept nowhere.
+/// The provider's own tokens. The caller receives them, and the server does not store them.
 package struct ProvidersOwnTokens: Hashable, Sendable {
   package var accessToken = ""
   package var idToken = ""
-  /// Of an OAuth 1.0a access token.
+  /// The secret of an OAuth 1.0a access token.
   package var secret = ""
   package var refreshToken = ""
   package var expiresInSeconds: Int64?
-  /// In the provider's order; empty where it does not say.
+  /// In the provider's order; empty if the provider does not report them.
   package var grantedScopes: [String] = []
 
   package init() {}

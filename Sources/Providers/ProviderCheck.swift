@@ -1,12 +1,12 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// What a check of one provider over the network found. Texts hold no secret.
+/// The result of a check of one provider over the network. Texts contain no secret.
 package enum ProviderFinding: Hashable, Sendable {
   case fine(String)
-  /// It works, and something should be looked at.
+  /// The provider works, but needs attention.
   case warning(String)
   case fault(why: String, fix: String)
 
@@ -20,10 +20,10 @@ package enum ProviderFinding: Hashable, Sendable {
   }
 }
 
-/// Asks a provider's servers what can be asked without a user.
+/// Requests to a provider's servers that need no user.
 struct ProviderCheck {
   static let clockDifferenceSecondsMax: Int64 = 60
-  /// No provider issues it. One that knows our client answers that the code is invalid.
+  /// A code that no provider issues. A provider that knows our client answers that the code is invalid.
   static let code = "latchkey-check-config"
 
   let settings: ProviderSettings
@@ -36,7 +36,7 @@ struct ProviderCheck {
     self.now = now
   }
 
-  /// Whether a page or a profile exists. Its answer without parameters does not matter.
+  /// Checks whether a page or a profile exists. Its response without parameters does not matter.
   func page(_ setting: String, _ url: String) async -> ProviderFinding? {
     guard !url.isEmpty else { return nil }
     do {
@@ -54,7 +54,7 @@ struct ProviderCheck {
     }
   }
 
-  /// Redeems a code that cannot exist: the answer shows whether the token endpoint accepts our client.
+  /// Redeems a code that cannot exist: the response shows whether the token endpoint accepts our client.
   func client(_ flow: CodeFlow, at endpoint: String, by proof: ClientProof? = nil) async -> ProviderFinding {
     let state = FlowState(
       redirectURI: "https://localhost/latchkey-check-config", state: "check", nonce: "check",

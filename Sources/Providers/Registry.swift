@@ -1,9 +1,9 @@
-package import Fetch
+package import HTTPClient
 package import Store
 
-/// The configured providers. Safe to use from every thread; a wrong configuration never becomes one (check 69).
+/// The configured providers. Any thread may use them. A wrong configuration never becomes a registry (check 69).
 package struct Registry: Sendable {
-  /// A provider with what it takes, looked up once: asking a type for its protocols takes longer than a map.
+  /// A provider with its capabilities, looked up once: a cast to a protocol takes longer than a dictionary lookup.
   private struct Entry {
     let provider: any IdentityProvider
     let idTokens: (any VerifiesIDTokens)?
@@ -35,7 +35,7 @@ package struct Registry: Sendable {
     for one in settings {
       try one.check()
       guard let adapter = Adapters.type(of: one.id, flows: one.flows) else {
-        throw one.wrong("id", "is none of a provider")
+        throw one.wrong("id", "must name a supported provider")
       }
       providers.append(try adapter.init(one, fetching: fetching))
     }
@@ -43,7 +43,7 @@ package struct Registry: Sendable {
     tenants = Dictionary(uniqueKeysWithValues: settings.map { ($0.id, $0.tenants) })
   }
 
-  /// Providers as they are; the other way in makes them of settings.
+  /// Creates a registry of existing providers. The other initializer creates them from settings.
   init(_ providers: [any IdentityProvider]) throws(ProviderSettingsError) {
     var entries: [String: Entry] = [:]
     for provider in providers {
@@ -53,32 +53,32 @@ package struct Registry: Sendable {
       }
       guard entries[provider.id] == nil else { throw wrong("id", "is configured twice") }
       for kind in CredentialKind.allCases {
-        let isProved = provider.audienceProofs[kind] != nil
-        guard isProved || !entry.takes(kind) else {
-          throw wrong(kind.rawValue, "is taken without a proof of its audience")
+        let isVerified = provider.audienceProofs[kind] != nil
+        guard isVerified || !entry.takes(kind) else {
+          throw wrong(kind.rawValue, "is accepted without a proof of its audience")
         }
-        guard !isProved || entry.takes(kind) else { throw wrong(kind.rawValue, "is proved, but not taken") }
+        guard !isVerified || entry.takes(kind) else { throw wrong(kind.rawValue, "has a proof, but is not accepted") }
       }
       entries[provider.id] = entry
     }
     self.entries = entries
   }
 
-  /// Those that can send a person to their pages, as configured.
+  /// Ids of the providers that are configured to send a user to their pages.
   package var flowProviderIDs: Set<String> { Set(entries.filter { $0.value.takes(.authorizationResponse) }.keys) }
 
-  /// Asks a provider's servers what can be asked without a user.
+  /// Returns the results of those requests to a provider's servers that need no user.
   package func findings(of id: String, at now: Timestamp) async -> [ProviderFinding] {
     await entries[id]?.provider.findings(at: now) ?? []
   }
 
-  /// The subject that a later sign-in will have, from what an export calls it. The provider need not be configured.
+  /// Returns the subject that a later sign-in will have, from the id in an export. The provider need not be configured.
   package func subject(ofImported text: String, at providerID: String) throws(ProviderRefusal) -> String {
     guard let adapter = Adapters.type(of: providerID) else { return text }
     return try adapter.subject(ofImported: text, tenants[providerID] ?? TenantSettings())
   }
 
-  /// The answer where the provider need not be asked; nil where it has to be, which `ask` does.
+  /// Verifies the token without a request to the provider. Returns nil if one is necessary, which `ask` makes.
   package func verifyNow(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) throws(ProviderRefusal) -> VerifiedToken? {
@@ -90,7 +90,7 @@ package struct Registry: Sendable {
     return try idTokens(entry).verifyNow(token, at: now)
   }
 
-  /// Verifies the token completely, fetching keys where they are missing. Throws `ProviderRefusal`.
+  /// Verifies the token completely, and fetches missing keys. Throws `ProviderRefusal`.
   package func verify(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
@@ -98,7 +98,7 @@ package struct Registry: Sendable {
     return try await ask(token, of: providerID, at: now)
   }
 
-  /// The same of a token that `verifyNow` has no answer for.
+  /// Verifies a token for which `verifyNow` returned nil. Throws `ProviderRefusal`.
   package func ask(
     _ token: PresentedToken, of providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
@@ -111,7 +111,7 @@ package struct Registry: Sendable {
       await verifier.refreshKeys(at: now)
       if let verified = try verifier.verifyNow(token, at: now) { return verified }
     }
-    throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
+    throw ProviderRefusal.unavailable(why: "the keys expired before they could be used")
   }
 
   /// Throws `ProviderRefusal`.

@@ -1,6 +1,7 @@
 internal import CLinux
 
-/// A descriptor that becomes readable at a moment, for who cannot live with a timer's whole milliseconds.
+/// A descriptor that becomes readable at a given time. Use it where a timer's resolution of one millisecond is too
+/// coarse.
 package final class Alarm {
   package let descriptor: Int32
   private var atNanos = Int64.max
@@ -12,13 +13,13 @@ package final class Alarm {
 
   deinit { lk_close(descriptor) }
 
-  /// Silences it until then; nanoseconds of the monotonic clock.
+  /// Sets the time, in nanoseconds of the monotonic clock. The descriptor is not readable until then.
   package func set(atNanos: Int64) {
     guard atNanos != self.atNanos else { return }
     self.atNanos = atNanos
     lk_alarm_arm(descriptor, atNanos)
   }
 
-  /// Silences it.
+  /// Removes the time.
   package func clear() { set(atNanos: .max) }
 }

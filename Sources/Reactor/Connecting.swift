@@ -1,6 +1,7 @@
 internal import CLinux
 
-/// The addresses of a host, which may be an address itself. Blocks while the resolver asks others: never on a reactor.
+/// Returns the IP addresses of a host, which may itself be an IP address. Name resolution blocks: never call this on a
+/// reactor.
 package func resolve(_ host: String) throws -> [String] {
   if isAddress(host) { return [host] }
   let most = 16
@@ -12,14 +13,14 @@ package func resolve(_ host: String) throws -> [String] {
   }
 }
 
-/// No address is known for a name.
+/// An error for a host name without an IP address.
 package struct UnknownHost: Error, Hashable, CustomStringConvertible {
   package var host: String
-  package var description: String { "no address is known for \(host)" }
+  package var description: String { "the host name \(host) has no IP address" }
 }
 
-/// Begins a connection to an address that `resolve` gave; the socket can be written once it is made or has failed,
-/// which `connectionResult` tells apart.
+/// Begins a connection to an address from `resolve`. The socket becomes writable when the connection is established or
+/// has failed. `connectionResult` distinguishes the two.
 package func beginConnection(address: String, port: UInt16) throws -> Int32 {
   let descriptor = unsafe lk_connect(address, port)
   guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "connect to \(address) port \(port)") }

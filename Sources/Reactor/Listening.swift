@@ -1,15 +1,16 @@
 internal import CLinux
 
-/// Whether this is an IPv4 or IPv6 literal.
+/// Returns whether a text is an IPv4 or IPv6 literal.
 package func isAddress(_ text: String) -> Bool { unsafe lk_is_address(text) }
 
-/// A socket that listens, before a thread takes it over.
+/// A listening socket that no thread owns yet.
 package struct BoundSocket: Sendable {
   let descriptor: Int32
   package let port: UInt16
 
-  /// - Parameter address: an IPv4 or IPv6 literal.
-  /// - Parameter port: 0 takes a free one.
+  /// - Parameters:
+  ///   - address: An IPv4 or IPv6 literal.
+  ///   - port: 0 selects a free port.
   package init(address: String, port: UInt16, backlog: Int32) throws {
     descriptor = unsafe lk_listen(address, port, backlog)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
@@ -17,11 +18,11 @@ package struct BoundSocket: Sendable {
   }
 }
 
-/// Takes connections from a listening socket.
+/// Accepts connections from a listening socket.
 package final class Listening {
   package let descriptor: Int32
-  /// Held back so that a connection can still be taken and closed when no descriptor is left: an accept queue that is
-  /// never emptied would keep epoll awake.
+  /// A reserved descriptor. Without any free descriptor the server could not accept and close a connection. The accept
+  /// queue would stay full and keep epoll awake.
   private var spare: Int32
 
   package init(_ socket: BoundSocket) {
@@ -36,11 +37,11 @@ package final class Listening {
 
   package enum Accepted {
     case connection(descriptor: Int32, address: String)
-    /// No descriptor was left for it.
+    /// The server closed the connection because no descriptor was left.
     case turnedAway(address: String)
-    /// It was there and is no more.
+    /// The connection ended before it was accepted.
     case gone
-    /// It waits, and the system has nothing left to take it with: try again later.
+    /// A connection waits, but the system has no resources to accept it. Try again later.
     case exhausted
     case none
   }

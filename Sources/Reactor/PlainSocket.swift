@@ -1,16 +1,16 @@
 internal import CLinux
 
-/// What a step on a socket without TLS came to.
+/// The result of a step on a socket without TLS.
 package enum SocketStep: Hashable, Sendable {
-  /// This many bytes were moved.
+  /// The number of bytes moved.
   case done(Int)
-  /// Nothing can be moved now.
+  /// No bytes can be moved now.
   case wait
-  /// The peer sends no more, or is gone.
+  /// The peer sends no more data, or is gone.
   case closed
 }
 
-/// Appends at most `bytesMax` bytes that have come on a non-blocking socket.
+/// Appends at most `bytesMax` received bytes from a non-blocking socket.
 package func receive(from descriptor: Int32, into bytes: inout [UInt8], bytesMax: Int) -> SocketStep {
   let before = bytes.count
   bytes += [UInt8](repeating: 0, count: bytesMax)
@@ -24,13 +24,13 @@ package func send(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> SocketSte
   step(unsafe bytes.withUnsafeBytes { unsafe lk_send(descriptor, $0.baseAddress, $0.count) })
 }
 
-/// Says that no more is sent; what the peer still sends can be read.
+/// Ends sending on a socket. The peer's remaining data can still be read.
 package func endSending(to descriptor: Int32) { _ = lk_shutdown_write(descriptor) }
 
-/// Whether the peer has still to take something that was sent, and is there: its kernel answers even where its program
-/// does not read.
+/// Returns whether the peer is alive and has unacknowledged data. Its kernel acknowledges even if its program does not
+/// read.
 package func isTaking(_ descriptor: Int32) -> Bool {
-  // Some six seconds where answers usually come at once.
+  // About six seconds if acknowledgements usually arrive immediately.
   let unansweredMax = 5
   return lk_unacknowledged(descriptor) > 0 && lk_unanswered(descriptor) < unansweredMax
 }

@@ -1,18 +1,18 @@
 internal import CLinux
 
-/// A file that nobody but its owner can read, replaced as a whole.
+/// A file that only its owner can read. Each write replaces the whole file.
 package struct PrivateFile: Sendable {
   package let path: String
 
   package init(_ path: String) { self.path = path }
 
-  /// The file can be read by others, so what is in it is no secret any more.
+  /// An error for a file that other users can read, so that its content is no longer secret.
   package struct Exposed: Error, Hashable, CustomStringConvertible {
     package var path: String
-    package var description: String { "\(path) can be read by others than its owner: chmod 600 it" }
+    package var description: String { "users other than its owner can read \(path); run `chmod 600` on it" }
   }
 
-  /// nil: there is none.
+  /// Reads the file. Returns nil if it does not exist.
   package func read(bytesMax: Int) throws -> [UInt8]? {
     let descriptor = unsafe lk_open_for_reading(path)
     if descriptor == -ENOENT { return nil }
@@ -22,8 +22,8 @@ package struct PrivateFile: Sendable {
     return try readRest(of: descriptor, bytesMax: bytesMax, call: "read \(path)")
   }
 
-  /// Written beside its place and moved there, so that a reader sees the old or the new. Folders that are missing are
-  /// made for the owner alone.
+  /// Writes a temporary file and renames it, so that a reader sees the old or the new content. Creates missing folders
+  /// for the owner only.
   package func write(_ bytes: [UInt8]) throws {
     try makeItsFolder()
     let draft = "\(path).\(UInt64.random(in: 0 ... .max))"
@@ -44,34 +44,34 @@ package struct PrivateFile: Sendable {
     if let slash = path.lastIndex(of: "/") { try PrivateFile.makeFolder(String(path[..<slash])) }
   }
 
-  /// With those that it is in. One that is there stays as it is.
+  /// Creates a folder and its missing parents. An existing folder does not change.
   package static func makeFolder(_ path: String) throws {
     var folder = path.hasPrefix("/") ? "" : "."
     for step in path.split(separator: "/") {
       folder += "/" + step
       let made = unsafe lk_create_private_folder(folder)
-      guard made == 0 || made == -EEXIST else { throw SystemError(code: -made, call: "make the folder \(folder)") }
+      guard made == 0 || made == -EEXIST else { throw SystemError(code: -made, call: "create the folder \(folder)") }
     }
   }
 
-  /// Keeps others who ask for it from the file, from before it is read until it is replaced. A file beside it is held,
-  /// since the file itself is another one after each write.
+  /// An exclusive lock on a private file, from before a read until after the write. It locks a separate file, because
+  /// each write replaces the file itself.
   package final class Lock {
     private let descriptor: Int32
 
-    /// Waits for whoever has it, in this process too.
+    /// Waits until no other process, and no other thread of this process, holds the lock.
     package init(of file: PrivateFile) throws {
       try file.makeItsFolder()
       let path = file.path + ".lock"
       descriptor = unsafe lk_open_lock(path)
       guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "open \(path)") }
-      // In a folder of everybody's, one that somebody else has made would be held for as long as he likes.
+      // In a world-writable folder, another user could create the lock file and hold it indefinitely.
       guard lk_is_exposed(descriptor) == 0 else { throw Exposed(path: path) }
       let held = lk_hold_in_turn(descriptor)
       guard held == 0 else { throw SystemError(code: -held, call: "lock \(path)") }
     }
 
-    /// Also where `init` throws once it has opened the file.
+    /// Also runs if `init` throws after it has opened the file.
     deinit { lk_close(descriptor) }
   }
 }

@@ -1,17 +1,17 @@
 internal import CLinux
 
-/// A folder of files that nobody but its owner can read, and that one process writes into.
+/// A folder of files that only its owner can read. One process at a time may write to it.
 package final class PrivateFolder: Sendable {
   package let path: String
   private let descriptor: Int32
 
-  /// Another process holds it.
+  /// An error for a folder that another process uses.
   package struct Held: Error, Hashable, CustomStringConvertible {
     package var path: String
-    package var description: String { "\(path) is held by another process: one folder has one owner" }
+    package var description: String { "\(path) is held by another process; only one process can use it" }
   }
 
-  /// Made where it is missing, and held until the end of this object.
+  /// Opens the folder and locks it until this object is released. Creates the folder if it does not exist.
   package init(_ path: String) throws {
     self.path = path
     try PrivateFile.makeFolder(path)
@@ -21,13 +21,14 @@ package final class PrivateFolder: Sendable {
       lk_close(opened)
       throw Held(path: path)
     }
-    // Last: once all is set, `deinit` runs after a throw as well, and would close what is another's by then.
+    // Set last: once all properties are set, `deinit` also runs after a throw. It would then close a descriptor that
+    // another object may use.
     descriptor = opened
   }
 
   deinit { lk_close(descriptor) }
 
-  /// Of all files and folders in it, in their order.
+  /// Returns the sorted names of all files and folders in this folder.
   package func names() throws -> [String] {
     var code: Int32 = 0
     guard let list = unsafe lk_list(path, &code) else { throw SystemError(code: code, call: "list \(path)") }
@@ -41,14 +42,14 @@ package final class PrivateFolder: Sendable {
     return names.sorted()
   }
 
-  /// Makes an empty file.
+  /// Creates an empty file.
   package func create(_ name: String) throws {
     let file = unsafe lk_create_private(place(of: name))
     guard file >= 0 else { throw SystemError(code: -file, call: "create \(place(of: name))") }
     lk_close(file)
   }
 
-  /// What the file holds survives a power cut from now on; its name does once the folder was synced too.
+  /// Makes the content of a file survive a power failure. Its name survives after a sync of the folder.
   package func sync(_ name: String) throws {
     let file = unsafe lk_open_for_reading(place(of: name))
     guard file >= 0 else { throw SystemError(code: -file, call: "open \(place(of: name))") }
@@ -60,10 +61,10 @@ package final class PrivateFolder: Sendable {
     try PrivateFolder.check(unsafe lk_rename(place(of: name), place(of: other)), "rename \(place(of: name))")
   }
 
-  /// Does nothing where it is not there.
+  /// Removes a file. Does nothing if it does not exist.
   package func remove(_ name: String) { unsafe lk_remove(place(of: name)) }
 
-  /// The names, as they are now, survive a power cut.
+  /// Makes the current file names survive a power failure.
   package func sync() throws { try PrivateFolder.check(lk_sync(descriptor), "sync the folder \(path)") }
 
   package func place(of name: String) -> String { "\(path)/\(name)" }

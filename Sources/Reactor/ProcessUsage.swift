@@ -1,9 +1,9 @@
 internal import CLinux
 
-/// What this process uses of the machine; nil where the kernel does not say.
+/// Resources that this process uses. nil: the kernel does not report the value.
 package struct ProcessUsage: Sendable {
   package var residentBytes: Int?
-  /// Of all threads, in the kernel and outside.
+  /// Processor time of all threads, in user and kernel mode, in nanoseconds.
   package var cpuNanos: Int?
   package var openDescriptors: Int?
   package var descriptorsMax: Int?

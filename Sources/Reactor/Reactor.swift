@@ -1,48 +1,57 @@
-// Reactor: threads that wait.
+// Reactor: event loops, threads and operating-system calls.
 //
-// Owns: the epoll loop and its turn, tickets, timers, the mailbox and task executor by which other threads reach a
-// reactor, bounded workers for slow computing, tallies that one thread writes, plain sockets, the clock.
-// Does not own: what a socket says (TLS), whose turn it is among connections (Server).
-// Read next: Mailbox.swift, then Server/Connection.swift, which is what a turn does.
+// Owns: the epoll loop and its turns, tickets, timers, the command queue and task executor for other threads, bounded
+// worker threads for slow computation, counters with a single writer, plain sockets, private files, the clock.
+// Does not own: TLS on a socket (TLS), fairness among connections (Server).
+// Read next: CommandQueue.swift, then Server/Connection.swift, which does the work of a turn.
 
 internal import CLinux
 
-/// What a reactor drives. All calls come on the reactor's own thread, in this order within a turn: `ready` for every
-/// socket, `timerFired`, `received` for letters, `decide`, the jobs of resumed tasks, `received` for what those jobs
-/// answered, `endTurn`. No socket is read between `decide` and `endTurn`, so that one snapshot serves all decisions.
+/// The handler of a reactor's events.
+///
+/// The reactor makes all calls on its own thread. Order within a turn:
+/// - `ready` for every socket
+/// - `timerFired`
+/// - `received` for commands
+/// - `decide`
+/// - the jobs of resumed tasks
+/// - `received` for the results of those jobs
+/// - `endTurn`
+///
+/// No socket is read between `decide` and `endTurn`, so that one snapshot serves all decisions.
 package protocol ReactorDriver: AnyObject {
-  associatedtype Letter: Sendable
+  associatedtype Command: Sendable
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool)
   func timerFired(_ ticket: Ticket, kind: UInt32)
-  func received(_ letter: Letter)
+  func received(_ command: Command)
   func decide()
   func endTurn()
-  /// Work is left over from this turn's fairness limits: the next turn must not sleep.
+  /// Whether the fairness limits of this turn left work. The next turn must then not sleep.
   var hasLeftovers: Bool { get }
 }
 
-/// One epoll loop. Lives on one thread and is never shared; other threads hold its `Mailbox`.
+/// One epoll loop. It belongs to one thread and is never shared. Other threads use its `CommandQueue`.
 package final class Reactor<Driver: ReactorDriver> {
   private let epoll: Int32
-  private let mailbox: Mailbox<Driver.Letter>
+  private let commandQueue: CommandQueue<Driver.Command>
   private var timers = Timers()
   private var stopped = false
-  /// Monotonic, read once a turn, when it wakes.
+  /// Monotonic time, read once per turn when the reactor wakes.
   package private(set) var nowNanos: Int64
   package private(set) var nowMillis: Int64
 
-  package init(mailbox: Mailbox<Driver.Letter>) throws {
+  package init(commandQueue: CommandQueue<Driver.Command>) throws {
     epoll = lk_epoll_create()
     guard epoll >= 0 else { throw SystemError(code: -epoll, call: "epoll_create1") }
-    self.mailbox = mailbox
+    self.commandQueue = commandQueue
     nowNanos = lk_monotonic_nanos()
     nowMillis = nowNanos / 1_000_000
-    try control(LK_ADD, mailbox.wakeDescriptor, read: true, write: false, Ticket.wake)
+    try control(LK_ADD, commandQueue.wakeDescriptor, read: true, write: false, Ticket.wake)
   }
 
   deinit { lk_close(epoll) }
 
-  /// Starts watching a descriptor; level-triggered.
+  /// Starts to watch a descriptor, level-triggered.
   package func watch(_ descriptor: Int32, _ ticket: Ticket, read: Bool, write: Bool) throws {
     try control(LK_ADD, descriptor, read: read, write: write, ticket)
   }
@@ -55,7 +64,8 @@ package final class Reactor<Driver: ReactorDriver> {
     try control(LK_REMOVE, descriptor, read: false, write: false, Ticket.wake)
   }
 
-  /// Fires once, at the earliest in `delayMillis`. Never cancelled: who is woken looks whether it still matters.
+  /// Starts a timer that fires once, after at least `delayMillis`. Timers cannot be cancelled: the receiver checks
+  /// whether the timer still applies.
   package func startTimer(_ ticket: Ticket, kind: UInt32, delayMillis: Int64) {
     timers.add(Timers.Entry(atMillis: nowMillis + max(0, delayMillis), ticket: ticket, kind: kind))
   }
@@ -64,26 +74,26 @@ package final class Reactor<Driver: ReactorDriver> {
   package func stop() { stopped = true }
 
   package func run(_ driver: Driver) {
-    mailbox.adoptCurrentThread()
+    commandQueue.adoptCurrentThread()
     while !stopped { turn(driver) }
   }
 
   private func turn(_ driver: Driver) {
     let most = 256
     unsafe withUnsafeTemporaryAllocation(of: lk_ready.self, capacity: most) { ready in
-      let idle = mailbox.prepareToSleep() && !driver.hasLeftovers
+      let idle = commandQueue.prepareToSleep() && !driver.hasLeftovers
       let timeout = idle ? timers.sleepMillis(from: lk_monotonic_millis()) : 0
       let count = unsafe lk_epoll_wait(epoll, ready.baseAddress, Int32(most), timeout)
-      precondition(count >= 0, "epoll_wait can fail only through a mistake of ours: errno \(-count)")
+      precondition(count >= 0, "epoll_wait failed, which indicates a bug: errno \(-count)")
       nowNanos = lk_monotonic_nanos()
       nowMillis = nowNanos / 1_000_000
       for index in 0..<Int(count) {
         let event = unsafe ready[index]
         if event.ticket == Ticket.wake.packed {
-          mailbox.clearWake()
+          commandQueue.clearWake()
           continue
         }
-        // An error or hang-up is found by the read or write that follows it.
+        // The read or write that follows reports an error or hang-up.
         let broken = event.flags & UInt32(LK_HANGUP) != 0
         driver.ready(
           Ticket(packed: event.ticket), readable: broken || event.flags & UInt32(LK_READ) != 0,
@@ -91,12 +101,12 @@ package final class Reactor<Driver: ReactorDriver> {
       }
     }
     while let fired = timers.popDue(at: nowMillis) { driver.timerFired(fired.ticket, kind: fired.kind) }
-    let (letters, jobs) = mailbox.take()
-    for letter in letters { driver.received(letter) }
+    let (commands, jobs) = commandQueue.take()
+    for command in commands { driver.received(command) }
     driver.decide()
-    mailbox.run(jobs)
-    // What those tasks answered still leaves in this turn.
-    if !jobs.isEmpty { for letter in mailbox.takeLetters() { driver.received(letter) } }
+    commandQueue.run(jobs)
+    // The responses of those tasks are still sent in this turn.
+    if !jobs.isEmpty { for command in commandQueue.takeCommands() { driver.received(command) } }
     driver.endTurn()
   }
 
@@ -107,8 +117,8 @@ package final class Reactor<Driver: ReactorDriver> {
   }
 }
 
-/// Names a slot of a reactor's table and which tenant of it is meant: an event for a connection that has gone and whose
-/// slot was given away is recognised and dropped.
+/// A slot of a reactor's table, with a generation. The generation identifies events for a closed connection whose slot
+/// is in use again, so that the driver drops them.
 package struct Ticket: Hashable, Sendable {
   package var slot: UInt32
   package var generation: UInt32
@@ -125,7 +135,7 @@ package struct Ticket: Hashable, Sendable {
 
   package var packed: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
 
-  /// The mailbox's own descriptor.
+  /// The ticket of the command queue's descriptor.
   static let wake = Ticket(slot: .max, generation: .max)
 }
 
@@ -139,13 +149,14 @@ package struct SystemError: Error, Hashable, CustomStringConvertible {
     self.call = call
   }
 
-  /// There is no room left, or none for this owner.
+  /// Whether the disk is full or the owner's quota is exhausted.
   package var isFullDisk: Bool { code == ENOSPC || code == EDQUOT }
 
-  /// Nobody reads any more what is written.
+  /// Whether the reading end of the pipe is closed.
   package var isBrokenPipe: Bool { code == EPIPE }
 
-  /// Somebody else has the port, or all that there is of something; or the address is on its way to this machine.
+  /// Whether the error may be temporary: the port is in use, a resource is exhausted, or the address is not assigned
+  /// yet.
   package var isPassing: Bool { [EADDRINUSE, EADDRNOTAVAIL, EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) }
 
   package var reason: String { unsafe String(cString: strerror(code)) }

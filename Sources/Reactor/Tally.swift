@@ -2,14 +2,14 @@ internal import Synchronization
 
 /// Counters that one thread writes and every thread may read.
 ///
-/// Because only one thread writes, to add is a load and a store, without a locked instruction; because they begin on
-/// a cache line of their own, no other thread's writing slows it.
+/// With a single writer, an addition is a load and a store without a locked instruction. The counters start on their
+/// own cache line, so writes of other threads do not slow them.
 @safe package final class Tally: Sendable {
   package let count: Int
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
 
   package init(count: Int) {
-    // Processors fetch lines of 64 bytes in pairs.
+    // Processors fetch 64-byte cache lines in pairs.
     let lineBytes = 128
     let bytes = (count * MemoryLayout<Atomic<Int>>.stride + lineBytes - 1) / lineBytes * lineBytes
     let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: lineBytes)
@@ -23,15 +23,15 @@ internal import Synchronization
     unsafe UnsafeMutableRawPointer(cells).deallocate()
   }
 
-  /// By the one thread that writes.
+  /// Adds to a counter. Only the writing thread may call it.
   package func add(_ amount: Int, at index: Int) {
-    precondition(index >= 0 && index < count, "there is no such counter")
+    precondition(index >= 0 && index < count, "the counter index is out of range")
     unsafe cells[index].store(cells[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
   }
 
-  /// From any thread.
+  /// Returns the value of a counter. Any thread may call it.
   package func read(_ index: Int) -> Int {
-    precondition(index >= 0 && index < count, "there is no such counter")
+    precondition(index >= 0 && index < count, "the counter index is out of range")
     return unsafe cells[index].load(ordering: .relaxed)
   }
 }

@@ -1,6 +1,7 @@
 internal import CLinux
 
-/// nil: it is not set, or empty, by which shells unset what they cannot.
+/// Returns the value of an environment variable. Returns nil if it is unset, or empty: some tools can only set a
+/// variable to an empty value.
 package func environmentVariable(_ name: String) -> String? {
   guard let value = unsafe lk_environment(name).map({ unsafe String(cString: $0) }), !value.isEmpty else { return nil }
   return value
@@ -11,11 +12,11 @@ package func isTerminal(_ descriptor: Int32) -> Bool { lk_is_terminal(descriptor
 package enum SecretReading: Sendable {
   case line(String)
   case noTerminal
-  /// Ctrl-C, the end of input, more than fits, or what is no UTF-8.
+  /// The input ended early (Ctrl-C or end of input), is too long, or is not UTF-8.
   case givenUp
 }
 
-/// Asks on the terminal for what must not be seen there.
+/// Reads a secret from the terminal without showing it.
 package func readSecret(prompt: String, bytesMax: Int) -> SecretReading {
   unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: bytesMax) { line in
     let count = unsafe lk_read_secret(prompt, line.baseAddress, Int32(clamping: bytesMax))
@@ -26,8 +27,8 @@ package func readSecret(prompt: String, bytesMax: Int) -> SecretReading {
   }
 }
 
-/// What is left on standard input, as it was handed to the process: /dev/stdin would be opened anew, which a socket
-/// cannot be, nor a pipe that another user has made. EFBIG where it is longer.
+/// Reads the rest of standard input from its existing descriptor. Opening `/dev/stdin` fails for a socket, and for a
+/// pipe that another user has created. Throws EFBIG if the input exceeds `bytesMax`.
 package func wholeStandardInput(bytesMax: Int) throws(SystemError) -> [UInt8] {
   try readRest(of: 0, bytesMax: bytesMax, call: "read standard input")
 }

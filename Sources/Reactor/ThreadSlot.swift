@@ -1,6 +1,6 @@
 internal import CLinux
 
-/// One object for each thread that sets it, unseen by all others.
+/// A thread-local object. Each thread sets and sees only its own.
 package final class ThreadSlot<Value: AnyObject>: Sendable {
   private let key: pthread_key_t
 
@@ -13,7 +13,7 @@ package final class ThreadSlot<Value: AnyObject>: Sendable {
 
   deinit { pthread_key_delete(key) }
 
-  /// The calling thread's object. A thread that ends without setting nil leaks it.
+  /// The calling thread's object. A thread must set nil before it ends, or the object leaks.
   package var value: Value? {
     get {
       guard let raw = unsafe pthread_getspecific(key) else { return nil }

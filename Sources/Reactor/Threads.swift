@@ -1,8 +1,9 @@
 internal import CLinux
 internal import Synchronization
 
-/// A named operating-system thread that runs `body` once. Nobody joins it: who needs its end is told by the body.
-/// `niceness` keeps it behind threads of less when both want the same core.
+/// Starts a named, detached operating-system thread that runs `body` once. `body` must report its own end if another
+/// thread waits for it.
+/// - Parameter niceness: A higher value runs the thread after threads with a lower value on the same core.
 package func tryStartThread(
   named name: String, niceness: Int32 = 0, _ body: sending @escaping () -> Void
 ) throws(SystemError) {
@@ -20,7 +21,7 @@ package func tryStartThread(
   unsafe pthread_attr_init(&attributes)
   defer { unsafe pthread_attr_destroy(&attributes) }
   unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-  // Swift frames are not small and password hashing allocates none of its memory here.
+  // Swift frames are large. Password hashing allocates none of its memory on this stack.
   unsafe pthread_attr_setstacksize(&attributes, 2 << 20)
   var thread = pthread_t()
   let context = unsafe Unmanaged.passRetained(Box(name, niceness, body)).toOpaque()
@@ -37,21 +38,21 @@ package func tryStartThread(
   }
 }
 
-/// The same for a thread without which its owner can do nothing.
+/// Starts a thread that the process cannot run without. Failure ends the process.
 package func startThread(named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
   do throws(SystemError) {
     try tryStartThread(named: name, niceness: niceness) { body() }
   } catch {
-    preconditionFailure("no thread could be started: \(error)")
+    preconditionFailure("cannot start a thread: \(error)")
   }
 }
 
-/// For a thread that wakes often and briefly: it runs sooner then, though others compute on its core. A wish, which
-/// kernels before 6.12 do not know.
+/// Asks the kernel to run the calling thread sooner after it wakes, even if other threads compute on its core. For
+/// threads that wake often and briefly. Kernels before 6.12 ignore the request.
 package func bePrompt() { lk_be_prompt() }
 
-/// A thread that makes something and then runs what `make` returns. Comes back once it is made, and throws what kept it
-/// from that: a server without one of its parts would look as if it were one.
+/// Starts a thread that calls `make` and then runs the function that `make` returns. Returns after `make` succeeds, or
+/// throws its error: a server without one of its parts would look complete.
 package func startPart(
   named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws -> () -> Void
 ) throws {
@@ -72,17 +73,17 @@ package func startPart(
   if let error = failure.withLock({ $0 }) { throw error }
 }
 
-/// Only for threads that nobody waits for.
+/// Pauses the calling thread. Only for threads that no other thread waits for.
 package func sleepThread(millis: UInt32) { usleep(millis * 1000) }
 
-/// Every signal that ends or reloads the server is taken by `waitForSignal` and by nothing else. Called once, on the
-/// main thread, before any other thread is started.
+/// Blocks all signals that end or reload the server, so that only `waitForSignal` receives them. Call it once, on the
+/// main thread, before any other thread starts.
 package func blockSignals() {
   lk_ignore_sigpipe()
   lk_block_signals()
 }
 
-/// A peer that went away is told by the write that failed, and does not end the process.
+/// Ignores SIGPIPE. A write to a closed connection then fails and does not end the process.
 package func ignoreBrokenPipes() { lk_ignore_sigpipe() }
 
 package enum ServerSignal: Sendable {
@@ -91,7 +92,7 @@ package enum ServerSignal: Sendable {
   case rotateKeys
 }
 
-/// Blocks the calling thread until SIGTERM, SIGINT, SIGHUP or SIGUSR1.
+/// Blocks the calling thread until SIGTERM, SIGINT, SIGHUP or SIGUSR1 arrives.
 package func waitForSignal() -> ServerSignal {
   switch lk_wait_signal() {
   case SIGHUP: .reload
@@ -100,37 +101,38 @@ package func waitForSignal() -> ServerSignal {
   }
 }
 
-/// No core files and no tracing by others: the process holds keys. Raises the limit on open files. Called before any
-/// file is opened to stay.
+/// Protects the keys in this process: disables core dumps and tracing by other processes. Also raises the limit on open
+/// files. Call it before the process opens any long-lived file.
 package func hardenProcess() {
   lk_hold_standard_descriptors()
   _ = lk_forbid_dumps()
   _ = lk_raise_file_limit()
 }
 
-/// Milliseconds since 1970.
+/// Returns the wall-clock time in milliseconds since 1970.
 package func wallMillis() -> Int64 { lk_wall_millis() }
 
-/// Milliseconds of a clock that never goes back.
+/// Returns the monotonic time in milliseconds.
 package func monotonicMillis() -> Int64 { lk_monotonic_millis() }
 
-/// Nanoseconds of the same.
+/// Returns the monotonic time in nanoseconds.
 package func monotonicNanos() -> Int64 { lk_monotonic_nanos() }
 
-/// For descriptors that no owner closes.
+/// Closes a descriptor that no object owns.
 package func closeDescriptor(_ descriptor: Int32) { lk_close(descriptor) }
 
-/// Writes all bytes to a blocking descriptor; what it refuses is lost. Returns how many it took.
+/// Writes all bytes to a blocking descriptor. Returns the number of bytes written. Bytes after a write error are lost.
 @discardableResult
 package func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int { writeUntilRefused(bytes, to: descriptor).count }
 
-/// The same to standard output, whose reader must not take a part for the whole: what it refuses is thrown.
+/// Writes all bytes to standard output. Throws the error of an incomplete write, so that no reader takes a part for the
+/// whole.
 package func tryWriteOutput(_ bytes: [UInt8]) throws(SystemError) {
   let code = writeUntilRefused(bytes, to: 1).code
   guard code == 0 else { throw SystemError(code: code, call: "standard output") }
 }
 
-/// How many bytes the descriptor took, and the errno by which it refused the rest; 0: it took all.
+/// Writes bytes until an error. Returns the number of bytes written and the errno, or 0 if all were written.
 func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, code: Int32) {
   var start = 0
   while start < bytes.count {
@@ -143,13 +145,13 @@ func writeUntilRefused(_ bytes: [UInt8], to descriptor: Int32) -> (count: Int, c
   return (start, 0)
 }
 
-/// The processors this process may run on.
+/// Returns the number of processors that this process may use.
 package func processorCount() -> Int { max(1, Int(lk_processors())) }
 
-/// A whole small file; nil where it cannot be read or is longer than `bytesMax`.
+/// Reads a small file. Returns nil if it cannot be read or exceeds `bytesMax`.
 package func readFile(_ path: String, bytesMax: Int) -> [UInt8]? { try? wholeFile(path, bytesMax: bytesMax) }
 
-/// The same for those who tell why not: EFBIG where it is longer.
+/// Reads a small file. Throws EFBIG if it exceeds `bytesMax`.
 package func wholeFile(_ path: String, bytesMax: Int) throws(SystemError) -> [UInt8] {
   let call = "read \(path)"
   let descriptor = unsafe lk_open_for_reading(path)
@@ -158,7 +160,7 @@ package func wholeFile(_ path: String, bytesMax: Int) throws(SystemError) -> [UI
   return try readRest(of: descriptor, bytesMax: bytesMax, call: call)
 }
 
-/// What is left of a blocking descriptor.
+/// Reads the rest of a blocking descriptor. Throws EFBIG if it exceeds `bytesMax`.
 func readRest(of descriptor: Int32, bytesMax: Int, call: String) throws(SystemError) -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
   var count = 0
@@ -173,25 +175,25 @@ func readRest(of descriptor: Int32, bytesMax: Int, call: String) throws(SystemEr
   throw SystemError(code: EFBIG, call: call)
 }
 
-/// Whether the file of a secret is open to everybody, or to its group; false where there is none. systemd and
-/// Kubernetes let a group read secrets, and Kubernetes lets it write to volumes that can be written.
+/// Returns whether all users, or the file's group, have access to a secret file. Returns false if the file does not
+/// exist. systemd and Kubernetes let a group read secrets. Kubernetes also lets the group write to writable volumes.
 package func anybodyMayRead(_ path: String) -> Bool { fileMode(path) & 0o004 != 0 }
 package func anybodyMayWrite(_ path: String) -> Bool { fileMode(path) & 0o002 != 0 }
 package func groupMayWrite(_ path: String) -> Bool { fileMode(path) & 0o020 != 0 }
 private func fileMode(_ path: String) -> Int32 { max(0, unsafe lk_file_mode(path)) }
 
-/// Why a file or folder can be neither written nor made in the folder that it belongs to; nil: it can.
+/// Returns the error that prevents writing a file or folder and creating it in `folder`. Returns nil if either is
+/// possible.
 package func writeFault(_ path: String, in folder: String) -> SystemError? {
   let (present, made) = unsafe (lk_check_writable(path), lk_check_writable(folder))
   guard present < 0, made < 0 else { return nil }
   return SystemError(code: present == -ENOENT ? -made : -present, call: "write \(path)")
 }
 
-/// Ends the process at once, without a word to anyone.
+/// Ends the process immediately, without cleanup or output.
 package func exitNow(_ code: Int32) -> Never { lk_exit(code) }
 
-/// Blocks the calling thread until `body` is done: for a main thread, which has nothing better to do. Never for a
-/// reactor.
+/// Blocks the calling thread until `body` is done. Only for a main thread, never for a reactor.
 package func waitFor<Value: Sendable>(
   _ body: @escaping @Sendable () async throws -> Value
 ) -> Result<Value, any Error> {
@@ -203,7 +205,7 @@ package func waitFor<Value: Sendable>(
     box.done.signal()
   }
   box.done.wait()
-  guard let result = box.value.withLock({ $0 }) else { preconditionFailure("signalled before it was done") }
+  guard let result = box.value.withLock({ $0 }) else { preconditionFailure("signaled without a result") }
   return result
 }
 
@@ -212,7 +214,7 @@ private final class Box<Value: Sendable>: Sendable {
   let done = Wakeups()
 }
 
-/// A file of any length, portion by portion.
+/// A reader for files of any size, one portion at a time.
 package final class FileReader {
   private static let portionBytes = 65_536
   private let descriptor: Int32
@@ -236,7 +238,7 @@ package final class FileReader {
 
   deinit { if isOpenedHere { lk_close(descriptor) } }
 
-  /// nil: the end.
+  /// Returns the next portion, or nil at the end.
   package func next() throws -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: FileReader.portionBytes)
     let count = unsafe bytes.withUnsafeMutableBytes { unsafe lk_read(descriptor, $0.baseAddress, $0.count) }

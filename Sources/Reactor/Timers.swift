@@ -1,5 +1,5 @@
-/// A binary heap of moments. Entries are never removed early: a call that was answered in time simply finds its ticket
-/// stale, which is cheaper than looking it up at every answer.
+/// A binary heap of timers. Entries are never removed early. The ticket of a call that was answered in time is stale
+/// when its timer fires. That is cheaper than finding the entry at every response.
 struct Timers {
   struct Entry {
     var atMillis: Int64
@@ -37,7 +37,7 @@ struct Timers {
     return first
   }
 
-  /// How long epoll may sleep: -1 is for ever, 0 is not at all.
+  /// Returns how long epoll may sleep in milliseconds. -1: without limit; 0: not at all.
   func sleepMillis(from nowMillis: Int64) -> Int32 {
     guard let first = heap.first else { return -1 }
     return Int32(clamping: max(0, first.atMillis - nowMillis))

@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Synchronization
 
-/// Threads for slow computing, such as password hashing, behind a queue that is never longer than its limit: past it
-/// work is refused before it costs anything.
+/// Threads for slow computation, such as password hashing, with a bounded queue. If the queue is full, work is rejected
+/// before it costs anything.
 package final class Workers: Sendable {
   package struct Full: Error {}
 
@@ -16,7 +16,7 @@ package final class Workers: Sendable {
   private let queueMax: Int
   private let wakeups = Wakeups()
 
-  /// `niceness` keeps the workers behind the reactors when both want the same core.
+  /// - Parameter niceness: A positive value lets the reactors run first when both need the same core.
   package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
     self.count = count
     self.queueMax = queueMax
@@ -32,7 +32,7 @@ package final class Workers: Sendable {
   /// Whether `run` would throw `Full` now.
   package var isFull: Bool { queued >= queueMax }
 
-  /// Runs `body` on a worker. Throws `Full` at once when `queueMax` are waiting.
+  /// Runs `body` on a worker. Throws `Full` immediately if `queueMax` jobs are waiting.
   package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
       let accepted = queue.withLock { queue in
@@ -44,7 +44,7 @@ package final class Workers: Sendable {
     }
   }
 
-  /// Ends the threads after the work that is queued.
+  /// Ends the threads after all queued work.
   package func close() {
     queue.withLock { $0.closed = true }
     for _ in 0..<count { wakeups.signal() }
@@ -62,7 +62,7 @@ package final class Workers: Sendable {
   }
 }
 
-/// A counting semaphore: threads sleep in it without holding a queue's lock.
+/// A counting semaphore. Threads sleep in it without holding a queue's lock.
 @safe package final class Wakeups: Sendable {
   private nonisolated(unsafe) let semaphore: UnsafeMutablePointer<sem_t>
 

@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// The driver of the accepting thread: takes connections within the limits and gives each to the least loaded worker.
 final class Acceptor: ReactorDriver {
-  enum Letter: Sendable { case stop }
+  enum Command: Sendable { case stop }
 
   private static let listenerTicket = Ticket(slot: 0, generation: 0)
   private static let acceptsPerTurnMax = 64
@@ -11,20 +11,21 @@ final class Acceptor: ReactorDriver {
 
   private let reactor: Reactor<Acceptor>
   private let listening: Listening
-  private let workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]
+  private let workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)]
   private let loads: [Load]
   private let shared: Shared
   private var paused = false
 
   init(
-    _ listening: Listening, mailbox: Mailbox<Letter>, workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)],
+    _ listening: Listening, commandQueue: CommandQueue<Command>,
+    workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)],
     shared: Shared
   ) throws {
     self.listening = listening
     self.workers = workers
     loads = workers.map { $0.load }
     self.shared = shared
-    reactor = try Reactor(mailbox: mailbox)
+    reactor = try Reactor(commandQueue: commandQueue)
     try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
   }
 
@@ -38,15 +39,15 @@ final class Acceptor: ReactorDriver {
     accept()
   }
 
-  func received(_ letter: Letter) { reactor.stop() }
+  func received(_ command: Command) { reactor.stop() }
   func decide() {}
   func endTurn() {}
   var hasLeftovers: Bool { false }
 
   private func accept() {
     for _ in 0..<Acceptor.acceptsPerTurnMax {
-      // To begin a handshake costs the most of all that a stranger can ask for: past the limit the kernel's queue
-      // holds the rest.
+      // A handshake is the most expensive work that an unauthenticated client can request. Past the limit, further
+      // connections wait in the kernel's accept queue.
       guard let index = Load.least(of: loads, newcomersMax: shared.limits.newcomersPerReactorMax) else {
         shared.metrics.reached(.newcomers)
         return pause()
@@ -57,7 +58,7 @@ final class Acceptor: ReactorDriver {
       case .exhausted: return pause()
       case .turnedAway(let address): shared.reached(.descriptors, address)
       case .connection(let descriptor, let address):
-        if let limit = shared.census.enter(address, nowMillis: reactor.nowMillis) {
+        if let limit = shared.counts.enter(address, nowMillis: reactor.nowMillis) {
           shared.reached(limit, address)
           closeDescriptor(descriptor)
           continue
@@ -66,7 +67,7 @@ final class Acceptor: ReactorDriver {
         let worker = workers[index]
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
-        worker.mailbox.post(.accepted(descriptor: descriptor, address: address))
+        worker.commandQueue.post(.accepted(descriptor: descriptor, address: address))
       }
     }
   }

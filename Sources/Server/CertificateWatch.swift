@@ -2,14 +2,14 @@ internal import Encodings
 internal import Reactor
 internal import TLS
 
-/// Looks whether the certificate, its key or the authorities of clients have changed, and says what came of it.
+/// Periodic check for changes of the certificate, its key and the client CA files. Logs the result.
 struct CertificateWatch: Sendable {
   let tls: CurrentContext
-  /// Further contexts of the same files.
+  /// Further contexts that use the same files.
   var others: [CurrentContext] = []
   let log: Log
 
-  /// Ends when it is cancelled.
+  /// Starts the periodic check; cancel the task to end it.
   func start(everyMillis: Int64) -> Task<Void, Never> {
     Task.detached {
       while true {
@@ -19,9 +19,10 @@ struct CertificateWatch: Sendable {
     }
   }
 
-  /// - Parameter demanded: somebody asked for it, so the files are read even where they look the same.
+  /// Checks the files and loads them if they changed.
+  /// - Parameter demanded: the operator requested it, so the files are read even if they appear unchanged.
   func look(demanded: Bool = false) {
-    // They say nothing of their own: what is the matter with the files is the matter with all contexts.
+    // The other contexts use the same files, so their results are not logged.
     for other in others {
       _ = other.look(demanded: demanded, wallMillis: wallMillis(), monotonicMillis: monotonicMillis())
     }

@@ -1,5 +1,5 @@
-/// Passwords that are guessed first: no account may choose one. Long enough to pass the minimum length, and compared
-/// without case.
+/// Common passwords, which attackers guess first and no account may use. All of them meet the minimum length. The
+/// comparison ignores case.
 struct CommonPasswords: Sendable {
   private let words: Set<String>
 
@@ -10,7 +10,7 @@ struct CommonPasswords: Sendable {
     return words.contains(lower) || CommonPasswords.isTrivial(lower)
   }
 
-  /// One character over and over, or a run along the alphabet, the digits or back.
+  /// Whether the text repeats one character, or is an ascending or descending run of letters or digits.
   private static func isTrivial(_ text: String) -> Bool {
     let scalars = text.unicodeScalars.map { Int($0.value) }
     let steps = zip(scalars, scalars.dropFirst()).map { $1 - $0 }

@@ -1,4 +1,4 @@
-internal import Admission
+internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Reactor
@@ -7,69 +7,69 @@ internal import Store
 internal import TLS
 internal import API
 
-// API has messages of these names; on the road they mean the protocols' own.
+// API has messages with these names; in this module the names mean the protocol types.
 typealias Session = HTTP2.Session
 typealias Status = GRPC.Status
 
-/// The pump: the one place where TLS, HTTP/2 and gRPC are seen stacked.
+/// One client connection: the only place that stacks TLS, HTTP/2 and gRPC.
 ///
 ///   socket -> Channel.read -> Session.feed -> (Sink) -> Call.received -> handler      `readPhase`, `process`
 ///   handler -> Session.respond -> Session.drain -> Channel.write -> socket            `answer`, `flush`
 ///
-/// Lives on one reactor, which calls it in the phases of its turn and never from within each other.
+/// Lives on one reactor, which calls it in the phases of its turn. These calls never nest.
 final class Connection {
   let ticket: Ticket
   let descriptor: Int32
   let address: String
   private let channel: Channel
-  /// It owns this connection in turn; the two let go of each other in `close`, at the latest.
+  /// The worker that owns this connection. `close` breaks the reference cycle at the latest.
   let worker: Worker
   private(set) var session: Session?
   var life: Life
   var certificateName: String?
   var admission = AdmissionCache()
-  /// The log has a line of it.
-  var hasRefusedStranger = false
+  /// The log already has a line about an unidentified caller on this connection.
+  var hasRefusedUnknown = false
   private var out: [UInt8] = []
   private var outOffset = 0
   private var watchesRead = true
   private var watchesWrite = false
-  /// Nothing is read until what is queued has left.
+  /// The connection is not read until the queued output is sent.
   private(set) var isMuted = false
   private var readWantsWrite = false
   private var writeWantsRead = false
   private(set) var isClosed = false
-  /// nghttp2 could not swallow what came: the connection ends as soon as its GOAWAY is out.
+  /// nghttp2 rejected the input: the connection ends as soon as its GOAWAY is sent.
   private var isBroken = false
-  /// All was said that there was to say, and nothing was wrong.
+  /// The connection ended without an error, and everything was sent.
   private(set) var endsInOrder = false
-  /// When it was last listened to again after it had not been.
+  /// Time when reading last resumed, in milliseconds.
   private(set) var unmutedMillis: Int64 = 0
-  /// Calls that were begun and whose streams are open.
+  /// Started calls with open streams.
   var callCount = 0
   var streamingCalls = 0
-  /// Those of them that follow the store.
+  /// Streaming calls that follow the store.
   var followingCalls = 0
-  /// Those of them that a drain waits for.
+  /// Calls that a drain waits for.
   var holdingCalls = 0
-  /// Of the streaming ones, those that go on once their client has taken what it was told.
+  /// Streaming calls that continue when their client has read the messages sent so far.
   var callsToGoOn = 0
-  /// As the meter has them.
+  /// Number of streams that the meter counts.
   var meteredStreams = 0
-  /// Its reactor has yet to look at it.
+  /// The reactor has not processed it yet.
   var isNewcomer = true
-  /// Bytes kept of messages that nobody was handed, of all calls.
+  /// Buffered bytes of undelivered messages of all calls.
   var heldBytes = 0
-  /// What libssl does not take, and how much it ever took.
+  /// Progress of writes that libssl has not accepted yet, and the total number of written bytes.
   var socketUntaken = Untaken()
   private var writtenBytes = 0
-  /// Timers that are running.
+  /// Running timers.
   var hasBegunTimer = false
   var hasUntakenTimer = false
   var hasFollowTimer = false
-  /// It is in the worker's list of connections to flush at the end of this turn.
+  /// It is on the worker's list of connections to flush at the end of this turn.
   var isTouched = false
-  /// It waits for its share of a turn.
+  /// It is on a ready list and waits for its share of a turn.
   var isQueued = false
 
   init(ticket: Ticket, descriptor: Int32, address: String, channel: Channel, worker: Worker) {
@@ -121,14 +121,14 @@ final class Connection {
     }
   }
 
-  /// Reads what is there, up to a fair share, and starts the calls that are whole.
+  /// Reads available bytes up to the fair share, and starts complete calls.
   func readPhase() {
     guard let session, !isClosed, !isBroken else { return }
     readWantsWrite = false
     var bytesLeft = worker.limits.readBytesPerTurnMax
     var readsLeft = worker.limits.readsPerTurnMax
-    // Those that were read in an earlier turn and went past its share come first. Who is refused is answered with that,
-    // and nothing else may touch the connection in this turn.
+    // Streams that exceeded the share of an earlier turn come first. The touched connection sends the response to a
+    // rejected call, since nothing else may touch it in this turn.
     if !session.sink.touched.isEmpty { worker.queues.addTouched(self) }
     var callsLeft = worker.limits.newCallsPerTurnMax - process(session, callsMax: worker.limits.newCallsPerTurnMax)
     while bytesLeft > 0, readsLeft > 0, callsLeft > 0 {
@@ -149,7 +149,7 @@ final class Connection {
           isBroken = true
           return
         }
-        // The kernel has more only if epoll says so again: no read that would come back empty.
+        // epoll reports further bytes; another read now would often return nothing.
         guard channel.hasPending else { return watchBegun(session) }
       case .wantRead: return watchBegun(session)
       case .wantWrite:
@@ -167,8 +167,8 @@ final class Connection {
     worker.queues.addReader(self)
   }
 
-  /// A client that does not take what we say is not listened to either. What waits for its windows does not count here:
-  /// only by reading on do we hear that they open.
+  /// Whether the client leaves too much output unread, so that its connection is not read either. Output that waits for
+  /// flow-control windows does not count: the server must read to receive their updates.
   private func leavesTooMuch(_ session: Session) -> Bool {
     let socketIsFull = unsentBytes > 0 && unsentBytes + session.sink.unsentBytes > worker.limits.unsentBytesMax
     guard socketIsFull || session.queuedFrames > worker.limits.queuedFramesMax else { return false }
@@ -176,7 +176,8 @@ final class Connection {
     return true
   }
 
-  /// Looks at what nghttp2 reported, until so many calls have begun; returns how many have.
+  /// Processes the streams that nghttp2 reported, until `callsMax` calls have started. Returns the number of started
+  /// calls.
   private func process(_ session: Session, callsMax: Int) -> Int {
     var callsLeft = callsMax
     let touched = session.sink.takeTouched()
@@ -222,13 +223,13 @@ final class Connection {
     recount(call, session)
   }
 
-  /// What a call's state machine says to do.
+  /// Performs the step that a call's state machine returned.
   private func carryOut(_ call: ServerCall, _ step: Call.Step, _ session: Session) {
     switch step {
     case .wait: break
     case .refuse(let refusal):
       if refusal.status.code == .resourceExhausted { worker.reached(.messageBytes, on: self) }
-      // A streaming call may have begun its answer: then only the trailers are left to say it.
+      // A streaming call may have started its response: then only trailers can carry the status.
       guard !call.headSent else { return finish(call, refusal.status, session) }
       settle(call, refusal.status.code)
       say(refusal, on: call.stream, session)
@@ -249,7 +250,7 @@ final class Connection {
 
   // MARK: Out
 
-  /// A unary call's answer, if anyone still listens.
+  /// Sends a unary call's response, unless the call has ended.
   func answer(_ call: ServerCall, _ message: [UInt8]) {
     guard let session, call.stage != .answered else { return }
     settle(call, .ok)
@@ -276,7 +277,7 @@ final class Connection {
 
   private var unsentBytes: Int { out.count - outOffset }
 
-  /// End of the turn: everything there is to say, gathered and written as few times as the socket takes it.
+  /// Writes all pending output at the end of the turn, with as few system calls as the socket allows.
   func flush() {
     guard let session, !isClosed else { return }
     writeWantsRead = false
@@ -296,7 +297,7 @@ final class Connection {
       case .wantWrite:
         socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
         watchUntaken(session)
-        // Nothing is read of what is broken: that it is there would wake the reactor at once, again and again.
+        // A broken connection is not read: unread bytes would wake the reactor immediately, again and again.
         return watch(read: !isMuted && !isBroken && session.endedOver == nil, write: true)
       case .wantRead:
         writeWantsRead = true
@@ -304,20 +305,20 @@ final class Connection {
       case .closed, .failed, .tooManyKeyUpdates: return close()
       }
     }
-    // Who has nothing to say keeps no room for it.
+    // A connection without pending output keeps no write buffer.
     worker.writeBuffer.giveBack(out, bytesMax: 2 * worker.limits.writeBufferBytes)
     out = []
-    // Streams that closed while the answers were sent are reported now.
+    // Processes streams that closed while the responses were sent.
     _ = process(session, callsMax: 0)
     goOn(session)
     if isBroken { return close() }
     if session.isOver || lifeIsOver(session) {
-      // nghttp2 ends it as well, over what no client does.
+      // nghttp2 may end the session as well, after an error that no compliant client makes.
       endsInOrder = session.endedOver == nil && (!life.isOpen || session.sink.goawayReceived)
       return close()
     }
     if isMuted {
-      // What libssl has read already wakes nobody.
+      // epoll does not report bytes that libssl has already read.
       isMuted = false
       unmutedMillis = worker.nowMillis
       worker.queues.addReader(self)
@@ -345,7 +346,7 @@ final class Connection {
     if let session {
       if let fault = session.endedOver { worker.offended(self, fault) }
       channel.sayGoodbye()
-      // A call and its stream hold each other, also where the stream has closed and nobody has looked since.
+      // A call and its stream reference each other, even if the stream has closed and was not processed since.
       for stream in session.sink.takeTouched() { release(stream) }
       session.sink.forEachStream(release)
     }

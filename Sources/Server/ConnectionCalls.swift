@@ -1,11 +1,11 @@
-internal import Admission
+internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Identity
 internal import Services
 internal import API
 
-/// How a call begins: its head is read, its caller recognised, its method found.
+/// Start of a call: reads its headers, identifies its caller and finds its method.
 extension Connection {
   func begin(_ stream: HTTP2.Stream, _ session: Session) {
     if stream.headersTooLarge {
@@ -14,7 +14,7 @@ extension Connection {
     }
     guard session.sink.unsentBytes <= worker.limits.unsentBytesMax else {
       worker.reached(.unsentBytes, on: self)
-      return refuse(stream, Refusal(.resourceExhausted, "earlier answers wait to be taken"), session)
+      return refuse(stream, Refusal(.resourceExhausted, "the client has not read earlier responses"), session)
     }
     var reader = HeadReader()
     stream.headers.forEach { reader.field(name: $0, value: $1) }
@@ -31,7 +31,7 @@ extension Connection {
     do throws(CallerRefusal) {
       caller = try admitted(head, to: method)
     } catch {
-      if isFirstOfStranger() { worker.log.call(method.path, of: address, error) }
+      if isFirstOfUnknown() { worker.log.call(method.path, of: address, error) }
       return turnAway(stream, error, session, number)
     }
     if caller.isIdentified { session.sink.callerIsIdentified = true }
@@ -55,17 +55,18 @@ extension Connection {
     take(call, session)
   }
 
-  /// Strangers may ask as often as they like, and the log would be theirs: a line for the first that a connection is
-  /// refused.
-  private func isFirstOfStranger() -> Bool {
-    defer { hasRefusedStranger = true }
-    return !hasRefusedStranger
+  /// Whether this is the first rejected call of an unidentified caller on the connection. Only the first is logged, so
+  /// unauthenticated clients cannot flood the log.
+  private func isFirstOfUnknown() -> Bool {
+    defer { hasRefusedUnknown = true }
+    return !hasRefusedUnknown
   }
 
-  /// What anybody may call, anybody may call with nonsense.
+  /// Logs a failed call. Malformed requests of unidentified callers are logged once per connection, since these callers
+  /// can send any number.
   func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
     let isNonsense = error is ProtobufError || error is HealthService.UnknownService
-    if isNonsense, !call.context.caller.isIdentified, !isFirstOfStranger() { return }
+    if isNonsense, !call.context.caller.isIdentified, !isFirstOfUnknown() { return }
     worker.log.call(call.context, error: error, clientGone: clientGone)
   }
 
@@ -93,7 +94,7 @@ extension Connection {
     }
   }
 
-  /// A call that its caller may not make.
+  /// Rejects a call that its caller may not make.
   private func turnAway(_ stream: HTTP2.Stream, _ error: any Error, _ session: Session, _ method: Int) {
     let status = Failures.status(of: error, arena: worker.arena)
     worker.metrics.failed(error, status.code)
@@ -101,7 +102,7 @@ extension Connection {
     session.respondTrailersOnly(stream, Replies.trailersOnly(status))
   }
 
-  /// A call that ends with its head. `method`: nil where it is none of ours.
+  /// Rejects a call after its headers. `method` is `nil` if the service has no such method.
   private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
     worker.meter.refused(method, refusal.status.code)
     say(refusal, on: stream, session)

@@ -3,10 +3,10 @@ internal import Reactor
 internal import Services
 internal import Synchronization
 
-// Streaming calls that say more whenever the store has more to say.
+// Streaming calls that follow the store, such as event streams.
 //
-// The writer's commit posts a letter to each worker that has such calls; the worker then asks each of them for work.
-// One whose client has yet to take what it was sent is asked again when it has, so that nothing gathers here.
+// The commit posts a `news` command to each worker that has such calls. The worker then asks each call for work. It
+// asks a call with unread messages only after the client has read them, so no messages accumulate here.
 
 extension Connection {
   func beginFollowing() {
@@ -20,7 +20,7 @@ extension Connection {
     worker.stopsFollowing(self)
   }
 
-  /// For heartbeats, and for a store that others write as well.
+  /// Polls for heartbeats, and for changes that other processes write to the store.
   func followFired() {
     hasFollowTimer = false
     guard followingCalls > 0, !isClosed else { return }
@@ -33,7 +33,7 @@ extension Connection {
     hasFollowTimer = true
     var delay = min(worker.limits.followMillis, worker.limits.watch.heartbeatMillis)
     session?.sink.forEachStream { stream in
-      // A call whose time has passed is at work, or its client has yet to take messages.
+      // A call whose due time has passed is working, or its client has not read all messages.
       guard let due = (stream.call as? ServerCall)?.nextDueMillis, due > worker.nowMillis else { return }
       delay = min(delay, due - worker.nowMillis)
     }
@@ -62,17 +62,20 @@ extension Worker {
   }
 }
 
-/// Tells the workers that the store has something new for those who follow it.
+/// Notifies workers with following calls of new events in the store.
 final class StoreNews: Sendable {
-  private let workers = Mutex<[(mailbox: Mailbox<WorkerLetter>, load: Load)]>([])
+  private let workers = Mutex<[(commandQueue: CommandQueue<WorkerCommand>, load: Load)]>([])
 
-  func tell(_ workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]) { self.workers.withLock { $0 = workers } }
+  func tell(_ workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)]) {
+    self.workers.withLock { $0 = workers }
+  }
 
-  /// On the writing thread, after a commit. A worker that has yet to look at the last letter gets no second one.
+  /// Notifies the workers; called on the store's writer thread after a commit. A worker that has not processed the last
+  /// command receives no second one.
   func appended() {
     workers.withLock { workers in
       for worker in workers where worker.load.following.load(ordering: .acquiring) > 0 {
-        if !worker.load.hasNews.exchange(true, ordering: .acquiringAndReleasing) { worker.mailbox.post(.news) }
+        if !worker.load.hasNews.exchange(true, ordering: .acquiringAndReleasing) { worker.commandQueue.post(.news) }
       }
     }
   }

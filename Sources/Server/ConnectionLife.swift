@@ -5,18 +5,18 @@ internal import Reactor
 internal import Services
 internal import Store
 
-// Deadlines of calls, and the life of the connection that they are on: what `Life` decides is carried out here.
+// Deadlines of calls, and the lifetime of their connection: performs the decisions of `Life`.
 
 extension Connection {
-  /// Fires with the stream's id as its kind. Timers are never taken back, and a client may name a deadline of ten
-  /// thousand years for any number of short calls: the timer of a far one fires early and is started again.
+  /// Starts a timer whose kind is the stream ID. Timers cannot be cancelled, and a client may send many short calls
+  /// with deadlines of ten thousand years. The timer of a distant deadline therefore fires early and is restarted.
   func scheduleDeadline(_ call: ServerCall) {
     guard !call.isStreaming || call.deadlineMillis < .max else { return }
     let delayMillis = min(call.deadlineMillis - worker.nowMillis, worker.limits.requestMillis)
     worker.startTimer(self, kind: UInt32(call.stream.id), delayMillis: delayMillis)
   }
 
-  /// The handler has become a task: only now does its deadline need a timer.
+  /// Starts the deadline timer of a handler that runs as a task. Other handlers need none.
   func awaitTask(_ call: ServerCall) {
     guard call.deadlineMillis < .max else { return }
     scheduleDeadline(call)
@@ -26,7 +26,7 @@ extension Connection {
     guard let session, let call = session.sink.stream(streamID)?.call as? ServerCall else { return }
     let now = worker.nowMillis
     defer {
-      // Trailers that find no room tell nobody of the deadline (gRPC A7: else a reset does).
+      // Trailers that flow control holds back cannot report the deadline; a reset can (gRPC A7).
       if call.stage == .answered, call.headSent, call.stream.unsentBytes == 0, session.isHeldBack(call.stream) {
         session.reset(call.stream, .cancel)
       }
@@ -36,8 +36,8 @@ extension Connection {
     case .running where now < call.deadlineMillis: awaitTask(call)
     case .receiving where call.isStreaming, .running, .ready:
       guard now >= call.deadlineMillis else { return }
-      // A commit that was taken up goes through, and its answer is sent.
-      guard call.context.fate.cancel() else { return }
+      // A commit that has started completes, and its response is sent.
+      guard call.context.commitDecision.cancel() else { return }
       guard call.isWorthALine else { return finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
       worker.refuse(call, Failure(.deadlineExceeded), on: self)
     case .receiving where now >= call.deadlineMillis:
@@ -49,14 +49,14 @@ extension Connection {
     }
   }
 
-  /// The call has its outcome, whether anyone still hears of it or not.
+  /// Records the call's outcome, even if the client has gone.
   func settle(_ call: ServerCall, _ code: Status.Code) {
     guard call.stage != .answered else { return }
     call.stage = .answered
     worker.meter.ended(call.number, code, begunNanos: call.isStreaming ? nil : call.begunNanos)
   }
 
-  /// Brings the meter up to what the session has seen.
+  /// Updates the meter with the session's stream count.
   func meterStreams(_ sink: Sink) {
     guard sink.streamCount != meteredStreams else { return }
     worker.meter.streams(sink.streamCount - meteredStreams)
@@ -70,7 +70,7 @@ extension Connection {
     if call.follows { endFollowing() }
     if call.holdsDrain { holdingCalls -= 1 }
     if call.stage != .answered {
-      _ = call.context.fate.cancel()
+      _ = call.context.commitDecision.cancel()
       if call.hasTask { call.stage = .unheard } else { worker.leave(call, .cancelled, on: self) }
     }
     if let session { recount(call, session) }
@@ -112,24 +112,24 @@ extension Connection {
     worker.startTimer(self, kind: Worker.lifeTimer, delayMillis: delay)
   }
 
-  /// The connection's stream ids come to an end.
+  /// Drains the connection because its stream IDs are nearly exhausted.
   func runOut() {
     guard life.isOpen, let session else { return }
     perform(life.drain(nowMillis: worker.nowMillis, .streamIDs), session)
     scheduleLife()
   }
 
-  /// Whether a connection that is going away has nothing left to do. Streams that only watch do not hold it: they are
-  /// told that the server goes, once the last other call is answered.
+  /// Whether a draining connection has no work left. Streams that only watch do not keep it open. They end with
+  /// `UNAVAILABLE` when the last other call is answered.
   func lifeIsOver(_ session: Session) -> Bool {
     guard !life.isOpen, holdingCalls == 0 else { return false }
-    // Calls that came before the last GOAWAY and wait for their turn are answered too (RFC 9113, 6.8).
+    // Calls that arrived before the last GOAWAY and wait for their turn are answered too (RFC 9113, 6.8).
     guard session.sink.touched.isEmpty else { return false }
     guard life.isOver(nowMillis: worker.nowMillis, callsOpen: false) else { return false }
     guard callCount > 0 else { return true }
     session.sink.forEachStream { stream in
       guard let call = stream.call as? ServerCall else { return }
-      // Whoever has not taken an earlier message, though all that may leave has left, would not take this one either.
+      // A client that has not read an earlier message would not read this one either.
       let isHeldBack = call.headSent && session.isHeldBack(stream)
       if call.stream.unsentBytes > 0 || isHeldBack { session.reset(stream, .cancel) }
       fail(call, Status(.unavailable, "the server is going away"))

@@ -1,12 +1,12 @@
 internal import GRPC
 internal import HTTP2
 
-// What a client may begin without ending it, and ask for without taking it.
+// Limits for requests that a client does not finish, and for responses that it does not read.
 
 extension Connection {
-  // MARK: Begun and not ended
+  // MARK: Unfinished requests
 
-  /// A greeting, a header block or a frame of which the rest is missing has its time.
+  /// Starts the timer for an incomplete connection preface, header block or frame.
   func watchBegun(_ session: Session) {
     guard !hasBegunTimer, let since = session.begunMillis else { return }
     watchBegun(session, since: max(since, unmutedMillis))
@@ -21,16 +21,16 @@ extension Connection {
   func begunFired() {
     hasBegunTimer = false
     guard let session, let begunMillis = session.begunMillis else { return }
-    // While it is not listened to, what it sends lies in the kernel: that is none of its doing.
+    // While the connection is not read, its input waits in the kernel. The client is not to blame.
     let since = isMuted ? worker.nowMillis : max(begunMillis, unmutedMillis)
     guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session, since: since) }
     session.terminate(.slowFrame)
     worker.queues.addTouched(self)
   }
 
-  /// Counts what is kept of a call's message that is not whole, or whole and not the end of its request. The window for
-  /// it was given back already, or as many calls as a connection has streams could each keep the last byte back, or the
-  /// end behind it; so the sum has a limit of its own.
+  /// Counts the buffered bytes of a call: an incomplete message, or a complete one whose request has not ended. The
+  /// flow-control window for these bytes is already returned. Otherwise every stream of a connection could withhold its
+  /// last byte or END_STREAM. The sum therefore has a limit of its own.
   func recount(_ call: ServerCall, _ session: Session) {
     let held = call.bufferedBytes
     heldBytes += held - call.heldBytes
@@ -41,13 +41,13 @@ extension Connection {
       || worker.heldBytes > worker.limits.heldRequestBytesPerReactorMax
     else { return }
     worker.reached(.heldRequestBytes, on: self)
-    finish(call, Status(.resourceExhausted, "too many messages come in parts at once"), session)
+    finish(call, Status(.resourceExhausted, "too many incomplete messages at the same time"), session)
     recount(call, session)
   }
 
-  // MARK: Asked for and not taken
+  // MARK: Unread responses
 
-  /// Resets what was left untaken for too long, and has the rest looked at when it may be.
+  /// Resets streams whose responses were unread for too long, and starts a timer for the others.
   func watchUntaken(_ session: Session) {
     let due = session.resetUntaken(nowMillis: worker.nowMillis)
     for _ in 0..<session.sink.takeUntakenResets() { worker.reached(.untakenAnswer, on: self) }
@@ -66,8 +66,8 @@ extension Connection {
       return close()
     }
     watchUntaken(session)
-    // Here and not above, which a flush calls as well: a socket that takes nothing would be flushed again at once, and
-    // for ever.
+    // Not in `watchUntaken`, which `flush` calls as well: a socket that accepts nothing would be flushed again
+    // immediately, in an endless loop.
     if session.wantsToWrite { worker.queues.addTouched(self) }
   }
 }

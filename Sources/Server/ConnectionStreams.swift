@@ -3,9 +3,10 @@ internal import HTTP2
 internal import Services
 internal import API
 
-/// Calls whose messages come and go while they last.
+/// Streaming calls, which receive and send messages until they end.
 extension Connection {
-  /// Gives a streaming call what came for it, in parts, until they held so many messages; returns how many they held.
+  /// Passes received bytes to a streaming call, in parts, until they contain `messagesMax` messages. Returns the number
+  /// of messages.
   func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
     let before = call.messagesReceived
     repeat {
@@ -51,9 +52,9 @@ extension Connection {
       settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }
-    // A client that asks without taking the answers is not worth the memory, nor the work on what else it asked. What
-    // other calls of the connection left untaken is not this one's doing: it only keeps new ones out. Nor is it one
-    // long answer where all before it was taken.
+    // A client that sends requests without reading the responses must not use memory, nor cause work on further
+    // requests. Unread output of the connection's other calls does not count here: it only rejects new calls. Nor does
+    // a single long response after all earlier ones were read.
     if leftBytes > 0, call.stream.unsentBytes > worker.limits.unsentBytesMax {
       worker.reached(.unsentBytes, on: self)
       settle(call, .resourceExhausted)
@@ -63,9 +64,9 @@ extension Connection {
     worker.queues.addTouched(self)
   }
 
-  // MARK: What they want done
+  // MARK: Work of streaming calls
 
-  /// Has what the call wants done begun in the next part of a turn in which the store may be read.
+  /// Queues the call's work for the next phase of a turn that may read the store.
   func seekWork(_ call: ServerCall) {
     guard call.stage == .receiving, !call.isPaused, call.stream.unsentBytes == 0,
       let work = call.nextWork(nowMillis: worker.nowMillis)
@@ -87,7 +88,7 @@ extension Connection {
     }
   }
 
-  /// Calls go on whose clients have taken what they were told.
+  /// Continues the calls whose clients have read all messages sent to them.
   func goOn(_ session: Session) {
     guard callsToGoOn > 0 else { return }
     session.sink.forEachStream { stream in
@@ -102,13 +103,13 @@ extension Connection {
         call.waiting = nil
         hear(call, messages, last: last, session)
       }
-      // What came meanwhile lies on the stream, or behind its window.
+      // Input that arrived during the work is buffered on the stream, or waits for its window.
       session.sink.touchAgain([stream])
       worker.queues.addReader(self)
     }
   }
 
-  /// Something that streaming calls may watch has changed.
+  /// Notifies streaming calls of a change that they may watch.
   func wakeStreams() {
     guard let session else { return }
     session.sink.forEachStream { stream in

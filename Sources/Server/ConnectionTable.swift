@@ -1,7 +1,7 @@
 internal import Reactor
 
-/// The connections of one worker, by their tickets. One that was removed is found by its ticket no more, also once its
-/// slot has been given away.
+/// The connections of one worker, by ticket. The ticket of a removed connection finds nothing, even if its slot is
+/// reused.
 struct ConnectionTable {
   private struct Slot {
     var generation: UInt32 = 0
@@ -17,10 +17,10 @@ struct ConnectionTable {
     return slots[slot].connection
   }
 
-  /// As they are now: connections may come and go while they are looked at.
+  /// A snapshot, so connections may be added and removed during iteration.
   var all: [Connection] { slots.compactMap(\.connection) }
 
-  /// Of the connection that is inserted next.
+  /// Reserves the ticket of the next connection.
   mutating func reserve() -> Ticket {
     let slot = freeSlots.popLast() ?? slots.count
     if slot == slots.count { slots.append(Slot()) }

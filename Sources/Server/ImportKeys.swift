@@ -3,30 +3,30 @@ internal import Identity
 internal import Store
 internal import Synchronization
 
-/// The keys of former services, which imported hashes name: each is loaded and opened once.
+/// Hash keys of former services, which imported password hashes reference. Each key is loaded and decrypted once.
 final class ImportKeys: Sendable {
   private let store: any Store
-  private let vault: Vault
+  private let keys: DerivedKeys
   private let log: Log
   private let opened = Mutex<[String: Secret]>([:])
-  /// Those that cannot be used, which was told once.
+  /// IDs of unusable keys, which are already logged.
   private let unusable = Mutex<Set<String>>([])
 
-  init(_ store: any Store, _ vault: Vault, _ log: Log) {
+  init(_ store: any Store, _ keys: DerivedKeys, _ log: Log) {
     self.store = store
-    self.vault = vault
+    self.keys = keys
     self.log = log
   }
 
-  /// nil: there is none, or it was sealed under another master key; no password matches then, and its people are not to
-  /// blame.
+  /// Returns the key, or `nil` if it does not exist or is sealed with another master key. Then no password of these
+  /// users matches, and the failures do not count against them.
   func key(_ id: String) async throws -> Secret? {
     if let key = opened.withLock({ $0[id] }) { return key }
     var query = Query()
     query.importKeyID = id
-    guard let record = try await load(query).importKey else { return leaveOut(id, "it is not there") }
-    guard let key = try? vault.openSecret(record.sealedKey, context: ImportAccounts.context(ofKey: id)) else {
-      return leaveOut(id, "it was sealed under another master key")
+    guard let record = try await load(query).importKey else { return leaveOut(id, "the key does not exist") }
+    guard let key = try? keys.openSecret(record.sealedKey, context: ImportAccounts.context(ofKey: id)) else {
+      return leaveOut(id, "the key is sealed with another master key")
     }
     opened.withLock { $0[id] = key }
     return key
@@ -34,7 +34,7 @@ final class ImportKeys: Sendable {
 
   private func leaveOut(_ id: String, _ why: String) -> Secret? {
     if unusable.withLock({ $0.insert(id).inserted }) {
-      log.error("passwords that were imported under a key cannot be checked", ["key": id, "why": why])
+      log.error("cannot verify passwords that were imported with this key", ["key": id, "why": why])
     }
     return nil
   }

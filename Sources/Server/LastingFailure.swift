@@ -1,13 +1,15 @@
 internal import Synchronization
 
-/// What is tried again and again: the log says that it has begun to fail, and that it goes again, once each.
+/// A repeated operation, whose log states once that it started to fail and once that it recovered.
 final class LastingFailure: Sendable {
   private let log: Log
   private let failing: String
   private let over: String
   private let isFailing = Atomic<Bool>(false)
 
-  /// - Parameter failing: the line that it fails; `over`: that it goes again.
+  /// - Parameters:
+  ///   - failing: the log message for the start of the failure.
+  ///   - over: the log message for the recovery.
   init(_ log: Log, _ failing: String, over: String) {
     self.log = log
     self.failing = failing

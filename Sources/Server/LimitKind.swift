@@ -1,15 +1,15 @@
 internal import HTTP2
 
-/// Each limit that a client can meet, by the name that logs and metrics have for it. Those that end a connection over a
-/// budget are also the debug data of its GOAWAY.
+/// Limits that a client can reach, named as in logs and metrics. A limit that ends a connection for exceeding a budget
+/// is also the debug data of its GOAWAY.
 enum LimitKind: String, Sendable, CaseIterable {
-  // Before there is a connection.
+  // The server rejects the connection.
   case connections
   case connectionsPerAddress = "connections_per_address"
   case offencesPerAddress = "offences_per_address"
   case descriptors
 
-  // A connection ends.
+  // The connection ends.
   case handshake
   case tooManyResets = "too_many_resets"
   case tooManyStreamErrors = "too_many_stream_errors"
@@ -27,7 +27,7 @@ enum LimitKind: String, Sendable, CaseIterable {
   case slowFrame = "slow_frame"
   case slowSocket = "slow_socket"
 
-  // A call ends.
+  // The call ends.
   case streams
   case headerList = "header_list"
   case messageBytes = "message_bytes"
@@ -37,16 +37,17 @@ enum LimitKind: String, Sendable, CaseIterable {
   case untakenAnswer = "untaken_answer"
   case unsentBytes = "unsent_bytes"
 
-  // A connection waits.
+  // The connection waits.
   case unreadFrames = "unread_frames"
 
-  // All who would come in wait, for ten milliseconds.
+  // All new connections wait for ten milliseconds.
   case newcomers
 }
 
 extension Fault {
-  /// No honest client does it, whatever the network, its settings or our own slowness make of it: whoever does is not
-  /// to come back at once. A client that gives up on us resets its calls, one that is far away takes answers slowly.
+  /// Whether no compliant client causes this fault, regardless of the network, its settings or a slow server. Repeated
+  /// offences block the client's address for a time. Other faults have legitimate causes: a client that gives up resets
+  /// its calls, and a distant client reads responses slowly.
   var isOffence: Bool {
     switch LimitKind(rawValue: debugData) {
     case .tooManyStreamErrors, .tooManyPrematureStreams, .tooManySettings, .tooManyPriorities, .tooManyEmptyFrames,
@@ -56,8 +57,9 @@ extension Fault {
     }
   }
 
-  /// A frame, a header block or a greeting was begun and not ended.
+  /// The client did not complete a frame, a header block or the connection preface.
   static let slowFrame = Fault(code: .enhanceYourCalm, debugData: LimitKind.slowFrame.rawValue)
-  /// Told to nobody: there is no frame before the keys.
+  /// The client requested too many TLS key updates. The fault is never sent, since TLS does not decrypt a frame before
+  /// the update.
   static let tooManyKeyUpdates = Fault(code: .enhanceYourCalm, debugData: LimitKind.tooManyKeyUpdates.rawValue)
 }

@@ -1,17 +1,19 @@
 internal import Reactor
 
-/// A connection of which only the socket is left.
+/// A closed connection whose socket is still open.
 struct Lingering {
   var descriptor: Int32
   var address: String
-  /// However much is still on its way.
+  /// Time to close the socket even if bytes are still in transit, in milliseconds.
   var untilMillis: Int64
 }
 
-/// The kernel answers what comes on a closed socket with a reset, and throws away what it has still to send: a client
-/// that merely opens its windows would lose the last answers, of changes that are written. So what is on its way is
-/// awaited: no more is sent, and what comes is dropped, until the client has closed as well or its time is over. A slow
-/// client gets as much time for the last answers as a drain gives to calls.
+/// Graceful close of a socket.
+///
+/// The kernel answers input on a closed socket with a reset and discards unsent output. A client that only sends window
+/// updates would lose the last responses, whose changes are committed. The worker therefore stops sending and discards
+/// input until the client has closed or its time is over. A slow client gets as much time for the last responses as a
+/// drain gives to calls.
 extension Worker {
   private static let droppedBytesMax = 65_536
 
@@ -24,7 +26,7 @@ extension Worker {
     do {
       try reactor.change(connection.descriptor, ticket, read: true, write: false)
     } catch {
-      log.error("epoll refuses a change", ["why": "\(error)"])
+      log.error("cannot change a connection in epoll", ["why": "\(error)"])
       endLingering(ticket)
     }
   }
@@ -36,7 +38,7 @@ extension Worker {
     if step == .closed { endLingering(ticket) }
   }
 
-  /// The client has had its time to close.
+  /// Closes the socket, or waits again while the client still reads.
   func lingered(_ ticket: Ticket) {
     guard let connection = lingering[ticket] else { return }
     guard isTaking(connection.descriptor), nowMillis < connection.untilMillis else {

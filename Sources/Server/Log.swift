@@ -1,4 +1,4 @@
-internal import Admission
+internal import Callers
 internal import Encodings
 internal import Identity
 package import Logging
@@ -8,8 +8,7 @@ internal import Store
 internal import Synchronization
 internal import API
 
-/// The server's log: one JSON object a line, never a secret. A thin front so that levels are looked at before any text
-/// is made.
+/// The server's log: one JSON object a line, without secrets. It checks the level before it builds any text.
 package struct Log: Sendable {
   private let logger: Logger
   private let lines: JSONLines
@@ -27,17 +26,17 @@ package struct Log: Sendable {
     if logger.logLevel <= .debug { write(.debug, message(), fields()) }
   }
 
-  /// Lines that nobody will read: too many waited to be written.
+  /// Number of lines dropped because too many waited to be written.
   var droppedLines: Int { lines.droppedInAll }
 
-  /// A stranger met a limit.
+  /// Logs that a client reached a limit.
   func reached(_ limit: LimitKind, _ address: String) {
     debug("limit", ["limit": limit.rawValue, "address": address])
   }
 
-  /// A call that was more than a look-up: one that succeeds is counted, not written. Past the front of `Logger`, since
-  /// its dictionary of fields is most of what a line costs.
-  /// - Parameter clientGone: nobody heard it.
+  /// Logs a call that did more than a look-up; successful look-ups are only counted. Bypasses `Logger`, because its
+  /// metadata dictionary is the main cost of a line.
+  /// - Parameter clientGone: the client disconnected before the response.
   func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
     guard logger.logLevel <= .info else { return }
     var fields = [
@@ -50,7 +49,7 @@ package struct Log: Sendable {
 
   private static let clientGone = ("client", "gone")
 
-  /// A call of somebody whom no configuration names.
+  /// Logs a call of an unidentified caller.
   func call(_ path: String, of peerAddress: String, _ refusal: CallerRefusal) {
     write(.info, "call", [
       "debug": "\(refusal)", "method": path, "outcome": Failure.Reason.callerUnidentified.rawValue,
@@ -58,7 +57,8 @@ package struct Log: Sendable {
     ])
   }
 
-  /// A refused call at info, a failure of ours at error: its text is for us, the client got none of it.
+  /// Logs a failed call: a rejected one at `info`, an internal error at `error`. Only the log contains the text of an
+  /// internal error.
   func call(_ context: CallContext, error: any Error, clientGone: Bool = false) {
     switch error {
     case let failure as Failure:
@@ -73,7 +73,7 @@ package struct Log: Sendable {
       if case .text(let field) = error { fields["field"] = .string(field) }
       if case .malformed(let fault) = error { fields["debug"] = .string("malformed: \(fault.rawValue)") }
       write(.info, "call", fields)
-    // Without the name, which is a stranger's text of any length.
+    // Without the name, which is client input of any length.
     case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND"))
     default:
       var fields = fields(context, "INTERNAL")
@@ -82,7 +82,7 @@ package struct Log: Sendable {
     }
   }
 
-  /// As the client is told: a reason, or the name of a status that has none.
+  /// The outcome as the client receives it: a reason, or the name of a status without one.
   private static func outcome(of error: ProtobufError) -> String {
     switch error {
     case .text: Failure.Reason.invalidField.rawValue
@@ -107,13 +107,14 @@ package struct Log: Sendable {
   }
 }
 
-/// Formats JSON lines and hands them to a thread, so that no reactor ever waits for a terminal or a full disk.
+/// Log handler that formats JSON lines and passes them to a thread, so that no reactor waits for a terminal or a full
+/// disk.
 package struct JSONLines: LogHandler {
   package var logLevel: Logger.Level
   package var metadata: Logger.Metadata = [:]
   private let writer: LineWriter
 
-  /// - Parameter waitingBytesMax: of lines that wait to be written.
+  /// - Parameter waitingBytesMax: maximum number of bytes that wait to be written.
   package init(level: Logger.Level, descriptor: Int32, waitingBytesMax: Int = 4 << 20) {
     logLevel = level
     writer = LineWriter(descriptor: descriptor, waitingBytesMax: waitingBytesMax)
@@ -157,15 +158,15 @@ package struct JSONLines: LogHandler {
 
   var droppedInAll: Int { writer.droppedInAll }
 
-  /// What is written before the process ends must not be lost with its thread.
+  /// Writes all waiting lines. Call it before the process ends.
   package func flush() { writer.flush() }
 }
 
-/// Lines that wait to be written. Past so many bytes, further ones are dropped, and a line says how many.
+/// Lines that wait to be written. Past the byte limit further lines are dropped, and a log line states their number.
 struct WaitingLines {
   private let bytesMax: Int
   private var bytes: [UInt8] = []
-  /// Since lines were taken.
+  /// Lines dropped since the last `take`.
   private var dropped = 0
   private var droppedSinceMillis: Int64 = 0
   private var isAwaited = false
@@ -173,7 +174,7 @@ struct WaitingLines {
 
   init(bytesMax: Int) { self.bytesMax = bytesMax }
 
-  /// Returns whether it is the first since lines were taken: somebody has to be told.
+  /// Appends a line. Returns whether it is the first since the last `take`, so that the writer must be woken.
   mutating func append(_ line: [UInt8], nowMillis: Int64) -> Bool {
     if bytes.count + line.count <= bytesMax {
       bytes += line
@@ -184,14 +185,16 @@ struct WaitingLines {
     return !isAwaited
   }
 
-  /// - Parameter untold: lost earlier, and told by a line that was lost as well.
+  /// Counts lost lines.
+  /// - Parameter untold: lines lost earlier whose report was lost as well.
   mutating func lose(_ lines: Int, untold: Int = 0, nowMillis: Int64) {
     if dropped == 0 { droppedSinceMillis = nowMillis }
     dropped += lines + untold
     droppedInAll += lines
   }
 
-  /// - Returns: what there is to write; where lines were dropped, the last one tells how many.
+  /// Removes the waiting lines.
+  /// - Returns: the lines to write, and the number of dropped lines that the last line reports.
   mutating func take() -> (bytes: [UInt8], told: Int) {
     if dropped > 0 {
       bytes += JSONLines.line(atMillis: droppedSinceMillis, .warning, "log lines dropped", [("count", "\(dropped)")])
@@ -205,12 +208,12 @@ struct WaitingLines {
   }
 }
 
-/// Writes whole lines from a thread of its own.
+/// Writer of whole lines, on a separate thread.
 private final class LineWriter: Sendable {
   private static let gatherMillis: UInt32 = 5
   private let waiting: Mutex<WaitingLines>
-  /// Held while lines are written: they keep their order, and who flushes waits for those that are under way. Whether
-  /// the last was cut off within a line.
+  /// Held while lines are written, to keep their order and to let `flush` wait for a write in progress. The value
+  /// states whether the last write ended within a line.
   private let writing = Mutex(false)
   private let descriptor: Int32
   private let wakeups = Wakeups()
@@ -221,7 +224,7 @@ private final class LineWriter: Sendable {
     startThread(named: "log") { [self] in
       while true {
         wakeups.wait()
-        // Who writes one line writes more: a system call for each would cost as much as the line.
+        // Further lines follow soon. A system call for each would cost as much as the line.
         sleepThread(millis: LineWriter.gatherMillis)
         flush()
       }
@@ -234,8 +237,8 @@ private final class LineWriter: Sendable {
     if waiting.withLock({ $0.append(line, nowMillis: nowMillis) }) { wakeups.signal() }
   }
 
-  /// Returns when everything that was logged before is written, by whichever thread: two at once would mix their lines,
-  /// and the end of the process would not wait for the other's.
+  /// Writes all waiting lines; returns when every earlier line is written, even by another thread. Concurrent writes
+  /// would mix their lines, and the end of the process would not wait for the other thread.
   func flush() {
     let lineEnd = UInt8(ascii: "\n")
     writing.withLock { isTorn in
@@ -246,7 +249,8 @@ private final class LineWriter: Sendable {
         isTorn = false
         return
       }
-      // A full disk may have room again for the next. The line that tells how many were dropped is none of them.
+      // A full disk may have space again for the next lines. The line that reports the dropped ones does not count as
+      // lost.
       let lost = bytes[max(written, bytes.count - lines.count)...].count { $0 == lineEnd } - (told > 0 ? 1 : 0)
       if written > 0 { isTorn = bytes[written - 1] != lineEnd }
       waiting.withLock { $0.lose(lost, untold: told, nowMillis: wallMillis()) }

@@ -2,18 +2,19 @@ internal import Store
 internal import StorePostgres
 internal import StoreSQLite
 
-/// The configured backend, with what is told of it.
+/// The configured store, with its name, version and location.
 struct OpenedStore: Sendable {
   let store: any Store
-  /// What it is called in metrics and in the log, and its version.
+  /// Name of the store in metrics and in the log.
   let kind: String
   let version: String
-  /// Where it is, for the log.
+  /// Location of the store for the log.
   let place: String
   let queuedLookUps: @Sendable () -> Int
   let queuedChanges: @Sendable () -> Int
 
-  /// - Parameter appended: told when audit rows have become visible.
+  /// Opens the store that the settings select.
+  /// - Parameter appended: called when new audit rows are visible.
   static func open(
     _ settings: Settings, observer: any StoreObserver, appended: @escaping @Sendable () -> Void
   ) throws(ConfigurationError) -> OpenedStore {
@@ -34,7 +35,7 @@ struct OpenedStore: Sendable {
     _ settings: Settings, _ observer: any StoreObserver, _ appended: @escaping @Sendable () -> Void
   ) throws(StoreError) -> OpenedStore {
     let store = try SQLiteStore(path: settings.storePath, observer: observer, appended: appended)
-    // "SQLite 3.40.1, source …": the number alone.
+    // Extracts the number from "SQLite 3.40.1, source …".
     let version = SQLiteStore.version.split { $0 == " " || $0 == "," }.dropFirst().first.map(String.init) ?? ""
     return OpenedStore(
       store: store, kind: "sqlite", version: version, place: settings.storePath,
@@ -45,7 +46,7 @@ struct OpenedStore: Sendable {
     _ settings: Settings, _ observer: any StoreObserver, _ appended: @escaping @Sendable () -> Void
   ) throws(StoreError) -> OpenedStore {
     let store = try PostgresStore(options: settings.postgres.options, observer: observer, appended: appended)
-    // "15.18 (Debian …)": the number alone.
+    // Extracts the number from "15.18 (Debian …)".
     let version = store.serverVersion.split(separator: " ").first.map(String.init) ?? ""
     return OpenedStore(
       store: store, kind: "postgres", version: version, place: settings.postgres.place,

@@ -2,10 +2,10 @@ internal import Providers
 internal import Synchronization
 internal import Tokens
 
-/// Logs what an operator has to know about providers: each fact once, or once in an hour where it stops sign-ins.
+/// Log of provider facts for the operator. Each fact is logged once, or once an hour if it prevents sign-ins.
 final class ProviderNotices: Sendable {
   static let repeatMillis: Int64 = 3_600_000
-  /// Facts that are remembered. A provider that thinks up more of them is logged no further; the metric goes on.
+  /// Maximum number of remembered facts. Past it, new facts are no longer logged, but the metric still counts them.
   static let factsMax = 512
 
   private let log: Log
@@ -19,7 +19,8 @@ final class ProviderNotices: Sendable {
     self.nowMillis = nowMillis
   }
 
-  /// Entries that a key set was read without. Those for other uses are published on purpose.
+  /// Logs skipped entries of a provider's key set. Providers publish keys for other uses on purpose, so those are
+  /// logged at `info`.
   func skipped(_ keys: [SkippedKey], of provider: String) {
     for key in keys {
       metrics.skipped(key.reason, of: provider)
@@ -27,9 +28,9 @@ final class ProviderNotices: Sendable {
       guard isNew("\(provider) \(key.reason.rawValue) \(name)", within: .max) else { continue }
       let fields = ["provider": provider, "key": name, "reason": key.reason.rawValue]
       if key.reason.isOrdinary {
-        log.info("a key of a provider is not for signatures that are checked here", fields)
+        log.info("skipped a provider key that is not for signature verification", fields)
       } else {
-        log.warning("a key of a provider is skipped", fields)
+        log.warning("skipped an unusable provider key", fields)
       }
     }
   }

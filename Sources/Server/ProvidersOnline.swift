@@ -1,16 +1,16 @@
-internal import Fetch
+internal import HTTPClient
 internal import Providers
 internal import Reactor
 internal import Store
 
 extension Settings {
-  /// What `--check-config --online` says of one provider.
+  /// Result of `--check-config --online` for one provider.
   package struct OnlineLine: Sendable {
     package let text: String
     package let isWell: Bool
   }
 
-  /// Asks every configured provider what can be asked without a user: discovery, keys, endpoints, client and clock.
+  /// Checks what needs no user at every configured provider: discovery, keys, endpoints, client and clock.
   package func checkProviders() async throws(ConfigurationError) -> [OnlineLine] {
     let fetcher: CurlFetcher
     let thread: DeliveryThread

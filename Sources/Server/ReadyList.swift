@@ -1,4 +1,5 @@
-/// Who waits for a share of a reactor's turn: first come, first served, and whoever wants more stands in line again.
+/// Queue of members that wait for a share of a reactor's turn, first in, first out. A member with more work queues
+/// again.
 struct ReadyList<Member> {
   private var members: [Member] = []
   private var first = 0

@@ -1,7 +1,7 @@
 internal import GRPC
 internal import HTTP2
 
-/// Header lists as answers send them. Those that every call sends are made once.
+/// Header lists of responses. Those that every call uses are built once.
 enum Replies {
   private static let grpc = (name: "content-type", value: Array("application/grpc".utf8))
 

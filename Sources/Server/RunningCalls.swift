@@ -1,12 +1,12 @@
-/// The calls of one worker whose task has yet to end. One whose client goes meanwhile stays until then: what came of it
-/// belongs in the log, whether or not anybody hears it.
+/// The calls of one worker with a running task. If the client disconnects, the call stays until its task ends, so that
+/// the log states its outcome.
 struct RunningCalls {
   private var slots: [(call: ServerCall, connection: Connection)?] = []
   private var freeSlots: [Int] = []
 
   var isEmpty: Bool { freeSlots.count == slots.count }
 
-  /// Returns the number of the task.
+  /// Adds a call; returns the number of its task.
   mutating func add(_ call: ServerCall, on connection: Connection) -> Int {
     guard let slot = freeSlots.popLast() else {
       slots.append((call, connection))
@@ -16,7 +16,7 @@ struct RunningCalls {
     return slot
   }
 
-  /// Once for each that was added: a task ends with one letter.
+  /// Removes the call of a task. Each task ends with exactly one command.
   mutating func remove(_ task: Int) -> (call: ServerCall, connection: Connection) {
     guard let running = slots[task] else { preconditionFailure("a task ended twice") }
     slots[task] = nil

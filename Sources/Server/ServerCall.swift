@@ -1,4 +1,4 @@
-internal import Admission
+internal import Callers
 internal import Crypto
 internal import GRPC
 internal import HTTP2
@@ -7,51 +7,52 @@ internal import Services
 internal import Store
 internal import API
 
-/// One call on its stream: the protocol's state machine, the method it is for, and how far it has come.
+/// One call on its stream: its protocol state machine, its method and its stage.
 final class ServerCall {
   enum Stage {
-    /// Its messages are coming in.
+    /// It receives messages.
     case receiving
-    /// Whole, and waiting for this turn's decisions.
+    /// Its request is complete and waits for the decision phase of this turn.
     case ready
     /// Its task runs.
     case running
-    /// Its client has gone while its task runs: it is counted and logged by what comes of that, and not answered.
+    /// Its client has gone while its task runs. The result of the task is counted and logged, but not sent.
     case unheard
-    /// Answered, refused or gone: whatever a task still brings is dropped.
+    /// It is answered, rejected or abandoned. The result of a task is discarded.
     case answered
   }
 
   let stream: HTTP2.Stream
-  /// Of the method, in the table.
+  /// Number of the method in the method table.
   let number: Int
   let method: Method
   let context: CallContext
-  /// Monotonic; `.max`: none.
+  /// Deadline on the monotonic clock; `.max` means none.
   let deadlineMillis: Int64
   let begunNanos: Int64
   var stage = Stage.receiving
   var headSent = false
-  /// A task runs for it.
+  /// A task runs for the call.
   var hasTask = false
-  /// Of a streaming call.
+  /// Messages that a streaming call has received.
   var messagesReceived = 0
-  /// Its work is under way, or the client has yet to take what came of it: nothing more of what it sends is looked at.
+  /// Its work is running, or the client has not read the result. Further input is not processed.
   var isPaused = false
-  /// What came of its work was sent, and what follows waits until the client has taken it.
+  /// The result of its work is sent. The call continues when the client has read it.
   var awaitsTaking = false
-  /// It did more than to follow: its end is worth a line of the log.
+  /// It did work other than following the store, so the log has a line about its end.
   var hasWorked = false
-  /// What came beside the message that began the work.
+  /// Messages that arrived with the message that started the work.
   var waiting: (messages: ArraySlice<Message>, last: Bool)?
-  /// As they were counted last: see `Connection.recount`.
+  /// Buffered bytes at the last count; see `Connection.recount`.
   var heldBytes = 0
-  /// A drain waits for it: all but calls that only watch and would never end by themselves. An export ends by itself.
+  /// A drain waits for the call. This is false only for calls that watch, which never end on their own. An export ends
+  /// on its own.
   let holdsDrain: Bool
   private var call: Call
   private var handler: (any StreamHandler)?
 
-  /// - Parameter messageBytesMax: of a method that has no limit of its own.
+  /// - Parameter messageBytesMax: limit for methods without a limit of their own.
   init(
     _ stream: HTTP2.Stream, _ head: RequestHead, _ number: Int, _ method: Method, _ caller: Caller, address: String,
     messageBytesMax: Int, nowMillis: Int64, nowNanos: Int64
@@ -60,7 +61,7 @@ final class ServerCall {
     self.number = number
     self.method = method
     begunNanos = nowNanos
-    context = CallContext(caller: caller, path: method.path, peerAddress: address, fate: Fate())
+    context = CallContext(caller: caller, path: method.path, peerAddress: address, commitDecision: CommitDecision())
     let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
     deadlineMillis = allowed == .max ? .max : nowMillis + allowed
     let bytesMax = method.messageBytesMax ?? messageBytesMax
@@ -77,10 +78,11 @@ final class ServerCall {
 
   var isStreaming: Bool { handler != nil }
 
-  /// It came to more than a look: the log says how it ended.
+  /// The call did more than read, so the log states its outcome.
   var isWorthALine: Bool { isStreaming ? hasWorked : hasTask || stage == .unheard }
 
-  /// Why it failed. Work that gave up because nobody waits for it any more, when its time was up, failed of that.
+  /// Returns the reason of a failure. Work that was cancelled because its deadline passed fails with
+  /// `DEADLINE_EXCEEDED`.
   func reason(of error: any Error, nowMillis: Int64) -> any Error {
     guard nowMillis >= deadlineMillis, (error as? Failure)?.reason == .cancelled else { return error }
     return Failure(.deadlineExceeded)
@@ -88,11 +90,11 @@ final class ServerCall {
 
   func admit() throws(Failure) {
     guard method.access != .right || context.caller.rights.include(methodNumber: number) else {
-      throw Failure(.callerNotAllowed, hint: "This caller has no right to the method.")
+      throw Failure(.callerNotAllowed, hint: "Ask the operator to grant this method to the caller.")
     }
   }
 
-  /// Bytes kept of messages that nobody was handed.
+  /// Buffered bytes of undelivered messages.
   var bufferedBytes: Int { stage == .receiving ? call.bufferedBytes : 0 }
 
   func received(_ bytes: [UInt8], ended: Bool) -> Call.Step { call.received(bytes, ended: ended) }
@@ -116,12 +118,13 @@ final class ServerCall {
   }
 }
 
-/// Most calls of a connection come with the same credentials: they are looked up once.
+/// Cache of a connection's last caller, since most of its calls carry the same credentials.
 struct AdmissionCache {
   private var authorization: [UInt8] = []
   private var caller: Caller?
 
-  /// `table` is only asked for where the credentials are others than before, so that a call does not copy it.
+  /// Returns the caller. Evaluates `table` only if the credentials differ from the last call, so most calls do not copy
+  /// it.
   mutating func caller(
     _ table: @autoclosure () -> CallerTable, certificateName: String?, authorization: [UInt8]
   ) throws(CallerRefusal) -> Caller {

@@ -1,21 +1,21 @@
-internal import Admission
+internal import Callers
 internal import GRPC
 internal import Services
 internal import Store
 internal import TLS
 
-/// Everything the workers share: immutable, or made for sharing.
+/// State that all workers share: immutable or thread-safe.
 final class Shared: Sendable {
   let limits: Limits
   let methods: [Method]
-  /// Numbers in `methods`.
+  /// Indexes in `methods`, by path.
   let methodTable: MethodTable
   let callers: CallerTable
   let tls: CurrentContext
   let store: any Store
   let log: Log
   let metrics: ServerMetrics
-  let census: Census
+  let counts: ConnectionCounts
 
   init(
     limits: Limits, methods: [Method], callers: CallerTable, tls: CurrentContext, store: any Store,
@@ -29,10 +29,10 @@ final class Shared: Sendable {
     self.store = store
     self.log = log
     self.metrics = metrics
-    census = Census(limits)
+    counts = ConnectionCounts(limits)
   }
 
-  /// A stranger met a limit.
+  /// Counts and logs that a client reached a limit.
   func reached(_ limit: LimitKind, _ address: String) {
     metrics.reached(limit)
     log.reached(limit, address)

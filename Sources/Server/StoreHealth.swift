@@ -1,12 +1,12 @@
 internal import Services
 internal import Synchronization
 
-/// Turns what the store tells of itself into the health that callers are told: a database that is gone for a moment is
-/// waited for, one that stays away takes this server out of service until it is back.
+/// Health of the store as the health service reports it. A short loss of the database is tolerated. After `graceMillis`
+/// the service reports NOT_SERVING until the database is reachable again.
 final class StoreHealth: Sendable {
   private struct State {
     var isGone = false
-    /// Counts its comings and goings, so that an older wait is recognised.
+    /// Counts state changes, so that an outdated wait is recognised.
     var turns = 0
     var tell: (@Sendable () -> Void)?
   }
@@ -22,7 +22,7 @@ final class StoreHealth: Sendable {
     self.log = log
   }
 
-  /// - Parameter changed: wakes those who watch the health.
+  /// Sets the function that notifies health watchers of a change.
   func tell(_ changed: @escaping @Sendable () -> Void) { state.withLock { $0.tell = changed } }
 
   func lost(_ why: String) {
@@ -34,7 +34,7 @@ final class StoreHealth: Sendable {
     }
     Task.detached { [self] in
       try? await Task.sleep(nanoseconds: UInt64(graceMillis) * 1_000_000)
-      // Under the lock: who finds the database between the look and the word must have the last one.
+      // Under the lock: if the database returns between the check and the update, the return must have the last word.
       let tell = state.withLock { state -> (@Sendable () -> Void)? in
         guard state.isGone, state.turns == turn else { return nil }
         health.storeIsGone(true)
@@ -60,12 +60,12 @@ final class StoreHealth: Sendable {
   }
 
   func lacksConnections(_ why: String) {
-    log.warning("the database answers, and refuses further connections", ["why": why])
+    log.warning("the database refuses further connections", ["why": why])
   }
 
-  func heldUpEvents(_ why: String) { log.error("events are held up", ["why": why]) }
+  func heldUpEvents(_ why: String) { log.error("event delivery is blocked", ["why": why]) }
 
-  func freedEvents() { log.info("events are told again") }
+  func freedEvents() { log.info("event delivery has resumed") }
 
   func leftUnswept(_ what: String, _ why: String) { log.error("the sweep failed", ["what": what, "why": why]) }
 }

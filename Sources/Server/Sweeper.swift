@@ -1,11 +1,11 @@
-/// Removes what is over, from time to time, in small portions so that no caller's commit waits long behind them. Each
-/// part goes by itself: one that fails holds up no other.
+/// Periodic removal of expired rows, in small portions so that no caller's commit waits long. The parts run
+/// independently: a failed part does not delay the others.
 struct Sweeper: Sendable {
   struct Part: Sendable {
     let name: String
-    /// As long as so many went, there may be more.
+    /// Maximum number of rows a step. A full step means that more rows may be left.
     let portion: Int
-    /// Says how many went.
+    /// Removes up to `most` rows; returns the number of removed rows.
     let remove: @Sendable (_ most: Int) async throws -> Int
   }
 
@@ -13,7 +13,7 @@ struct Sweeper: Sendable {
   let log: Log
   var restMillis: UInt64 = 30_000
 
-  /// Until it is cancelled.
+  /// Runs all parts until the task is cancelled.
   func run() async {
     await withDiscardingTaskGroup { group in
       for part in parts { group.addTask { await run(part) } }
@@ -25,7 +25,7 @@ struct Sweeper: Sendable {
       do {
         if try await part.remove(part.portion) >= part.portion { continue }
       } catch {
-        // The store of a server that ends may be closed already.
+        // During shutdown the store may already be closed.
         guard !Task.isCancelled else { return }
         log.error("the sweep failed", ["what": part.name, "why": "\(error)"])
       }

@@ -1,16 +1,15 @@
 internal import GRPC
 internal import Services
 
-/// What the connections of one worker have left to be done, by the phase of a turn that does it, in the order of the
-/// phases.
+/// Pending work of one worker's connections, in the order of the turn's phases.
 struct TurnQueues {
-  /// Those that wait for their share of reading.
+  /// Connections that wait for their share of reading.
   private(set) var readers = ReadyList<Connection>()
-  /// Calls that became whole.
+  /// Calls whose requests are complete.
   private(set) var undecided: [(connection: Connection, call: ServerCall, message: Message)] = []
-  /// What streaming calls want done.
+  /// Work that streaming calls requested.
   private(set) var beginning: [(connection: Connection, call: ServerCall, work: StreamWork)] = []
-  /// Those that may have something to say.
+  /// Connections that may have output.
   private(set) var touched = ReadyList<Connection>()
   private(set) var handshakes = ReadyList<Connection>()
 
@@ -18,7 +17,7 @@ struct TurnQueues {
     readers.isEmpty && handshakes.isEmpty && undecided.isEmpty && touched.isEmpty && beginning.isEmpty
   }
 
-  // MARK: Standing in line, once
+  // MARK: Adding, at most once
 
   mutating func addReader(_ connection: Connection) {
     guard !connection.isQueued else { return }
@@ -46,7 +45,7 @@ struct TurnQueues {
     beginning.append((connection, call, work))
   }
 
-  // MARK: Being served
+  // MARK: Removing
 
   mutating func nextReader() -> Connection? {
     let connection = readers.next()
@@ -66,7 +65,7 @@ struct TurnQueues {
     return connection
   }
 
-  /// All of them were looked at.
+  /// Clears the calls after their decision.
   mutating func haveDecided() { undecided.removeAll(keepingCapacity: true) }
 
   mutating func haveBegun() { beginning.removeAll(keepingCapacity: true) }

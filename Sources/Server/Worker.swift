@@ -1,4 +1,4 @@
-internal import Fetch
+internal import HTTPClient
 internal import HTTP2
 internal import Reactor
 internal import Services
@@ -6,9 +6,9 @@ internal import Store
 internal import Synchronization
 internal import API
 
-/// The driver of one reactor: its connections, and the order of a turn.
+/// The driver of one reactor: its connections and the order of a turn.
 @safe final class Worker: ReactorDriver {
-  typealias Letter = WorkerLetter
+  typealias Command = WorkerCommand
 
   static let lifeTimer: UInt32 = 1 << 31
   static let handshakeTimer: UInt32 = lifeTimer + 1
@@ -25,11 +25,11 @@ internal import API
   let shared: Shared
   let meter: CallMeter
   let sessionPool = SessionPool()
-  let mailbox: Mailbox<WorkerLetter>
+  let commandQueue: CommandQueue<WorkerCommand>
   let reactor: Reactor<Worker>
   let load: Load
   var connections = ConnectionTable()
-  /// Connections that have ended, of which the client may not have taken all.
+  /// Closed connections whose client may not have read all output.
   var lingering: [Ticket: Lingering] = [:]
   var queues = TurnQueues()
   var running = RunningCalls()
@@ -38,18 +38,18 @@ internal import API
   var writeBuffer = WriteBuffer()
   private(set) var draining = false
   private let fetches: FetchDriver
-  /// Bytes kept of messages that nobody was handed, of all connections.
+  /// Buffered bytes of undelivered messages of all connections.
   var heldBytes = 0
 
   init(
-    shared: Shared, mailbox: Mailbox<WorkerLetter>, load: Load, meter: CallMeter, fetches: FetchDriver
+    shared: Shared, commandQueue: CommandQueue<WorkerCommand>, load: Load, meter: CallMeter, fetches: FetchDriver
   ) throws {
     self.shared = shared
     self.meter = meter
-    self.mailbox = mailbox
+    self.commandQueue = commandQueue
     self.load = load
     self.fetches = fetches
-    reactor = try Reactor(mailbox: mailbox)
+    reactor = try Reactor(commandQueue: commandQueue)
     arena = Arena(budgetBytes: shared.limits.messageBytesMax * shared.limits.arenaFactor)
     unsafe readBuffer = .allocate(byteCount: shared.limits.readBytesMax, alignment: 16)
     try reactor.watch(fetches.descriptor, Worker.fetchTicket, read: true, write: false)
@@ -57,17 +57,18 @@ internal import API
 
   deinit { unsafe readBuffer.deallocate() }
 
-  /// On the thread that is to run it, and before it is given connections: without the store it can answer none.
+  /// Attaches the store. Call it on the worker's thread before it receives connections, because it cannot answer calls
+  /// without the store.
   func attach() throws {
     try shared.store.attachThread()
     guard let descriptor = shared.store.watchedDescriptor else { return }
     try reactor.watch(descriptor, Worker.storeTicket, read: true, write: false)
   }
 
-  /// Runs until it was told to drain and the last connection, task and fetch are gone, or to stop.
+  /// Runs until a drain has completed (no connection, task or fetch left), or until `stop`.
   func run() {
     reactor.run(self)
-    // Of tasks that it did not wait for nobody hears any more.
+    // The results of remaining tasks are discarded.
     running = RunningCalls()
     fetches.close()
     shared.store.detachThread()
@@ -111,13 +112,13 @@ internal import API
     }
   }
 
-  func received(_ letter: WorkerLetter) {
-    switch letter {
+  func received(_ command: WorkerCommand) {
+    switch command {
     case .accepted(let descriptor, let address): adopt(descriptor, address)
     case .answered(let task, let result): answered(task, result)
     case .worked(let task, let result): worked(task, result)
     case .news:
-      // First, so that what is committed from here on comes with a letter of its own.
+      // First, so that later commits send a new command.
       load.hasNews.store(false, ordering: .sequentiallyConsistent)
       for connection in following.values { connection.hearNews() }
     case .healthChanged: for connection in connections.all { connection.wakeStreams() }
@@ -125,7 +126,7 @@ internal import API
       draining = true
       for connection in connections.all {
         connection.wakeStreams()
-        // nghttp2 sends DATA after any GOAWAY: who watches must read NOT_SERVING before that.
+        // nghttp2 sends DATA after any GOAWAY. Watching clients must read NOT_SERVING before it.
         connection.flush()
         connection.drain()
       }
@@ -137,8 +138,7 @@ internal import API
     }
   }
 
-  /// Everybody who waits is read up to his share; then all calls that became whole are decided on one snapshot of the
-  /// store.
+  /// Reads each ready connection up to its fair share, then decides all complete calls on one store snapshot.
   func decide() {
     var left = min(queues.readers.count, limits.connectionsPerTurnMax)
     while left > 0, let connection = queues.nextReader() {
@@ -161,13 +161,13 @@ internal import API
 
   func endTurn() {
     shared.store.endTurn()
-    // Flushing can touch again (streams told that the server goes): they are appended and served in the same pass.
+    // A flush can touch connections again, for example when the server ends their streams. The same loop flushes those.
     while let connection = queues.nextTouched() { connection.flush() }
     meter.endTurn()
     shakeHands()
   }
 
-  /// After the answers, so that who is known does not wait for strangers.
+  /// Continues handshakes. Runs after the responses, so that established connections do not wait for new ones.
   private func shakeHands() {
     var left = min(queues.handshakes.count, limits.handshakesPerTurnMax)
     while left > 0, let connection = queues.nextHandshake() {
@@ -180,7 +180,7 @@ internal import API
   var hasLeftovers: Bool { !queues.isEmpty }
 
   func stopWhenEmpty() {
-    // A fetch may be for a call of another reactor: keys are fetched for everybody.
+    // A fetch may serve a call of another reactor, because keys are fetched once for all of them.
     guard draining, load.connections.load(ordering: .relaxed) == 0, fetches.isIdle, running.isEmpty else { return }
     reactor.stop()
   }

@@ -4,7 +4,7 @@ internal import Reactor
 internal import Services
 internal import API
 
-/// What calls have done: decided on the spot, or by one task at a time whose end comes as a letter.
+/// Execution of calls: decided immediately, or by one task at a time whose end arrives as a command.
 extension Worker {
   func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
     guard case .unary(let start) = call.method.handler else { return }
@@ -21,27 +21,27 @@ extension Worker {
     }
   }
 
-  /// The call's one task: it begins right here, and whatever resumes it does so on this thread.
+  /// Starts the call's single task. It starts immediately and always resumes on this thread.
   private func launch(
     _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
-    let (mailbox, task) = (mailbox, running.add(call, on: connection))
+    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
     call.hasTask = true
-    Task.immediate(executorPreference: mailbox) {
+    Task.immediate(executorPreference: commandQueue) {
       let result: Result<any ProtobufEncodable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
-      mailbox.post(.answered(task: task, result))
+      commandQueue.post(.answered(task: task, result))
     }
   }
 
-  /// The same for a call that goes on after it.
+  /// Starts a task of a streaming call, which continues after it.
   func launch(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
-    let (mailbox, task) = (mailbox, running.add(call, on: connection))
+    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
     call.hasTask = true
-    Task.immediate(executorPreference: mailbox) {
+    Task.immediate(executorPreference: commandQueue) {
       let result: Result<any Sendable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
-      mailbox.post(.worked(task: task, result))
+      commandQueue.post(.worked(task: task, result))
     }
   }
 
@@ -64,7 +64,7 @@ extension Worker {
   func worked(_ task: Int, _ result: Result<any Sendable, any Error>) {
     let (call, connection) = ended(task)
     switch result {
-    // What was done is done, but not the call.
+    // The work is committed, but the call did not complete.
     case .success where call.stage == .unheard: leave(call, .cancelled, on: connection)
     case .success(let value): connection.worked(call, value)
     case .failure(let error): refuse(call, error, on: connection)
@@ -78,7 +78,7 @@ extension Worker {
     return (call, connection)
   }
 
-  /// The call ends without an answer, because its client has gone.
+  /// Ends a call without a response because its client has gone.
   func leave(_ call: ServerCall, _ code: Status.Code, on connection: Connection) {
     if call.isWorthALine {
       let isQuiet = code == .ok && call.method.isLookUp
@@ -91,7 +91,7 @@ extension Worker {
   func refuse(_ call: ServerCall, _ error: any Error, on connection: Connection) {
     let error = call.reason(of: error, nowMillis: nowMillis)
     guard call.stage != .answered else {
-      // The client was told that its time is up, and so was the log. Only a mistake of ours is still news.
+      // The client and the log already have the deadline status. Only an internal error still needs a line.
       if !(error is Failure) { log.call(call.context, error: error) }
       return
     }

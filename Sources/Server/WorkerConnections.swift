@@ -3,15 +3,15 @@ internal import Reactor
 internal import Synchronization
 internal import TLS
 
-/// How connections come to a worker and leave it, and what they have of it in between.
+/// Connections of a worker: their start, their end, their timers and their limits.
 extension Worker {
-  /// The census counted it already; `load` too.
+  /// Takes over an accepted socket, which `ConnectionCounts` and `load` already count.
   func adopt(_ descriptor: Int32, _ address: String) {
     guard !draining, let channel = Channel(shared.tls.context, descriptor: descriptor) else {
       closeDescriptor(descriptor)
       load.newcomers.subtract(1, ordering: .relaxed)
       load.connections.subtract(1, ordering: .relaxed)
-      shared.census.left(address)
+      shared.counts.left(address)
       return stopWhenEmpty()
     }
     let ticket = connections.reserve()
@@ -21,11 +21,11 @@ extension Worker {
     do {
       try reactor.watch(descriptor, ticket, read: true, write: false)
     } catch {
-      log.error("epoll refuses a connection", ["why": "\(error)"])
+      log.error("cannot add a connection to epoll", ["why": "\(error)"])
       return connection.close()
     }
     startTimer(connection, kind: Worker.handshakeTimer, delayMillis: limits.handshakeMillis)
-    // The client hello is often here already.
+    // The ClientHello has often already arrived.
     connection.ready(readable: true, writable: false)
   }
 
@@ -43,11 +43,11 @@ extension Worker {
     do {
       try reactor.unwatch(descriptor)
     } catch {
-      log.error("epoll refuses a removal", ["why": "\(error)"])
+      log.error("cannot remove a connection from epoll", ["why": "\(error)"])
     }
     closeDescriptor(descriptor)
     load.connections.subtract(1, ordering: .relaxed)
-    shared.census.left(address)
+    shared.counts.left(address)
     stopWhenEmpty()
   }
 
@@ -65,16 +65,16 @@ extension Worker {
     do {
       try reactor.change(connection.descriptor, connection.ticket, read: read, write: write)
     } catch {
-      log.error("epoll refuses a change", ["why": "\(error)"])
+      log.error("cannot change a connection in epoll", ["why": "\(error)"])
       connection.close()
     }
   }
 
   func reached(_ limit: LimitKind, on connection: Connection) { shared.reached(limit, connection.address) }
 
-  /// A connection was ended for what its client did.
+  /// Records that a connection ended because of its client's behaviour.
   func offended(_ connection: Connection, _ fault: Fault) {
     if let limit = LimitKind(rawValue: fault.debugData) { reached(limit, on: connection) }
-    if fault.isOffence { shared.census.offended(connection.address, nowMillis: nowMillis) }
+    if fault.isOffence { shared.counts.offended(connection.address, nowMillis: nowMillis) }
   }
 }

@@ -1,5 +1,5 @@
-/// Room for what is to be written. A connection whose socket takes all of it gives it back, and the next writes there:
-/// one buffer serves a reactor as long as no socket is full.
+/// Shared output buffer of a reactor. A connection whose socket accepts all output returns the buffer for the next one.
+/// One buffer therefore serves a reactor while no socket is full.
 struct WriteBuffer {
   private var bytes: [UInt8] = []
 
@@ -8,7 +8,7 @@ struct WriteBuffer {
     return bytes
   }
 
-  /// What a large answer has made larger than `bytesMax` is not kept.
+  /// Returns the buffer. Frees it if a large response grew it beyond `bytesMax`.
   mutating func giveBack(_ buffer: [UInt8], bytesMax: Int) {
     bytes = buffer.capacity <= bytesMax ? buffer : []
   }

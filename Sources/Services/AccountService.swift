@@ -2,21 +2,21 @@ internal import Identity
 internal import Store
 internal import API
 
-/// latchkey.v1.AccountService: the life of an account around the five calls.
+/// latchkey.v1.AccountService: creates, reads, updates, merges and deletes accounts.
 package struct AccountService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] { [create, get, update, delete, merge] }
 
   private var create: Method {
     .unary(AccountRPC.create) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: CreateRequest.self))
       let order = CreateAccountRequest(
-        email: try Shape.mailableEmail(request.email, "email", desk.environment.policy),
+        email: try Shape.mailableEmail(request.email, "email", shared.environment.policy),
         password: try Shape.password(request.password, "password"),
         displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
         photoURL: try Shape.webURL(request.photoURL, "photo_url"),
@@ -24,7 +24,7 @@ package struct AccountService: Sendable {
           continueURI: try Shape.text(request.continueURI, "continue_uri", bytesMax: Shape.urlBytesMax),
           locale: Shape.locale(request.locale)),
         code: try Shape.text(request.code, "code", bytesMax: Shape.handleBytesMax))
-      let create = CreateAccount(desk.environment)
+      let create = CreateAccount(shared.environment)
       return .task {
         switch try await create(order, call) {
         case .session(let grant): CreateResponse(outcome: .session(API.Session(grant)))
@@ -37,42 +37,42 @@ package struct AccountService: Sendable {
 
   private var get: Method {
     .unary(AccountRPC.get, isLookUp: true) { request, message, context, arena in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let reading = try GetAccount(
-        desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
-      return try desk.read(reading, arena) { GetResponse(account: API.Account($0)) }
+        shared.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try shared.read(reading, arena) { GetResponse(account: API.Account($0)) }
     }
   }
 
   private var update: Method {
     .unary(AccountRPC.update) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: UpdateRequest.self))
-      let order = try Shape.update(request, desk.environment.policy)
-      let update = UpdateAccount(desk.environment)
+      let order = try Shape.update(request, shared.environment.policy)
+      let update = UpdateAccount(shared.environment)
       return .task { UpdateResponse(session: API.Session(try await update(order, call))) }
     }
   }
 
   private var merge: Method {
     .unary(AccountRPC.merge) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.MergeRequest.self))
       let order = try Shape.merge(request)
-      let merge = MergeAccounts(desk.environment)
+      let merge = MergeAccounts(shared.environment)
       return .task { MergeResponse(try await merge(order, call)) }
     }
   }
 
   private var delete: Method {
     .unary(AccountRPC.delete) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: DeleteRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
-      let delete = DeleteAccount(desk.environment)
+      let delete = DeleteAccount(shared.environment)
       return .task {
         try await delete(idToken: idToken, call)
         return DeleteResponse()

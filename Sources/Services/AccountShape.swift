@@ -1,11 +1,12 @@
 internal import Identity
 internal import API
 
-// The shapes of Update and Merge.
+// Validation of Update and Merge requests.
 
 extension Shape {
-  /// The mask alone says what is changed: `email_verified` and whatever else a person may not set has no path in it
-  /// (check 109), and what stands in the account without being named is passed over.
+  /// Validates an Update request. Ignores fields of `account` that `update_mask` does not list.
+  ///
+  /// `email_verified` and other fields that a user may not set are not valid paths of the mask (check 109).
   static func update(_ request: UpdateRequest, _ policy: Policy) throws -> UpdateAccountRequest {
     var order = UpdateAccountRequest(idToken: try token(request.idToken, "id_token"))
     let account = request.account ?? API.Account()
@@ -15,12 +16,12 @@ extension Shape {
         order.displayName = try shown(account.displayName, "account.display_name", bytesMax: displayNameBytesMax)
       case "photo_url": order.photoURL = try webURL(account.photoURL, "account.photo_url")
       case "email": order.email = try mailableEmail(account.email, "account.email", policy)
-      default: throw invalid("update_mask", "Only display_name, photo_url and email can be changed here.")
+      default: throw invalid("update_mask", "List only display_name, photo_url and email in update_mask.")
       }
     }
     if !request.newPassword.isEmpty { order.newPassword = try password(request.newPassword, "new_password") }
     guard order != UpdateAccountRequest(idToken: order.idToken) else {
-      throw invalid("update_mask", "It names nothing, and there is no new password.")
+      throw invalid("update_mask", "List a field in update_mask, or set new_password.")
     }
     let wayBack = MailOrder(
       continueURI: try text(request.continueURI, "continue_uri", bytesMax: urlBytesMax),
@@ -30,7 +31,7 @@ extension Shape {
   }
 
   static func merge(_ request: API.MergeRequest) throws -> Identity.MergeRequest {
-    guard request.keep.count <= keepMax else { throw invalid("keep", "At most \(keepMax).") }
+    guard request.keep.count <= keepMax else { throw invalid("keep", "Send at most \(keepMax) entries.") }
     return Identity.MergeRequest(
       survivorIDToken: try token(request.survivorIDToken, "survivor_id_token"),
       otherIDToken: try token(request.otherIDToken, "other_id_token"), dryRun: request.dryRun,

@@ -3,15 +3,15 @@ internal import Store
 internal import API
 
 extension AdminService {
-  /// A large database is copied at leisure; `store.backup_seconds` ends a copy earlier.
+  /// The time limit of Backup, long enough for a large database. `store.backup_seconds` may end a copy earlier.
   static let backupMillisMax: Int64 = 3_600_000
 
   var backup: Method {
     .unary(
       AdminRPC.backup, timeLimitMillis: AdminService.backupMillisMax
-    ) { [desk] _, message, context, _ in
-      let call = try desk.facts(context, message)
-      let backUp = BackUp(desk.environment)
+    ) { [shared] _, message, context, _ in
+      let call = try shared.facts(context, message)
+      let backUp = BackUp(shared.environment)
       return .task { BackupResponse(try await backUp(call)) }
     }
   }

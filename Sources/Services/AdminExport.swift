@@ -8,18 +8,18 @@ extension AdminService {
   var exportAccounts: Method {
     Method(
       AdminRPC.exportAccounts.path, timeLimitMillis: AdminService.batchesMillisMax,
-      .stream(fromClient: false) { [desk] context in Exporting(desk, context) })
+      .stream(fromClient: false) { [shared] context in Exporting(shared, context) })
   }
 }
 
-/// Sends a batch, and the next one once the client has taken it.
+/// The handler of ExportAccounts. Sends the next batch when the client has received the previous one.
 private final class Exporting: StreamHandler {
-  private let desk: Desk
+  private let shared: HandlerContext
   private let context: CallContext
   private var book: ExportBook?
 
-  init(_ desk: Desk, _ context: CallContext) {
-    self.desk = desk
+  init(_ shared: HandlerContext, _ context: CallContext) {
+    self.shared = shared
     self.context = context
   }
 
@@ -27,7 +27,7 @@ private final class Exporting: StreamHandler {
     let span = message.bytes.span.extracting(message.start..<message.end)
     let request = try ExportAccountsRequest.decode(span, arena: arena)
     book = ExportBook(
-      ExportAccounts(desk.environment, try desk.facts(context, message), includesSecrets: request.includeSecrets))
+      ExportAccounts(shared.environment, try shared.facts(context, message), includesSecrets: request.includeSecrets))
     return StreamStep()
   }
 
@@ -42,7 +42,7 @@ private final class Exporting: StreamHandler {
   }
 }
 
-/// How far an export has come.
+/// The progress of an export.
 private final class ExportBook: Sendable {
   private struct Place {
     var afterID: String?

@@ -6,42 +6,42 @@ internal import Store
 internal import API
 
 extension AdminService {
-  /// Of one message: a thousand rows as Firebase exports them.
+  /// Maximum size of an import message: enough for 1,000 rows of a Firebase export.
   static let batchBytesMax = 524_288
-  /// Imports and exports end by themselves, and begin again where they were cut off.
+  /// The time limit of imports and exports. A client can repeat an interrupted one.
   static let batchesMillisMax: Int64 = 3_600_000
 
   var importAccounts: Method {
     Method(
       AdminRPC.importAccounts.path, messageBytesMax: AdminService.batchBytesMax,
       timeLimitMillis: AdminService.batchesMillisMax,
-      .stream(fromClient: true) { [desk] context in Importing(desk, context) })
+      .stream(fromClient: true) { [shared] context in Importing(shared, context) })
   }
 }
 
-/// One stream of batches: each message with rows is answered before the next is looked at.
+/// The handler of ImportAccounts. Responds to each batch before it reads the next.
 private final class Importing: StreamHandler {
-  private let desk: Desk
+  private let shared: HandlerContext
   private let context: CallContext
   private var plan: ImportPlan?
-  /// To be carried out next.
+  /// The accounts to import next.
   private var batch: [ImportedAccount] = []
 
-  init(_ desk: Desk, _ context: CallContext) {
-    self.desk = desk
+  init(_ shared: HandlerContext, _ context: CallContext) {
+    self.shared = shared
     self.context = context
   }
 
   func received(_ message: Message, arena: Arena) throws -> StreamStep {
     let span = message.bytes.span.extracting(message.start..<message.end)
-    // The reactor's own arena is made for single requests.
+    // The reactor's arena is too small for batches.
     let roomy = Arena(budgetBytes: 65_536 + 8 * message.count)
     let request = try ImportAccountsRequest.decode(span, arena: roomy)
     guard request.accounts.count <= ImportAccounts.rowsMax else {
-      throw Shape.invalid("accounts", "At most \(ImportAccounts.rowsMax) in a message.")
+      throw Shape.invalid("accounts", "Send at most \(ImportAccounts.rowsMax) accounts in a message.")
     }
-    if plan != nil, request.options != nil { throw Shape.invalid("options", "Only the first message says how.") }
-    plan = try plan ?? ImportPlan(request.options, desk, try desk.facts(context, message))
+    if plan != nil, request.options != nil { throw Shape.invalid("options", "Send options in the first message only.") }
+    plan = try plan ?? ImportPlan(request.options, shared, try shared.facts(context, message))
     batch = request.accounts
     return StreamStep()
   }
@@ -60,7 +60,7 @@ private final class Importing: StreamHandler {
   }
 }
 
-/// What the first message says of all rows.
+/// The options of an import, from its first message.
 private struct ImportPlan: Sendable {
   private let environment: Environment
   private let importing: ImportAccounts
@@ -68,16 +68,16 @@ private struct ImportPlan: Sendable {
   private let key: ImportKey?
   private let dryRun: Bool
 
-  init(_ options: ImportOptions?, _ desk: Desk, _ call: CallFacts) throws {
-    environment = desk.environment
-    importing = ImportAccounts(desk.environment, call)
+  init(_ options: ImportOptions?, _ shared: HandlerContext, _ call: CallFacts) throws {
+    environment = shared.environment
+    importing = ImportAccounts(shared.environment, call)
     dryRun = options?.dryRun ?? false
     guard let hash = options?.hash, !hash.algorithm.isEmpty else {
       (scheme, key) = (nil, nil)
       return
     }
     let takesKey = ForeignHashScheme.takesKey(hash.algorithm)
-    let keyID = takesKey ? ImportAccounts.keyID(hash.key, desk.environment.cryptography) : ""
+    let keyID = takesKey ? ImportAccounts.keyID(hash.key, shared.environment.cryptography) : ""
     do {
       scheme = try ForeignHashScheme(ForeignHashOptions(hash), keyID: keyID)
     } catch {
@@ -92,7 +92,7 @@ private struct ImportPlan: Sendable {
     var (rows, numbers) = ([ImportRow](), [Int]())
     var leftOut: [ImportError] = []
     for (number, account) in accounts.enumerated() {
-      // Others want this reactor, too.
+      // Let other calls on this reactor run.
       if number % 100 == 99 { await Task.yield() }
       do {
         var fields: [Failure] = []
@@ -116,7 +116,7 @@ private struct ImportPlan: Sendable {
     return response
   }
 
-  // MARK: the shape of a row
+  // MARK: Validation of a row
 
   private func row(_ account: ImportedAccount, leavingOut fields: inout [Failure]) throws -> ImportRow {
     var row = ImportRow()
@@ -141,12 +141,12 @@ private struct ImportPlan: Sendable {
     return row
   }
 
-  /// What exports list beside the identities; other fields of the row say it.
+  /// Sign-in methods that exports list with the identities. Other fields of the row already contain them.
   private static let ownWays = ["password", "phone", "emailLink"]
 
   private func hash(_ account: ImportedAccount) throws -> String {
     guard let scheme else {
-      throw Shape.invalid("password_hash", "The options do not say how password hashes were made.")
+      throw Shape.invalid("password_hash", "Set options.hash to import password hashes.")
     }
     do {
       return try scheme.text(hash: account.passwordHash, salt: account.salt)
@@ -169,7 +169,7 @@ private struct ImportPlan: Sendable {
       photoURL: try optional(&fields) { try Shape.webURL(provider.photoURL, "providers.photo_url") } ?? "")
   }
 
-  /// What only describes an identity: a value that is not valid is reported, and costs no user their account.
+  /// Validates a field that only describes an identity. Reports an invalid value, but still imports the account.
   private func optional(_ fields: inout [Failure], _ value: () throws -> String) throws -> String? {
     do {
       return try value()

@@ -2,11 +2,11 @@ internal import Identity
 internal import Store
 internal import API
 
-/// latchkey.v1.AdminService: for callers with the right to it, and never for unidentified ones.
+/// latchkey.v1.AdminService, for identified callers with the right to it.
 package struct AdminService: Sendable {
-  let desk: Desk
+  let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] {
     [
@@ -17,7 +17,7 @@ package struct AdminService: Sendable {
 
   private var lookup: Method {
     .unary(AdminRPC.lookup, isLookUp: true) { request, _, _, arena in
-      try desk.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
+      try shared.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
         LookupResponse(account: API.Account(state))
       }
     }
@@ -27,12 +27,13 @@ package struct AdminService: Sendable {
     .unary(AdminRPC.list, isLookUp: true) { request, _, _, arena in
       let size = Int(request.pageSize)
       guard 0...ListAccounts.accountsMax ~= size else {
-        throw Shape.invalid("page_size", "1 to \(ListAccounts.accountsMax), or 0 for \(ListAccounts.usualAccounts).")
+        throw Shape.invalid(
+          "page_size", "Send 1 to \(ListAccounts.accountsMax), or 0 for \(ListAccounts.usualAccounts).")
       }
       let reading = try ListAccounts(
         pageToken: try Shape.text(request.pageToken, "page_token", bytesMax: Shape.pageTokenBytesMax),
         accountsMax: size == 0 ? ListAccounts.usualAccounts : size)
-      return try desk.read(reading, arena) { page in
+      return try shared.read(reading, arena) { page in
         ListResponse(accounts: page.accounts.map(API.Account.init), nextPageToken: page.nextToken ?? "")
       }
     }
@@ -40,9 +41,9 @@ package struct AdminService: Sendable {
 
   private var setDisabled: Method {
     .unary(AdminRPC.setDisabled) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
-      let setDisabled = SetDisabled(desk.environment)
+      let setDisabled = SetDisabled(shared.environment)
       return .task {
         let state = try await setDisabled(accountID: id, disabled: request.disabled, call)
         return SetDisabledResponse(account: API.Account(state))
@@ -52,9 +53,9 @@ package struct AdminService: Sendable {
 
   private var setCustomClaims: Method {
     .unary(AdminRPC.setCustomClaims) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
-      let setCustomClaims = SetCustomClaims(desk.environment)
+      let setCustomClaims = SetCustomClaims(shared.environment)
       return .task {
         let state = try await setCustomClaims(accountID: id, claimsJSON: request.claimsJSON, call)
         return SetCustomClaimsResponse(account: API.Account(state))
@@ -64,9 +65,9 @@ package struct AdminService: Sendable {
 
   private var revokeSessions: Method {
     .unary(AdminRPC.revokeSessions) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
-      let revokeSessions = RevokeSessions(desk.environment)
+      let revokeSessions = RevokeSessions(shared.environment)
       return .task {
         RevokeSessionsResponse(closed: Int32(clamping: try await revokeSessions(accountID: id, call)))
       }
@@ -75,9 +76,9 @@ package struct AdminService: Sendable {
 
   private var deleteAccount: Method {
     .unary(AdminRPC.deleteAccount) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
-      let erase = EraseAccount(desk.environment)
+      let erase = EraseAccount(shared.environment)
       return .task {
         try await erase(accountID: id, call)
         return DeleteAccountResponse()
@@ -89,9 +90,9 @@ package struct AdminService: Sendable {
     .unary(
       AdminRPC.removeSecondFactors
     ) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
-      let removeSecondFactors = RemoveSecondFactors(desk.environment)
+      let removeSecondFactors = RemoveSecondFactors(shared.environment)
       return .task {
         let (state, removed) = try await removeSecondFactors(accountID: id, call)
         return RemoveSecondFactorsResponse(account: API.Account(state), removed: Int32(clamping: removed))
@@ -101,10 +102,10 @@ package struct AdminService: Sendable {
 
   private var unlinkProvider: Method {
     .unary(AdminRPC.unlinkProvider) { request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let providerID = try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax)
-      let unlinkProvider = UnlinkProvider(desk.environment)
+      let unlinkProvider = UnlinkProvider(shared.environment)
       return .task {
         let state = try await unlinkProvider(accountID: id, providerID: providerID, call)
         return UnlinkProviderResponse(account: API.Account(state))
@@ -115,10 +116,10 @@ package struct AdminService: Sendable {
   private var createCustomToken: Method {
     .unary(AdminRPC.createCustomToken) {
       request, message, context, _ in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let order = Identity.CreateCustomTokenRequest(
         accountID: request.accountID, claimsJSON: request.claimsJSON, lifetimeMillis: request.lifetimeMillis)
-      let create = CreateCustomToken(desk.environment)
+      let create = CreateCustomToken(shared.environment)
       return .task {
         let grant = try await create(order, call)
         return CreateCustomTokenResponse(customToken: grant.customToken, expiresAtMillis: grant.expiresAt.millis)
@@ -137,7 +138,7 @@ package struct AdminService: Sendable {
           providerID: try Shape.required(
             identity.providerID, "identity.provider_id", bytesMax: Shape.providerIDBytesMax),
           subject: try Shape.required(identity.subject, "identity.subject", bytesMax: Shape.subjectBytesMax)))
-    case nil: throw Shape.invalid("subject", "It must be one of its kinds.")
+    case nil: throw Shape.invalid("subject", "Set one of the fields of subject.")
     }
   }
 }

@@ -1,17 +1,17 @@
 internal import Identity
 internal import API
 
-/// latchkey.v1.AuthService: the five calls this service exists for.
+/// latchkey.v1.AuthService: SignIn, Link, Unlink, Reauthenticate and FetchProviders.
 package struct AuthService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] { [signIn, link, unlink, reauthenticate, fetchProviders] }
 
   private var signIn: Method {
     .unary(AuthRPC.signIn) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(
           request.idempotencyKey, of: API.SignInRequest.self,
@@ -21,19 +21,19 @@ package struct AuthService: Sendable {
         credential: credential,
         pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         existingOnly: request.existingOnly, claimAddress: request.claimAddress)
-      let signIn = SignIn(desk.environment)
+      let signIn = SignIn(shared.environment)
       return .task { SignInResponse.of(try await signIn(order, call)) }
     }
   }
 
   private var link: Method {
     .unary(AuthRPC.link) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.LinkRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential, setsPassword: true)
-      let link = Link(desk.environment)
+      let link = Link(shared.environment)
       return .task {
         switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {
         case .session(let grant, let alreadyLinked):
@@ -48,23 +48,23 @@ package struct AuthService: Sendable {
 
   private var unlink: Method {
     .unary(AuthRPC.unlink) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.UnlinkRequest.self))
       let order = Identity.UnlinkRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax))
-      let unlink = Unlink(desk.environment)
+      let unlink = Unlink(shared.environment)
       return .task { UnlinkResponse(session: API.Session(try await unlink(order, call))) }
     }
   }
 
   private var reauthenticate: Method {
     .unary(AuthRPC.reauthenticate) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential)
-      let reauthenticate = Reauthenticate(desk.environment)
+      let reauthenticate = Reauthenticate(shared.environment)
       return .task {
         let order = Identity.ReauthenticateRequest(idToken: idToken, credential: credential)
         return switch try await reauthenticate(order, call) {
@@ -79,18 +79,18 @@ package struct AuthService: Sendable {
   private var fetchProviders: Method {
     .unary(AuthRPC.fetchProviders, isLookUp: true) {
       request, message, context, arena in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let subject: Identity.FetchProvidersRequest
       switch request.subject {
       case .email(let address): subject = .email(try Shape.email(address, "email"))
       case .pendingToken(let handle):
         subject = .pendingToken(try Shape.required(handle, "pending_token", bytesMax: Shape.handleBytesMax))
-      case nil: throw Shape.invalid("subject", "It must be an address or a pending token.")
+      case nil: throw Shape.invalid("subject", "Set email or pending_token.")
       }
-      let reading = try FetchProviders(desk.environment, subject, call)
-      let mailMethods = MailMethods(desk.environment)
+      let reading = try FetchProviders(shared.environment, subject, call)
+      let mailMethods = MailMethods(shared.environment)
       guard case .pendingToken = subject, mailMethods.mayApply(to: call) else {
-        return try desk.read(reading, arena) { FetchProvidersResponse($0) }
+        return try shared.read(reading, arena) { FetchProvidersResponse($0) }
       }
       return .task { FetchProvidersResponse(try await mailMethods(reading, call)) }
     }
@@ -102,7 +102,7 @@ extension API.Credential.Kind {
 }
 
 extension SignInResponse {
-  /// Out of line, and boxed there: else it would have its room in the memory of the call's task.
+  /// Converts the result of a sign-in. Not inlined and boxed, so that the response takes no space in the call's task.
   @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any ProtobufEncodable {
     switch answer {
     case .session(let grant): SignInResponse(outcome: .session(API.Session(grant)))

@@ -3,10 +3,10 @@ internal import Store
 internal import Text
 internal import API
 
-// The shape of what a caller reports of its user's client.
+// Validation of what a caller reports about its user's client.
 
 extension Shape {
-  /// Only `ip_address` can be wrong: limits count by it. What merely describes the client never fails a call.
+  /// Validates the client context. Only an invalid `ip_address` fails the call, because limits depend on it.
   static func client(_ client: ClientContext?, sha256: ([UInt8]) -> Digest) throws -> ClientContext {
     guard let client else { return ClientContext() }
     return ClientContext(
@@ -15,7 +15,7 @@ extension Shape {
       deviceID: deviceID(client.deviceID, sha256))
   }
 
-  /// The one spelling of the address, without port and zone; empty where none was given.
+  /// Returns the canonical form of an IP address, without port and zone. Returns an empty string for an empty one.
   static func ipAddress(_ address: String) throws -> String {
     guard !address.isEmpty else { return "" }
     guard let parsed = IPAddress(address) else {
@@ -24,8 +24,9 @@ extension Shape {
     return parsed.text
   }
 
-  /// A device id is compared byte for byte, so that it is never shortened: two ids that begin alike must not become one
-  /// known device. An id that is too long, or that a terminal could not show, is replaced by its digest.
+  /// Returns the device ID, or its digest if it is too long or has control characters.
+  ///
+  /// Never truncates an ID, because two IDs with the same beginning would become one known device.
   private static func deviceID(_ id: String, _ sha256: ([UInt8]) -> Digest) -> String {
     guard id.unicodeScalars.contains(where: { !$0.properties.isWhitespace }) else { return "" }
     guard id.utf8.count > deviceIDBytesMax || ShownText.withoutControls(id) != id else { return id }

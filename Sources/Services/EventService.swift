@@ -1,11 +1,11 @@
-internal import Admission
+internal import Callers
 internal import GRPC
 internal import Identity
 internal import Store
 internal import Synchronization
 internal import API
 
-/// How many calls may watch events at once, and how often each hears that nothing is new.
+/// Limits of Watch: the number of concurrent calls, and the interval between heartbeats.
 package struct WatchLimits: Sendable {
   package var watchersMax = 256
   package var watchersPerCallerMax = 16
@@ -14,14 +14,14 @@ package struct WatchLimits: Sendable {
   package init() {}
 }
 
-/// latchkey.v1.EventService: for callers with the right to it, and never for unidentified ones.
+/// latchkey.v1.EventService, for identified callers with the right to it.
 package struct EventService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
   private let limits: WatchLimits
   private let seats: WatchSeats
 
-  package init(_ desk: Desk, limits: WatchLimits = WatchLimits()) {
-    self.desk = desk
+  package init(_ shared: HandlerContext, limits: WatchLimits = WatchLimits()) {
+    self.shared = shared
     self.limits = limits
     seats = WatchSeats(limits)
   }
@@ -31,13 +31,13 @@ package struct EventService: Sendable {
       Method(
         EventRPC.watch.path, timeLimitMillis: .max, isLookUp: true,
         .stream(fromClient: false) { context in
-          EventWatcher(desk.environment, seats, heartbeatMillis: limits.heartbeatMillis, caller: context.caller.name)
+          EventWatcher(shared.environment, seats, heartbeatMillis: limits.heartbeatMillis, caller: context.caller.name)
         })
     ]
   }
 }
 
-/// Reads on from a cursor whenever its client has taken what it was sent, and something may be new.
+/// The handler of Watch. Reads new events after its cursor when the client has received the previous ones.
 private final class EventWatcher: StreamHandler {
   private let environment: Environment
   private let seats: WatchSeats
@@ -45,13 +45,13 @@ private final class EventWatcher: StreamHandler {
   private let caller: CallerName
   private var seat: WatchSeats.Seat?
   private var types: Set<String> = []
-  /// nil: from the moment on at which the first look is taken.
+  /// The position of the last event read; nil: the handler starts at the end of the events at its first read.
   private var cursor: EventCursor?
-  /// The last message was followed by more events, so the client has yet to learn where they end.
+  /// Whether more events followed the last batch, so that the client does not have the final cursor yet.
   private var isBehind = false
-  /// There may be something after the cursor.
+  /// Whether there may be events after the cursor.
   private var mayHaveMore = false
-  /// When the last message was sent; nil: none was.
+  /// The time of the last message; nil: no message was sent yet.
   private var toldMillis: Int64?
 
   init(_ environment: Environment, _ seats: WatchSeats, heartbeatMillis: Int64, caller: CallerName) {
@@ -86,7 +86,7 @@ private final class EventWatcher: StreamHandler {
     return { [environment] in try await environment.read(reading) }
   }
 
-  /// Each event carries its cursor. The cursor alone follows the last event there is, and is the heartbeat.
+  /// Sends the events of a batch, each with its cursor. After the last one, and as a heartbeat, sends the cursor alone.
   func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep {
     guard let batch = result as? EventBatch else { return StreamStep() }
     cursor = batch.cursor
@@ -113,26 +113,28 @@ extension Event {
 }
 
 extension Shape {
-  /// Each is a name that there is: a misspelt one would be waited for in vain.
+  /// Validates event types. Rejects unknown types, because a client would wait for a misspelt one in vain.
   fileprivate static func eventTypes(_ types: [String]) throws -> Set<String> {
     for type in types where AuditEvent(rawValue: type) == nil {
-      throw invalid("types", "There is no event of the type \(type.prefix(64).filter(\.isASCII)).")
+      throw invalid("types", "Send event types of proto/EVENTS.md, not \(type.prefix(64).filter(\.isASCII)).")
     }
     return Set(types)
   }
 
-  /// nil: from now on.
+  /// Parses a cursor. Returns nil for `now`, which starts at the end of the events.
   fileprivate static func cursor(_ text: String) throws -> EventCursor? {
     if text.isEmpty { return EventCursor(position: 0) }
     if text == "now" { return nil }
-    guard let cursor = EventCursor(text) else { throw invalid("cursor", "It is not one that this call has told.") }
+    guard let cursor = EventCursor(text) else {
+      throw invalid("cursor", "Send a cursor from a Watch response, \"now\", or an empty cursor for all events.")
+    }
     return cursor
   }
 }
 
-/// Who watches, of all connections.
+/// The number of Watch calls for each caller, over all connections.
 private final class WatchSeats: Sendable {
-  /// Given back when its call is forgotten.
+  /// The right of one call to watch. Its deinit releases it.
   final class Seat: Sendable {
     private let seats: WatchSeats
     private let caller: CallerName
@@ -162,7 +164,7 @@ private final class WatchSeats: Sendable {
 
   private static func refusal(_ limit: WatchLimit, _ own: Int, _ caller: CallerName) -> Failure {
     var failure = Failure(
-      .quotaExceeded, hint: "Too many calls watch events; end one of them.", retryAfterMillis: 10_000,
+      .quotaExceeded, hint: "End one of the other Watch calls, or retry later.", retryAfterMillis: 10_000,
       debug: "\(own) watchers of \(caller.text)")
     failure.watchLimit = limit
     return failure

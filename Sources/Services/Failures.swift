@@ -1,9 +1,9 @@
 package import GRPC
-internal import Admission
+internal import Callers
 internal import Identity
 package import API
 
-/// The codes that only the application may produce.
+/// The status codes that only the application may produce.
 extension GRPC.Status.Code {
   static let invalidArgument = Self(rawValue: 3)
   static let notFound = Self(rawValue: 5)
@@ -11,9 +11,10 @@ extension GRPC.Status.Code {
   static let failedPrecondition = Self(rawValue: 9)
 }
 
-/// Turns whatever a handler threw into the status the client sees.
+/// The conversion of errors from handlers to gRPC statuses.
 ///
-/// Text never holds a secret, SQL, a stack, or whether some address exists: it is made of the reason and the hint only.
+/// The status text consists of the reason and the hint only. It never contains secrets, SQL or stack traces, and never
+/// reveals whether an email address has an account.
 package enum Failures {
   static let domain = "latchkey"
 
@@ -25,21 +26,21 @@ package enum Failures {
     case let unknown as HealthService.UnknownService:
       return GRPC.Status(.notFound, "unknown service \(GRPC.Status.cut(unknown.name, bytesMax: 128))")
     default:
-      // A mistake of ours: the log has the error, the client has the fact.
+      // A bug in the server. The log has the error; the client receives no details.
       return GRPC.Status(.internal, "the call failed inside the server")
     }
   }
 
   private static func status(_ error: ProtobufError, _ arena: Arena) -> GRPC.Status {
     switch error {
-    // R23: bytes that are no message are the fault of a library, not of the application.
-    case .malformed: return GRPC.Status(.internal, "the message does not parse")
-    case .tooLarge: return GRPC.Status(.resourceExhausted, "the message has more parts than allowed")
+    // R23: a malformed message is the fault of the caller's library, not of its application.
+    case .malformed: return GRPC.Status(.internal, "the message cannot be parsed")
+    case .tooLarge: return GRPC.Status(.resourceExhausted, "the message needs too much memory to decode")
     case .text(let field):
       return status(
         Failure(
           .invalidField, field: field,
-          hint: "The text is not valid UTF-8, or holds a NUL or more than 30 combining marks in a row."), arena)
+          hint: "Send valid UTF-8 without NUL and with at most 30 combining marks in a row."), arena)
     }
   }
 
@@ -47,15 +48,15 @@ package enum Failures {
     switch refusal {
     case .unidentified:
       Failure(.callerUnidentified, hint: "Present a client certificate or an API key (authorization: Bearer lk_…).")
-    case .unknown: Failure(.callerUnidentified, hint: "The certificate or API key names no known caller.")
-    case .ambiguous: Failure(.callerUnidentified, hint: "Send one authorization field only.")
-    case .contradictory: Failure(.callerUnidentified, hint: "The certificate and the API key name different callers.")
+    case .unknown: Failure(.callerUnidentified, hint: "Use a certificate or API key of a configured caller.")
+    case .ambiguous: Failure(.callerUnidentified, hint: "Send only one authorization field.")
+    case .contradictory: Failure(.callerUnidentified, hint: "Use a certificate and an API key of the same caller.")
     }
   }
 
   private static func status(_ failure: Failure, _ arena: Arena) -> GRPC.Status {
     let code = code(of: failure.reason)
-    // Nobody waits for these; the codes are what a client's own library would have said.
+    // The client no longer waits for these. The codes and texts match those of client libraries.
     switch failure.reason {
     case .cancelled: return GRPC.Status(code, "the call was cancelled before it changed anything")
     case .deadlineExceeded: return GRPC.Status(code, "Deadline Exceeded")
@@ -63,7 +64,7 @@ package enum Failures {
     }
     var message = failure.reason.rawValue
     if let field = failure.field { message += " (\(field))" }
-    // A hint may quote what came from outside; and the details say the same as the header, which is cut.
+    // A hint may quote client input. Truncate it, so that the details match the truncated header.
     let hint = GRPC.Status.cut(failure.hint, bytesMax: GRPC.Status.messageBytesMax)
     if !hint.isEmpty { message += ": \(hint)" }
     message = GRPC.Status.cut(message, bytesMax: GRPC.Status.messageBytesMax)
@@ -82,7 +83,7 @@ package enum Failures {
       code, message, details: rich.encodeBare(arena: arena), pushbackMillis: failure.retryAfterMillis)
   }
 
-  /// The error table of the product, whole: a new reason does not compile without its status.
+  /// Maps each reason to its status code. The switch is exhaustive, so every new reason needs a code.
   static func code(of reason: Failure.Reason) -> GRPC.Status.Code {
     switch reason {
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,

@@ -2,7 +2,7 @@ internal import GRPC
 internal import Synchronization
 internal import API
 
-/// Whether the server takes calls; one for the process, read by every reactor.
+/// The health of the server. All reactors of the process share one instance.
 package final class HealthState: Sendable {
   private let serving = Atomic<Bool>(true)
   private let storeGone = Atomic<Bool>(false)
@@ -11,14 +11,14 @@ package final class HealthState: Sendable {
 
   package var isServing: Bool { serving.load(ordering: .acquiring) && !storeGone.load(ordering: .acquiring) }
 
-  /// Without its store the server can answer no call; or it is back.
+  /// Records whether the store is unavailable. Without its store the server cannot answer calls.
   package func storeIsGone(_ isGone: Bool) { storeGone.store(isGone, ordering: .releasing) }
 
-  /// Before the first GOAWAY of a shutdown.
+  /// Reports NOT_SERVING from now on. Call this before the first GOAWAY of a shutdown.
   package func stopServing() { serving.store(false, ordering: .releasing) }
 }
 
-/// grpc.health.v1 (doc/health-checking.md): the empty name is the whole server; names match exactly.
+/// grpc.health.v1 (doc/health-checking.md). The empty name means the whole server. Names must match exactly.
 package struct HealthService: Sendable {
   private let state: HealthState
   private let services: Set<String>
@@ -46,7 +46,7 @@ package struct HealthService: Sendable {
     return state.isServing ? .serving : .notServing
   }
 
-  /// Check answers NOT_FOUND where Watch, by the same document, answers SERVICE_UNKNOWN and stays open.
+  /// The error of Check for an unknown service: NOT_FOUND. Watch instead sends SERVICE_UNKNOWN and stays open.
   package struct UnknownService: Error {
     let name: String
 
@@ -54,7 +54,7 @@ package struct HealthService: Sendable {
   }
 }
 
-/// Tells the status now and each time it changes; never ends by itself.
+/// The handler of Watch. Sends the status at the start and after each change, and never ends the call.
 private final class Watcher: StreamHandler {
   private let health: HealthService
   private var service: String?
@@ -65,7 +65,7 @@ private final class Watcher: StreamHandler {
   func received(_ message: Message, arena: Arena) throws -> StreamStep {
     let span = message.bytes.span.extracting(message.start..<message.end)
     let service = try HealthCheckRequest.decode(span, arena: arena).service
-    // One that is unknown stays it: its name, which may be as long as a message, is not kept for the hours of a watch.
+    // An unknown service stays unknown. Do not keep its name for the whole call, because it may be very long.
     guard health.status(of: service) != .serviceUnknown else {
       return StreamStep([HealthCheckResponse(status: .serviceUnknown).encode(arena: arena)])
     }

@@ -1,12 +1,12 @@
 extension Shape {
-  /// The longest tags in use have 35 bytes (RFC 5646, 4.4.1).
+  /// Maximum length of a language tag in bytes: the recommended minimum buffer (RFC 5646, 4.4.1).
   static let localeBytesMax = 35
 
-  /// The language tag (BCP 47) at the beginning of a caller's `locale`.
+  /// Returns the language tag (BCP 47) at the beginning of a caller's `locale`.
   ///
   /// Platforms spell locales in several ways: `de-AT`, `de_AT`, `de_AT.UTF-8`, `de-AT,de;q=0.9`. An unknown spelling
-  /// must not cost the user the message, so no value is rejected: what does not belong to a tag is cut off, and
-  /// the empty tag selects the default language.
+  /// must not prevent the message, so no value is rejected. Everything after the tag is cut off. An empty tag selects
+  /// the default language.
   static func locale(_ text: String) -> String {
     var tag = ""
     for scalar in text.unicodeScalars.prefix(localeBytesMax + 1) {
@@ -17,7 +17,7 @@ extension Shape {
       }
     }
     guard tag.utf8.count > localeBytesMax else { return tag }
-    // Only whole subtags: the beginning of one can be another language's.
+    // Keep whole subtags only. The beginning of a subtag may denote another language.
     return tag.lastIndex(of: "-").map { String(tag[..<$0]) } ?? ""
   }
 }

@@ -2,13 +2,13 @@ internal import Identity
 internal import Store
 internal import API
 
-// The domain's answers as wire messages.
+// Conversion of domain results to messages.
 
 extension API.Account {
   init(_ state: AccountState) {
     let account = state.account
     self.init(
-      accountID: account.id, email: account.email ?? "", emailVerified: account.emailProved,
+      accountID: account.id, email: account.email ?? "", emailVerified: account.emailVerified,
       phoneNumber: account.phoneNumber ?? "", displayName: account.displayName, photoURL: account.photoURL,
       anonymous: account.anonymous, disabled: account.disabled, createdAtMillis: account.createdAt.millis,
       lastSignInAtMillis: account.lastSignInAt?.millis, providers: API.Account.providers(state),
@@ -24,8 +24,8 @@ extension API.Account {
           providerID: "password", subject: account.email ?? "", email: account.email ?? "",
           linkedAtMillis: account.passwordSetAt?.millis))
     }
-    if account.emailLink, account.emailProved, let email = account.email {
-      providers.append(LinkedProvider(providerID: WaysIn.emailLink, subject: email, email: email))
+    if account.emailLink, account.emailVerified, let email = account.email {
+      providers.append(LinkedProvider(providerID: SignInMethods.emailLink, subject: email, email: email))
     }
     if let number = account.phoneNumber {
       providers.append(
@@ -48,7 +48,7 @@ extension SecondFactorHint {
       enrolledAtMillis: factor.enrolledAt.millis)
   }
 
-  /// Enough to recognise one's own number, too little to learn another's.
+  /// Masks a phone number: its owner can recognise it, but other users cannot learn it.
   static func masked(_ number: String) -> String {
     let shown = 4
     guard number.count > shown else { return String(repeating: "*", count: number.count) }

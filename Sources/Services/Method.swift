@@ -1,26 +1,26 @@
-// Services: one file a gRPC service: wire message -> use case -> wire message.
+// Services: the gRPC services, one file each: request message -> use case -> response message.
 //
-// Owns: the shape of each request (which field is wrong and why), the mapping to and from the domain, the statuses of
-// the application with their details, health and reflection.
-// Does not own: the rules of the product (Identity), who may call what (Admission), the protocol (GRPC).
+// Owns: validation of request fields, conversion to and from domain values, application statuses with their details,
+// health and reflection.
+// Does not own: the rules of the product (Identity), the rights of callers (Callers), the protocol (GRPC).
 // Read next: AuthService.swift, then Shape.swift and Failures.swift.
 
-package import Admission
+package import Callers
 package import GRPC
 internal import Identity
 package import Store
 package import API
 
-/// One served method. The table of them is the whole surface of the server; calls only point into it.
+/// One served method. The method table contains all methods of the server.
 package final class Method: Sendable {
   /// `/package.Service/Method`.
   package let path: String
-  /// Of batches, which hold many rows each. nil: as much as is configured for a single request.
+  /// Maximum size of a request message in bytes, for methods that take batches. nil: the configured limit.
   package let messageBytesMax: Int?
-  /// The longest a call may take, whatever deadline its client sets.
+  /// The time limit of a call. A longer deadline of the client has no effect.
   package let timeLimitMillis: Int64
   package let access: Access
-  /// It changes no account, so that its success has no line in the log: in no kind of store, waited for or not.
+  /// Whether the method changes no account. The server does not log successful calls of such methods.
   package let isLookUp: Bool
   package let handler: Handler
 
@@ -37,58 +37,59 @@ package final class Method: Sendable {
   }
 }
 
-/// Who is served by a method.
+/// The clients that may call a method.
 package enum Access: Sendable {
-  /// Whoever reaches the port, named or not: health, because probes come without credentials.
+  /// Any client, also an unidentified one. For health checks, because probes have no credentials.
   case anyone
-  /// Every caller that is served here at all.
+  /// Every accepted caller.
   case callers
   /// Callers with the right to the method.
   case right
 }
 
 package enum Handler: Sendable {
-  /// One message in, one out. Runs on the reactor: it decodes, and answers on the spot or hands back the rest as work.
+  /// One request message, one response message. Runs on the reactor, and returns the response or a task.
   case unary(@Sendable (Message, CallContext, Arena) throws -> Work)
-  /// Any number of messages out, and in where `fromClient`; else the call is over unless just one comes.
+  /// A response stream. If `fromClient`, the request is a stream too; otherwise it must be exactly one message.
   case stream(fromClient: Bool, @Sendable (CallContext) -> any StreamHandler)
 }
 
-/// What is left of a unary call after its handler looked at it.
+/// The result of a unary handler.
 package enum Work: Sendable {
-  /// A framed message.
+  /// The framed response message.
   case answer([UInt8])
-  /// To be run as the call's one task; its result is encoded on the reactor.
+  /// A task that returns the response. The reactor encodes it.
   case task(@Sendable () async throws -> any ProtobufEncodable)
 }
 
-/// The server's half of a streaming call. Lives on its reactor.
+/// The server side of a streaming call. All methods run on the call's reactor.
 package protocol StreamHandler: AnyObject {
-  /// A message of the client. Throwing ends the call with that failure.
+  /// Handles a message of the client. A thrown error ends the call.
   func received(_ message: Message, arena: Arena) throws -> StreamStep
-  /// The client sends no more.
+  /// Handles the end of the request stream.
   func ended(arena: Arena) -> StreamStep
-  /// Something the call may be watching has changed.
+  /// Handles a change of state that the call may be watching, such as the health status.
   func woken(arena: Arena) -> StreamStep
 
-  /// What it wants done before it says more; asked after each message, and whenever its client has taken all that it
-  /// was sent. Until its client has taken what came of it, nothing that the client sends is looked at: whoever sends
-  /// faster than that finds the window shut. nil: nothing for now.
+  /// Returns asynchronous work for the call, or nil if there is none now.
+  ///
+  /// The server asks after each message, and when the client has received all messages. It reads no further messages
+  /// until the client has received the result of the work. A client that sends faster runs out of flow-control window.
   func nextWork(nowMillis: Int64) -> StreamWork?
-  /// That work is done.
+  /// Handles the result of the work.
   func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep
-  /// When it has work to do without news; nil: never.
+  /// The time at which the handler has work even without new events; nil: never.
   var nextDueMillis: Int64? { get }
-  /// Whether it follows the store: then it is told of news there, and asked for work after them too.
+  /// Whether the handler follows the store. If true, the server calls `news` after changes and then asks for work.
   var follows: Bool { get }
-  /// What it follows may have changed.
+  /// Reports that the store may have changed.
   func news()
 }
 
-/// Run as a task of the call, on its reactor; may wait.
+/// Work of a streaming call. Runs as a task on the call's reactor and may suspend.
 package typealias StreamWork = @Sendable () async throws -> any Sendable
 
-/// Most streams answer what they are sent, and do not end because their client has no more to say.
+/// Defaults for handlers that only respond to messages and ignore the end of the request stream.
 extension StreamHandler {
   package func ended(arena: Arena) -> StreamStep { StreamStep() }
   package func woken(arena: Arena) -> StreamStep { StreamStep() }
@@ -102,7 +103,7 @@ extension StreamHandler {
 package struct StreamStep {
   /// Framed messages to send, in order.
   package var messages: [[UInt8]]
-  /// End the call with OK after them.
+  /// Whether the call ends with OK after these messages.
   package var isLast: Bool
 
   package init(_ messages: [[UInt8]] = [], isLast: Bool = false) {
@@ -111,23 +112,23 @@ package struct StreamStep {
   }
 }
 
-/// What a handler knows of its call beside the message.
+/// What a handler knows about its call in addition to the message.
 package struct CallContext: Sendable {
   package let caller: Caller
   package let path: String
   package let peerAddress: String
-  package let fate: Fate
+  package let commitDecision: CommitDecision
 
-  package init(caller: Caller, path: String, peerAddress: String, fate: Fate) {
+  package init(caller: Caller, path: String, peerAddress: String, commitDecision: CommitDecision) {
     self.caller = caller
     self.path = path
     self.peerAddress = peerAddress
-    self.fate = fate
+    self.commitDecision = commitDecision
   }
 }
 
 extension Method {
-  /// A unary method whose handler starts from a decoded message.
+  /// Returns a unary method whose handler receives the decoded message.
   static func unary<Request, Response>(
     _ rpc: RPC<Request, Response>, access: Access = .right, timeLimitMillis: Int64 = 30_000,
     isLookUp: Bool = false, _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work

@@ -2,19 +2,19 @@ internal import Identity
 internal import Store
 internal import API
 
-/// latchkey.v1.ProviderFlowService: sending people to a provider's pages.
+/// latchkey.v1.ProviderFlowService: starts sign-in flows on the pages of providers.
 package struct ProviderFlowService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] { [startFlow, listProviders] }
 
   private var startFlow: Method {
     .unary(ProviderFlowRPC.startFlow) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let order = try Shape.flow(request)
-      let start = StartFlow(desk.environment)
+      let start = StartFlow(shared.environment)
       return .task {
         let started = try await start(order, call)
         return StartFlowResponse(
@@ -27,8 +27,8 @@ package struct ProviderFlowService: Sendable {
   private var listProviders: Method {
     .unary(ProviderFlowRPC.listProviders, isLookUp: true) { _, _, _, arena in
       let answer = ListProvidersResponse(
-        providerIDs: desk.environment.policy.enabledProviderIDs.sorted(),
-        flowProviderIDs: desk.environment.providers.flowProviderIDs.sorted())
+        providerIDs: shared.environment.policy.enabledProviderIDs.sorted(),
+        flowProviderIDs: shared.environment.providers.flowProviderIDs.sorted())
       return .answer(answer.encode(arena: arena))
     }
   }
@@ -46,14 +46,14 @@ extension Shape {
   }
 
   private static func scopes(_ scopes: [String]) throws -> [String] {
-    guard scopes.count <= scopesMax else { throw invalid("scopes", "At most \(scopesMax).") }
+    guard scopes.count <= scopesMax else { throw invalid("scopes", "Send at most \(scopesMax) scopes.") }
     for scope in scopes { _ = try required(scope, "scopes", bytesMax: scopeBytesMax) }
     return scopes
   }
 
   private static func customParameters(_ parameters: [String: String]) throws -> [String: String] {
     guard parameters.count <= customParametersMax else {
-      throw invalid("custom_parameters", "At most \(customParametersMax).")
+      throw invalid("custom_parameters", "Send at most \(customParametersMax) parameters.")
     }
     for (name, value) in parameters {
       _ = try required(name, "custom_parameters", bytesMax: customParameterBytesMax)

@@ -1,14 +1,18 @@
 internal import GRPC
 internal import API
 
-/// grpc.reflection (doc/server-reflection.md), under both its names: v1 is v1alpha by another name (gRFC A15), and old
-/// tools ask for v1alpha only. Errors are messages of the stream, not statuses.
+/// grpc.reflection (doc/server-reflection.md) in versions v1 and v1alpha.
+///
+/// Both versions have the same messages (gRFC A15), and old tools use v1alpha only. Errors are messages in the stream,
+/// not statuses.
 package struct ReflectionService: Sendable {
   private let services: [String]
 
   package static let names = [ServerReflectionRPC.service, "grpc.reflection.v1alpha.ServerReflection"]
 
-  /// - Parameter services: the full names that are listed.
+  /// Creates the service.
+  ///
+  /// - Parameter services: the full names of the services to list.
   package init(services: [String]) { self.services = services }
 
   package var methods: [Method] {
@@ -43,16 +47,16 @@ private final class Conversation: StreamHandler {
     case .fileByFilename(let name): files(DescriptorSet.file(named: name), missing: "no file \(name)")
     case .fileContainingSymbol(let symbol):
       files(DescriptorSet.file(containingSymbol: symbol), missing: "no symbol \(symbol)")
-    case .fileContainingExtension: failure(.notFound, "the files here have no extensions")
+    case .fileContainingExtension: failure(.notFound, "this server has no extensions")
     case .allExtensionNumbersOfType(let name):
       DescriptorSet.hasMessage(named: name)
         ? .allExtensionNumbersResponse(ExtensionNumberResponse(baseTypeName: name))
         : failure(.notFound, "no message \(name)")
-    case nil: failure(.invalidArgument, "the request asks for nothing")
+    case nil: failure(.invalidArgument, "message_request is not set")
     }
   }
 
-  /// The file and all it imports, so that a client need not ask again.
+  /// Returns the file and all its imports, so that the client needs no further requests.
   private func files(_ file: DescriptorSet.File?, missing: String) -> ServerReflectionResponse.MessageResponse {
     guard let file else { return failure(.notFound, missing) }
     let bytes = DescriptorSet.withDependencies(file).map(\.bytes)

@@ -2,11 +2,11 @@ internal import Identity
 internal import Store
 internal import API
 
-/// latchkey.v1.SecondFactorService: factors beside the first one, and the calls that wait for them.
+/// latchkey.v1.SecondFactorService: manages second factors and finishes calls that require one.
 package struct SecondFactorService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] {
     [startSecondFactor, finishSecondFactor, startEnrollment, finishEnrollment, withdraw]
@@ -15,11 +15,11 @@ package struct SecondFactorService: Sendable {
   private var startSecondFactor: Method {
     .unary(SecondFactorRPC.startSecondFactor) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let handle = try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax)
       let factorID = try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax)
       let locale = Shape.locale(request.locale)
-      let start = StartSecondFactor(desk.environment)
+      let start = StartSecondFactor(shared.environment)
       return .task {
         let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
         return StartSecondFactorResponse(
@@ -31,7 +31,7 @@ package struct SecondFactorService: Sendable {
   private var finishSecondFactor: Method {
     .unary(SecondFactorRPC.finishSecondFactor) {
       request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.FinishSecondFactorRequest.self))
       let order = Identity.FinishSecondFactorRequest(
@@ -39,7 +39,7 @@ package struct SecondFactorService: Sendable {
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),
         verificationID: try Shape.text(request.verificationID, "verification_id", bytesMax: Shape.handleBytesMax),
         code: try Shape.required(request.code, "code", bytesMax: Shape.codeBytesMax))
-      let finish = FinishSecondFactor(desk.environment)
+      let finish = FinishSecondFactor(shared.environment)
       return .task {
         switch try await finish(order, call) {
         case .session(let grant, let alreadyLinked):
@@ -54,16 +54,16 @@ package struct SecondFactorService: Sendable {
   private var startEnrollment: Method {
     .unary(SecondFactorRPC.startEnrollment) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try shared.facts(context, message, client: request.client)
       guard let kind = FactorKind(rawValue: request.kind) else {
-        throw Shape.invalid("kind", "It must be totp, phone or recovery_code.")
+        throw Shape.invalid("kind", "Set kind to totp, phone or recovery_code.")
       }
       let order = Identity.StartEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
         phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,
         displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
         locale: Shape.locale(request.locale))
-      let start = StartEnrollment(desk.environment)
+      let start = StartEnrollment(shared.environment)
       return .task {
         let started = try await start(order, call)
         return StartEnrollmentResponse(
@@ -76,14 +76,14 @@ package struct SecondFactorService: Sendable {
   private var finishEnrollment: Method {
     .unary(SecondFactorRPC.finishEnrollment) {
       request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.FinishEnrollmentRequest.self))
       let order = Identity.FinishEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         enrollmentID: try Shape.required(request.enrollmentID, "enrollment_id", bytesMax: Shape.handleBytesMax),
         code: try Shape.text(request.code, "code", bytesMax: Shape.codeBytesMax))
-      let finish = FinishEnrollment(desk.environment)
+      let finish = FinishEnrollment(shared.environment)
       return .task {
         let finished = try await finish(order, call)
         return FinishEnrollmentResponse(session: API.Session(finished.grant), recoveryCodes: finished.recoveryCodes)
@@ -93,13 +93,13 @@ package struct SecondFactorService: Sendable {
 
   private var withdraw: Method {
     .unary(SecondFactorRPC.withdraw) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.WithdrawRequest.self))
       let order = Identity.WithdrawRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax))
-      let withdraw = Withdraw(desk.environment)
+      let withdraw = Withdraw(shared.environment)
       return .task { WithdrawResponse(session: API.Session(try await withdraw(order, call))) }
     }
   }

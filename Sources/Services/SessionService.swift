@@ -1,14 +1,16 @@
 internal import Identity
 internal import API
 
-/// latchkey.v1.SessionService: keeping, checking and ending a session.
+/// latchkey.v1.SessionService: refreshes, verifies, lists and ends sessions.
 package struct SessionService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
   private let signingKeys: @Sendable () -> String
 
-  /// - Parameter signingKeys: the JSON Web Key Set as it is now.
-  package init(_ desk: Desk, signingKeys: @escaping @Sendable () -> String) {
-    self.desk = desk
+  /// Creates the service.
+  ///
+  /// - Parameter signingKeys: returns the current JSON Web Key Set.
+  package init(_ shared: HandlerContext, signingKeys: @escaping @Sendable () -> String) {
+    self.shared = shared
     self.signingKeys = signingKeys
   }
 
@@ -16,26 +18,26 @@ package struct SessionService: Sendable {
 
   private var refresh: Method {
     .unary(SessionRPC.refresh) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: RefreshRequest.self))
       let token = try Shape.token(request.refreshToken, "refresh_token")
-      let refresh = Refresh(desk.environment)
+      let refresh = Refresh(shared.environment)
       return .task { RefreshResponse(session: API.Session(try await refresh(token, call))) }
     }
   }
 
   private var signOut: Method {
     .unary(SessionRPC.signOut) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try shared.facts(context, message, client: request.client)
       let order: Identity.SignOutRequest
       switch (request.idToken.isEmpty, request.refreshToken.isEmpty) {
       case (false, true): order = .idToken(try Shape.token(request.idToken, "id_token"))
       case (true, false): order = .refreshToken(try Shape.token(request.refreshToken, "refresh_token"))
-      case (true, true): throw Shape.invalid("id_token", "An ID token or a refresh token must be given.")
-      case (false, false): throw Shape.invalid("refresh_token", "Only one of the two tokens may be given.")
+      case (true, true): throw Shape.invalid("id_token", "Set id_token or refresh_token.")
+      case (false, false): throw Shape.invalid("refresh_token", "Set only one of id_token and refresh_token.")
       }
-      let signOut = SignOut(desk.environment)
+      let signOut = SignOut(shared.environment)
       return .task {
         try await signOut(order, call)
         return SignOutResponse()
@@ -45,9 +47,9 @@ package struct SessionService: Sendable {
 
   private var revokeAll: Method {
     .unary(SessionRPC.revokeAll) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try shared.facts(context, message, client: request.client)
       let idToken = try Shape.token(request.idToken, "id_token")
-      let revokeAll = RevokeAll(desk.environment)
+      let revokeAll = RevokeAll(shared.environment)
       return .task { RevokeAllResponse(closed: Int32(clamping: try await revokeAll(idToken: idToken, call))) }
     }
   }
@@ -55,19 +57,19 @@ package struct SessionService: Sendable {
   private var listSessions: Method {
     .unary(SessionRPC.listSessions, isLookUp: true) {
       request, message, context, arena in
-      let call = try desk.facts(context, message)
-      let reading = try ListSessions(desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
-      return try desk.read(reading, arena) { ListSessionsResponse(sessions: $0.map(SessionInfo.init)) }
+      let call = try shared.facts(context, message)
+      let reading = try ListSessions(shared.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try shared.read(reading, arena) { ListSessionsResponse(sessions: $0.map(SessionInfo.init)) }
     }
   }
 
   private var verifyIDToken: Method {
     .unary(SessionRPC.verifyIDToken, isLookUp: true) {
       request, message, context, arena in
-      let call = try desk.facts(context, message)
+      let call = try shared.facts(context, message)
       let reading = try VerifyIDToken(
-        desk.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
-      return try desk.read(reading, arena) { status in
+        shared.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+      return try shared.read(reading, arena) { status in
         switch status {
         case .active(let accountID, let claims):
           VerifyIdTokenResponse(active: true, accountID: accountID, claimsJSON: claims)

@@ -1,18 +1,20 @@
-internal import Admission
+internal import Callers
 internal import Encodings
 internal import Identity
 internal import Store
 internal import Text
 internal import API
 
-/// The shape of a request, before any look-up: what is missing, too long or not what it should be is refused with the
-/// field's name. Limits are in bytes of UTF-8; text that nobody writes was refused by API.
+/// Validation of request fields before any lookup. Errors name the missing, too long or malformed field.
+///
+/// Limits are in bytes of UTF-8. API has already rejected invalid UTF-8 and U+0000.
 enum Shape {
   static let tokenBytesMax = 16_384
-  /// A handle has 43; some room for what a later version may make of it.
+  /// Handles (pending tokens, IDs of flows and verifications, codes in links) have 43 bytes. The limit leaves room for
+  /// longer handles of later versions.
   static let handleBytesMax = 128
   static let idempotencyKeyBytesMax = 255
-  /// A provider's redirect carries its code, and some carry an ID token beside it.
+  /// A redirect contains an authorization code, and for some providers also an ID token.
   static let callbackURIBytesMax = 20_480
   static let scopesMax = 32
   static let scopeBytesMax = 256
@@ -21,35 +23,35 @@ enum Shape {
   static let loginHintBytesMax = 320
   static let bindingBytes = 16...256
   static let displayNameBytesMax = 256
-  /// A name that a provider said has up to so many, and every exported account can be imported.
+  /// The limit for names from providers. Imports need the same limit to accept every exported account.
   static let importedNameBytesMax = 1_024
   static let urlBytesMax = 2_048
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
   static let accountIDBytesMax = 128
-  /// An account id in base64url, and some room for what a later version may make of it.
+  /// A page token is an account ID in base64url. The limit leaves room for longer tokens of later versions.
   static let pageTokenBytesMax = 256
-  /// More than this is cut.
+  /// A longer user agent is truncated.
   static let userAgentBytesMax = 512
-  /// More than this is replaced by its digest.
+  /// A longer device ID is replaced by its digest.
   static let deviceIDBytesMax = 128
   static let factorIDBytesMax = 128
-  /// A recovery code has 19; some room for spaces, and for digits of other scripts.
+  /// A recovery code has 19 bytes. The limit leaves room for spaces and for digits of other scripts.
   static let codeBytesMax = 128
-  /// Far above what is worth hashing; the policy's own limit is at most this.
+  /// The upper bound of the policy's limit, far above any useful password length.
   static let passwordBytesMax = 1_024
-  /// More than any two accounts have conflicts.
+  /// The maximum number of `keep` entries, more than any two accounts have conflicts.
   static let keepMax = 64
 
   static func invalid(_ field: String, _ hint: String) -> Failure { Failure(.invalidField, field: field, hint: hint) }
 
   static func text(_ text: String, _ field: String, bytesMax: Int) throws -> String {
-    guard text.utf8.count <= bytesMax else { throw invalid(field, "At most \(bytesMax) bytes.") }
+    guard text.utf8.count <= bytesMax else { throw invalid(field, "Send at most \(bytesMax) bytes.") }
     return text
   }
 
   static func required(_ text: String, _ field: String, bytesMax: Int) throws -> String {
-    guard !text.isEmpty else { throw invalid(field, "It must not be empty.") }
+    guard !text.isEmpty else { throw invalid(field, "Set this field; it must not be empty.") }
     return try Shape.text(text, field, bytesMax: bytesMax)
   }
 
@@ -61,27 +63,27 @@ enum Shape {
     try required(id, field, bytesMax: accountIDBytesMax)
   }
 
-  /// What a flow or a code is for; linking and reauthenticating are done in a session.
+  /// Validates the purpose of a flow or code. Linking and reauthentication require an ID token.
   static func purpose(_ purpose: ProofPurpose?, idToken: String) throws -> FlowPurpose {
     if purpose == .link || purpose == .reauthenticate { _ = try token(idToken, "id_token") }
     return switch purpose {
     case .unspecified, .signIn: .signIn
     case .link: .link
     case .reauthenticate: .reauthenticate
-    case nil: throw invalid("purpose", "There is no such purpose.")
+    case nil: throw invalid("purpose", "Set purpose to a value of ProofPurpose.")
     }
   }
 
-  /// Text that programs show to users, without its control characters.
+  /// Validates text that programs display, and removes its control characters.
   static func shown(_ text: String, _ field: String, bytesMax: Int) throws -> String {
     try Shape.text(ShownText.cleaned(text), field, bytesMax: bytesMax)
   }
 
-  /// Empty, or a web address: anything else (`javascript:`) could run where a page shows it.
+  /// Validates an HTTP URL, which may be empty. Another scheme, such as `javascript:`, could run code in a page.
   static func webURL(_ url: String, _ field: String) throws -> String {
     let url = ShownText.withoutControls(try text(url, field, bytesMax: urlBytesMax))
     guard url.isEmpty || url.hasPrefix("https://") || url.hasPrefix("http://") else {
-      throw invalid(field, "It must begin with https:// or http://.")
+      throw invalid(field, "Send a URL that begins with https:// or http://.")
     }
     return url
   }
@@ -90,17 +92,17 @@ enum Shape {
     do {
       return try normaliseEmail(address)
     } catch {
-      throw Failure(.invalidEmail, field: field, hint: "It is not an e-mail address that can be used here.")
+      throw Failure(.invalidEmail, field: field, hint: "Send a valid email address.")
     }
   }
 
-  /// An address for mail, or for an account.
+  /// Validates an email address that the service must be able to send email to.
   static func mailableEmail(_ address: String, _ field: String, _ policy: Policy) throws -> String {
     let email = try email(address, field)
     guard policy.mailsUTF8Mailboxes || !needsSMTPUTF8(email) else {
       throw Failure(
         .invalidEmail, field: field,
-        hint: "Mail cannot be sent to it: the part before the @ must be ASCII, since the mail relay has no SMTPUTF8.")
+        hint: "Use only ASCII before the @, because the mail relay does not support SMTPUTF8.")
     }
     return email
   }
@@ -111,7 +113,7 @@ enum Shape {
     } catch {
       throw Failure(
         .invalidPhoneNumber, field: field,
-        hint: "Begin the number with + and its country code (E.164), such as +14155550101.")
+        hint: "Begin the phone number with + and its country code (E.164), such as +14155550101.")
     }
   }
 
@@ -120,10 +122,12 @@ enum Shape {
     return normalisePassword(password)
   }
 
-  /// - Parameter setsPassword: a password is to be kept, and so comes in its normal form. One that is only compared
-  ///   stays as it was typed: an imported hash may be of exactly that.
+  /// Validates a credential.
+  ///
+  /// - Parameter setsPassword: normalises the password, because the account stores it. A password that is only compared
+  ///   keeps its typed form, because an imported hash may be of that form.
   static func credential(_ credential: API.Credential?, setsPassword: Bool = false) throws -> Identity.Credential {
-    guard let kind = credential?.kind else { throw invalid("credential", "It must be one of its kinds.") }
+    guard let kind = credential?.kind else { throw invalid("credential", "Set one of the fields of credential.") }
     switch kind {
     case .password(let password):
       let field = "credential.password.password"
@@ -165,7 +169,7 @@ enum Shape {
       tokenSecret: try text(token.tokenSecret, path + "token_secret", bytesMax: tokenBytesMax),
       rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax))
     guard !presented.idToken.isEmpty || !presented.accessToken.isEmpty else {
-      throw invalid(path + "id_token", "An ID token or an access token must be given.")
+      throw invalid(path + "id_token", "Set id_token or access_token.")
     }
     return presented
   }
@@ -173,7 +177,9 @@ enum Shape {
   static func binding(_ binding: String) throws -> [UInt8]? {
     guard !binding.isEmpty else { return nil }
     guard bindingBytes.contains(binding.utf8.count) else {
-      throw invalid("binding", "\(bindingBytes.lowerBound) to \(bindingBytes.upperBound) bytes that nobody can guess.")
+      throw invalid(
+        "binding",
+        "Send \(bindingBytes.lowerBound) to \(bindingBytes.upperBound) bytes that an attacker cannot guess.")
     }
     return Array(binding.utf8)
   }

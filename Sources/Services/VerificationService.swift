@@ -2,11 +2,11 @@ internal import Identity
 internal import Store
 internal import API
 
-/// latchkey.v1.VerificationService: codes and links by mail and text message.
+/// latchkey.v1.VerificationService: sends codes and links by email and text message, and checks them.
 package struct VerificationService: Sendable {
-  private let desk: Desk
+  private let shared: HandlerContext
 
-  package init(_ desk: Desk) { self.desk = desk }
+  package init(_ shared: HandlerContext) { self.shared = shared }
 
   package var methods: [Method] {
     [
@@ -18,9 +18,9 @@ package struct VerificationService: Sendable {
   private var sendPhoneCode: Method {
     .unary(VerificationRPC.sendPhoneCode) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let order = try Shape.phoneCode(request)
-      let send = SendPhoneCode(desk.environment)
+      let send = SendPhoneCode(shared.environment)
       return .task {
         let sent = try await send(order, call)
         return SendPhoneCodeResponse(verificationID: sent.verificationID, expiresAtMillis: sent.expiresAt.millis)
@@ -30,10 +30,10 @@ package struct VerificationService: Sendable {
 
   private var sendEmailLink: Method {
     .unary(VerificationRPC.sendEmailLink) { request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client, binding: request.binding)
-      let email = try Shape.mailableEmail(request.email, "email", desk.environment.policy)
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
+      let email = try Shape.mailableEmail(request.email, "email", shared.environment.policy)
       let order = try Shape.mail(request.continueURI, request.locale)
-      let send = SendEmailLink(desk.environment)
+      let send = SendEmailLink(shared.environment)
       return .task { SendEmailLinkResponse(expiresAtMillis: try await send(email, order, call).millis) }
     }
   }
@@ -41,10 +41,10 @@ package struct VerificationService: Sendable {
   private var sendEmailVerification: Method {
     .unary(VerificationRPC.sendEmailVerification) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try shared.facts(context, message, client: request.client)
       let idToken = try Shape.token(request.idToken, "id_token")
       let order = try Shape.mail(request.continueURI, request.locale)
-      let send = SendEmailVerification(desk.environment)
+      let send = SendEmailVerification(shared.environment)
       return .task {
         SendEmailVerificationResponse(expiresAtMillis: try await send(idToken: idToken, order, call).millis)
       }
@@ -54,10 +54,10 @@ package struct VerificationService: Sendable {
   private var sendPasswordReset: Method {
     .unary(VerificationRPC.sendPasswordReset) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
-      let email = try Shape.mailableEmail(request.email, "email", desk.environment.policy)
+      let call = try shared.facts(context, message, client: request.client)
+      let email = try Shape.mailableEmail(request.email, "email", shared.environment.policy)
       let order = try Shape.mail(request.continueURI, request.locale)
-      let send = SendPasswordReset(desk.environment)
+      let send = SendPasswordReset(shared.environment)
       return .task { SendPasswordResetResponse(expiresAtMillis: try await send(email, order, call).millis) }
     }
   }
@@ -65,11 +65,11 @@ package struct VerificationService: Sendable {
   private var sendEmailChange: Method {
     .unary(VerificationRPC.sendEmailChange) {
       request, message, context, _ in
-      let call = try desk.facts(context, message, client: request.client)
+      let call = try shared.facts(context, message, client: request.client)
       let idToken = try Shape.token(request.idToken, "id_token")
-      let newEmail = try Shape.mailableEmail(request.newEmail, "new_email", desk.environment.policy)
+      let newEmail = try Shape.mailableEmail(request.newEmail, "new_email", shared.environment.policy)
       let order = try Shape.mail(request.continueURI, request.locale)
-      let send = SendEmailChange(desk.environment)
+      let send = SendEmailChange(shared.environment)
       return .task {
         let expiresAt = try await send(idToken: idToken, newEmail: newEmail, order, call)
         return SendEmailChangeResponse(expiresAtMillis: expiresAt.millis)
@@ -80,9 +80,9 @@ package struct VerificationService: Sendable {
   private var checkCode: Method {
     .unary(VerificationRPC.checkCode, isLookUp: true) {
       request, message, context, arena in
-      let call = try desk.facts(context, message)
-      let reading = try CheckCode(desk.environment, code: try Shape.code(request.code, "code"), call)
-      return try desk.read(reading, arena) { check in
+      let call = try shared.facts(context, message)
+      let reading = try CheckCode(shared.environment, code: try Shape.code(request.code, "code"), call)
+      return try shared.read(reading, arena) { check in
         CheckCodeResponse(
           mode: check.mode.rawValue, email: check.email, expiresAtMillis: check.expiresAt.millis)
       }
@@ -91,12 +91,12 @@ package struct VerificationService: Sendable {
 
   private var confirmEmail: Method {
     .unary(VerificationRPC.confirmEmail) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: ConfirmEmailRequest.self))
       let code = try Shape.code(request.code, "code")
       let idToken = try Shape.text(request.idToken, "id_token", bytesMax: Shape.tokenBytesMax)
-      let confirm = ConfirmEmail(desk.environment)
+      let confirm = ConfirmEmail(shared.environment)
       return .task {
         let confirmed = try await confirm(code: code, idToken: idToken, call)
         return ConfirmEmailResponse(session: confirmed.session.map(API.Session.init), email: confirmed.email)
@@ -106,13 +106,13 @@ package struct VerificationService: Sendable {
 
   private var resetPassword: Method {
     .unary(VerificationRPC.resetPassword) { request, message, context, _ in
-      let call = try desk.facts(
+      let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: ResetPasswordRequest.self))
       let code = try Shape.code(request.code, "code")
       let password = try Shape.password(request.newPassword, "new_password")
       let claimAddress = request.claimAddress
-      let reset = ResetPassword(desk.environment)
+      let reset = ResetPassword(shared.environment)
       return .task {
         let answer = try await reset(code: code, newPassword: password, claimAddress: claimAddress, call)
         return ResetPasswordResponse(

@@ -1,28 +1,29 @@
-// Values kept outside of the struct that names them. Records are a dozen texts and more, and a call hands them on many
-// times: each copy would count every text, and an asynchronous function would have room for all of them in its task.
+// Values stored outside the struct that contains them. Records hold a dozen strings and more, and a call passes them on
+// many times. Each copy would retain every string, and an asynchronous function would reserve space for all of them in
+// its task.
 //
-// Public, since Swift 6.3 inlines into other modules nothing that is for the package alone, and each use would ask the
-// runtime for the types that it is made for.
+// Public, because Swift 6.3 inlines no package-only declarations into other modules. Each use would then ask the
+// runtime for the types involved.
 
-/// Where a value is kept. Whoever sets another makes another place.
+/// The heap storage of a value. Immutable: setting a value creates new storage.
 @usableFromInline final class Place<Value: Sendable>: Sendable {
   @usableFromInline let value: Value
   @inlinable init(_ value: Value) { self.value = value }
 }
 
-/// A value that is handed on as one pointer.
+/// A value that is passed on as one pointer.
 @propertyWrapper @frozen public struct Boxed<Value: Sendable>: Sendable {
   @usableFromInline var place: Place<Value>
 
   @inlinable public init(wrappedValue: Value) { place = Place(wrappedValue) }
 
-  /// To be changed seldom, and as a whole: who sets one field of it copies all.
+  /// The value. Change it rarely and as a whole: setting one field copies all fields.
   @inlinable public var wrappedValue: Value {
     get { place.value }
     set { place = Place(newValue) }
   }
 
-  /// To hand it on without a copy of the value.
+  /// The box itself, to pass it on without a copy of the value.
   @inlinable public var projectedValue: Boxed {
     get { self }
     set { self = newValue }
@@ -39,11 +40,11 @@ extension Boxed: Hashable where Value: Hashable {
   @inlinable public func hash(into hasher: inout Hasher) { hasher.combine(place.value) }
 }
 
-/// The same of a value that there may not be: most facts of a call are nil.
+/// An optional value that is passed on as one pointer. Most facts of a call are nil.
 @propertyWrapper @frozen public struct Held<Value: Sendable>: Sendable {
   @usableFromInline var place: Place<Value>?
 
-  /// Not by `map`, which asks the runtime for the type of the place even where there is nothing to keep.
+  /// Avoids `map`, which asks the runtime for the type of the storage even if there is nothing to store.
   @inlinable public init(wrappedValue: Value?) { place = if let wrappedValue { Place(wrappedValue) } else { nil } }
 
   @inlinable public var wrappedValue: Value? {

@@ -1,4 +1,4 @@
-/// By which road a message goes out.
+/// The transport of a message.
 package enum DeliveryChannel: String, Sendable, CaseIterable {
   case mail
   case textMessage = "text_message"
@@ -28,27 +28,28 @@ package struct DeliveryClass: Hashable, Sendable {
   }
 }
 
-/// A mail or text message that waits to be sent, written in the transaction of what it tells of.
+/// An email or text message that waits to be sent, written in the transaction of the change that it reports.
 package struct DeliveryRecord: Hashable, Sendable {
   /// Random, time-ordered.
   package var id: String
   package var channel: DeliveryChannel
-  /// The name of its template: what operators see of it.
+  /// The name of its template, which operators see.
   package var kind: String
   package var priority = DeliveryPriority.code
-  /// Equal for notices that say the same to the same recipient. At most one of them waits. nil: never merged.
+  /// Equal for notices with the same content and recipient. At most one of them waits. nil: never merged.
   package var mergeKey: Digest?
-  /// Recipient and contents, which may hold a code: AES-256-GCM under a key that is not in the database.
+  /// Recipient and content, which may include a code, encrypted with AES-256-GCM under a key that is not in the
+  /// database.
   package var sealed: [UInt8]
   package var createdAt: Timestamp
-  /// From then on nobody waits for it: a code has expired.
+  /// The time from which the message is useless, for example because its code has expired.
   package var expiresAt: Timestamp
   package var attempts: Int
   package var nextAttemptAt: Timestamp
-  /// Given up: kept for the operator, without its contents.
+  /// When the message was given up. It is kept for the operator without its content.
   package var buriedAt: Timestamp?
   package var buriedReason: String?
-  /// From then on a sweep takes what is buried.
+  /// The time from which a sweep removes a given-up message.
   package var keptUntil: Timestamp?
 
   package init(
@@ -67,11 +68,11 @@ package struct DeliveryRecord: Hashable, Sendable {
   package var deliveryClass: DeliveryClass { DeliveryClass(channel, priority) }
 }
 
-/// What bounds the notices that wait.
+/// Limits on notices.
 package struct NoticeLimits: Hashable, Sendable {
   /// Counts each notice that is queued. While its key is blocked, no notice is queued.
   package var count: ThrottleCount
-  /// The number of waiting messages, of any kind, from which on no notice is queued.
+  /// The number of waiting messages, of any kind, from which no notice is queued.
   package var queueMax: Int
 
   package init(count: ThrottleCount, queueMax: Int) {
@@ -107,15 +108,16 @@ package struct DueDeliveries: Hashable, Sendable {
   }
 }
 
-/// The queue of messages as one look finds it.
+/// The message queue at the time of one lookup.
 package struct DeliveryQueue: Hashable, Sendable {
-  /// Those whose next attempt is due, in the order of `DeliveryClass.all`; of each class the longest due first.
+  /// The messages whose next attempt is due, in the order of `DeliveryClass.all`. In each class, the longest due come
+  /// first.
   package var due: [DeliveryRecord]
-  /// All that wait, those included.
+  /// All waiting messages, including the due ones.
   package var waitingCount: Int
-  /// Those that are kept after they were given up.
+  /// The given-up messages still kept.
   package var buriedCount: Int
-  /// Of the one that waits longest.
+  /// The creation time of the oldest waiting message.
   package var oldestCreatedAt: Timestamp?
 
   package init(

@@ -1,53 +1,53 @@
-/// The look-ups one call needs, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
+/// The lookups of one call, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
 ///
-/// What a backend keeps in memory (`waysIn`, and an account whose last sign-in may lag) is as true as the snapshot, but
-/// may be of a moment of the call before it: whoever decides on that account guards its version.
+/// A backend may keep `methods`, and accounts whose last sign-in may lag, in memory. These are as true as the snapshot
+/// but may date from shortly before the call. A decision on such an account must guard its version.
 package struct Query: Hashable, Sendable {
   /// The record under this idempotency key.
   package var idempotency: Digest?
   /// This session, and its account as `sessionAccount`.
   package var sessionID: String?
-  /// This account; where it was removed, what is left of it as `closedAccount`.
+  /// This account. If it was removed, `closedAccount` describes what remains of it.
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?
-  /// With `identity` or `sessionID`: the caller does not look at the account's `lastSignInAt`, so that it may be told
-  /// one from before later sign-ins. All else of the account is as ever.
+  /// With `identity` or `sessionID`: the caller does not use `lastSignInAt`, which may then predate later sign-ins. All
+  /// other fields of the account are current.
   package var lastSignInMayLag = false
-  /// The owner of this top-level address.
+  /// The owner of this top-level email address.
   package var email: String?
-  /// How the owner of this top-level address can sign in.
-  package var waysIn: String?
-  /// With `waysIn`: where nobody owns it, those of an account that holds a linked identity with that address at tier
-  /// verified or above (the oldest link, where there are several).
+  /// The sign-in methods of the owner of this top-level email address.
+  package var methods: String?
+  /// With `methods`: if no account owns the address, also considers linked identities with that address at tier
+  /// verified or above. The oldest link decides.
   package var includesLinkedEmail = false
   package var phoneNumber: String?
-  /// This pending row, and the account it was held for as `pendingAccount`.
+  /// This pending row, and the account it was created for as `pendingAccount`.
   package var pending: Digest?
-  /// A second row: the one that a held call was about to complete.
+  /// A second row: the one that a pending call was about to complete.
   package var alsoPending: Digest?
-  /// The pending row of a code, beside another one; its account is not looked up.
+  /// The pending row of a code, in addition to `pending`. Its account is not looked up.
   package var code: Digest?
   /// Whether a single-use token with this digest was spent.
   package var spentToken: Digest?
   package var signingKeys = false
-  /// What was counted under these keys.
+  /// The counts under these keys.
   package var throttles: [Digest] = []
-  /// Whether the owner of `email`, else of `phoneNumber`, else of the session has a session on the device of this name
-  /// that was not ended for a reason other than its person's.
+  /// Whether the owner has a session on the device of this name. A session that was closed for any reason other than
+  /// the user's own sign-out does not count. The owner is that of `email`, else of `phoneNumber`, else of the session.
   package var deviceID: String?
-  /// With `deviceID`: it has to be this account's, whoever else is found.
+  /// With `deviceID`: the account that must own the session, in place of any other owner found.
   package var deviceOwnerID: String?
-  /// The messages to send.
+  /// The messages that are due.
   package var deliveries: DueDeliveries?
-  /// The sessions of an account that are open at a moment, as `openSessions` and `openSessionCount`.
+  /// The sessions of an account that are open at a given time, as `openSessions` and `openSessionCount`.
   package var openSessions: OpenSessionsQuery?
   /// A second session, and its account as `otherSessionAccount`.
   package var otherSessionID: String?
   package var idleAnonymous: IdleQuery?
-  /// Some of all accounts, in the order of their ids.
+  /// A page of all accounts, ordered by id.
   package var page: PageOrder?
-  /// The key of imported password hashes under this id.
+  /// The key of imported password hashes with this id.
   package var importKeyID: String?
   package var events: EventRange?
 
@@ -57,7 +57,7 @@ package struct Query: Hashable, Sendable {
 package struct OpenSessionsQuery: Hashable, Sendable {
   package var accountID: String
   package var at: Timestamp
-  /// How many are wanted, the latest first; all are counted.
+  /// The largest number of sessions to return, newest first. All are counted.
   package var most: Int
 
   package init(accountID: String, at: Timestamp, most: Int) {
@@ -67,8 +67,9 @@ package struct OpenSessionsQuery: Hashable, Sendable {
   }
 }
 
-/// Anonymous accounts that were not used since before a moment, as far as was looked, longest unused first. An account
-/// counts as unused since it was made or `Write.noteIdle` was last said of it.
+/// Anonymous accounts that are not known to have been used since a given time, longest unused first.
+///
+/// An account counts as unused since its creation or its latest `Write.noteIdle`.
 package struct IdleQuery: Hashable, Sendable {
   package var before: Timestamp
   package var accountsMax: Int
@@ -79,9 +80,10 @@ package struct IdleQuery: Hashable, Sendable {
   }
 }
 
-/// A page goes on behind an id, so that accounts which come and go meanwhile move no other to another page.
+/// A page of accounts after an id. Accounts that are added or removed between calls move no other account to another
+/// page.
 package struct PageOrder: Hashable, Sendable {
-  /// nil: from the first account on.
+  /// nil: starts with the first account.
   package var afterID: String?
   package var accountsMax: Int
 
@@ -91,7 +93,7 @@ package struct PageOrder: Hashable, Sendable {
   }
 }
 
-/// An anonymous account to look at, with the last use of any of its sessions.
+/// A possibly idle anonymous account, with the last use of any of its sessions.
 package struct IdleAccount: Hashable, Sendable {
   package var id: String
   package var version: Int64
@@ -104,7 +106,7 @@ package struct IdleAccount: Hashable, Sendable {
   }
 }
 
-/// Audit rows in the order of their positions.
+/// A range of audit rows, ordered by position.
 package struct EventRange: Hashable, Sendable {
   /// The position before the first.
   package var after: Int64
@@ -116,7 +118,7 @@ package struct EventRange: Hashable, Sendable {
   }
 }
 
-/// An account with what hangs on it.
+/// An account with its dependent records.
 package struct AccountState: Hashable, Sendable {
   package var account: AccountRecord
   /// In the order they were linked.
@@ -136,24 +138,24 @@ package struct AccountState: Hashable, Sendable {
   }
 }
 
-/// Of an account, only what says how its person can sign in: the question asked most often reads no more than this.
-package struct WaysInRecord: Hashable, Sendable {
+/// The sign-in methods of an account. The most frequent lookup reads no more than this.
+package struct SignInMethodsRecord: Hashable, Sendable {
   package var hasPassword: Bool
   package var emailLink: Bool
-  package var emailProved: Bool
+  package var emailVerified: Bool
   package var hasPhoneNumber: Bool
-  /// It has one, and text messages are its only second factor.
+  /// The account has a phone number, and text messages are its only second factor.
   package var hasOnlyPhoneFactors: Bool
-  /// Of the identities, in the order they were linked; one that has two at a provider names it twice.
+  /// The providers of the identities, in linking order. A provider with two identities appears twice.
   package var providerIDs: [String]
 
   package init(
-    hasPassword: Bool = false, emailLink: Bool = false, emailProved: Bool = false, hasPhoneNumber: Bool = false,
+    hasPassword: Bool = false, emailLink: Bool = false, emailVerified: Bool = false, hasPhoneNumber: Bool = false,
     hasOnlyPhoneFactors: Bool = false, providerIDs: [String] = []
   ) {
     self.hasPassword = hasPassword
     self.emailLink = emailLink
-    self.emailProved = emailProved
+    self.emailVerified = emailVerified
     self.hasPhoneNumber = hasPhoneNumber
     self.hasOnlyPhoneFactors = hasOnlyPhoneFactors
     self.providerIDs = providerIDs
@@ -161,15 +163,15 @@ package struct WaysInRecord: Hashable, Sendable {
 }
 
 extension AccountState {
-  package var waysIn: WaysInRecord {
-    WaysInRecord(
-      hasPassword: account.passwordHash != nil, emailLink: account.emailLink, emailProved: account.emailProved,
+  package var methods: SignInMethodsRecord {
+    SignInMethodsRecord(
+      hasPassword: account.passwordHash != nil, emailLink: account.emailLink, emailVerified: account.emailVerified,
       hasPhoneNumber: account.phoneNumber != nil,
       hasOnlyPhoneFactors: account.phoneNumber != nil && hasOnlyPhoneFactors,
       providerIDs: identities.map(\.key.providerID))
   }
 
-  /// Recovery codes stand in for a factor and are none.
+  /// Recovery codes replace a factor but are not a factor.
   package var hasSecondFactor: Bool { factors.contains { $0.kind != .recoveryCode } }
 
   package var hasOnlyPhoneFactors: Bool {
@@ -177,7 +179,7 @@ extension AccountState {
   }
 }
 
-/// What a `Query` found; nil where there is nothing, or nothing was asked.
+/// The result of a `Query`. nil: nothing was found, or nothing was requested.
 package struct Facts: Hashable, Sendable {
   @Held package var idempotency: IdempotencyRecord?
   @Held package var session: SessionRecord?
@@ -185,7 +187,7 @@ package struct Facts: Hashable, Sendable {
   @Held package var account: AccountState?
   @Held package var identityOwner: AccountState?
   @Held package var emailOwner: AccountState?
-  @Held package var waysIn: WaysInRecord?
+  @Held package var methods: SignInMethodsRecord?
   @Held package var phoneOwner: AccountState?
   @Held package var pending: PendingRecord?
   @Held package var pendingAccount: AccountState?
@@ -193,11 +195,11 @@ package struct Facts: Hashable, Sendable {
   @Held package var code: PendingRecord?
   package var tokenSpent = false
   package var signingKeys: [SigningKeyRecord] = []
-  /// Those that there are, in the order of the keys.
+  /// The existing records, in the order of the keys.
   package var throttles: [ThrottleRecord] = []
   package var deviceIsKnown = false
   @Held package var deliveries: DeliveryQueue?
-  /// Those that began last first.
+  /// Newest first.
   package var openSessions: [SessionRecord] = []
   package var openSessionCount = 0
   @Held package var closedAccount: ClosedAccountRecord?
@@ -207,7 +209,7 @@ package struct Facts: Hashable, Sendable {
   package var page: [AccountState] = []
   @Held package var importKey: ImportKeyRecord?
   package var events: [AuditRecord] = []
-  /// With `events`: the position of the newest of all, and 0 where there never was any.
+  /// With `events`: the position of the newest audit row, or 0 if there never was one.
   package var lastEvent: Int64 = 0
 
   package init() {}

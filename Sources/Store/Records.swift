@@ -1,19 +1,23 @@
-/// One person's record. `version` rises with every change of the account or of what hangs on it (identities, factors),
-/// and guards each of them: a decision taken on an older version is `stale` and is taken again.
+/// One user's record.
+///
+/// `version` rises with every change of the account or its dependents (identities, factors), and guards each of them. A
+/// decision taken on an older version is `stale` and is taken again.
 package struct AccountRecord: Hashable, Sendable {
   package var id: String
   package var version: Int64 = 1
   /// Normalised. Unique over all accounts where present.
   package var email: String?
-  /// nil: nobody has proved the address.
-  package var emailProof: EmailProof?
-  /// When an address that the account had held unproved was proved: until then its mailbox's owner may have known
-  /// nothing of the account, so that a reset drops ways in that are older. nil: there was no such time, as for an
-  /// address that came with its proof.
-  package var emailProvedAt: Timestamp?
-  /// The provider whose assertion proved it, where `emailProof` is `.assertion`.
+  /// nil: the address is unverified.
+  package var emailProof: EmailVerification?
+  /// When the account's unverified address became verified. nil: there was no such time, for example because the
+  /// address was verified from the start.
+  ///
+  /// Before this time, the owner of the mailbox may not have known of the account. A password reset therefore removes
+  /// the sign-in methods that are older.
+  package var emailVerifiedAt: Timestamp?
+  /// The provider whose assertion verified the address, if `emailProof` is `.assertion`.
   package var emailProofProviderID: String?
-  /// Who brought the address: a provider id, or "password". Decides whether an unlink takes the address along.
+  /// The source of the address: a provider id, or "password". Decides whether an unlink removes the address too.
   package var emailSource: String?
   /// E.164. Unique over all accounts where present.
   package var phoneNumber: String?
@@ -25,14 +29,15 @@ package struct AccountRecord: Hashable, Sendable {
   /// PHC string; nil: the account has no password.
   package var passwordHash: String?
   package var passwordSetAt: Timestamp?
-  /// Whether this account signs in by a mailed link.
+  /// Whether the user can sign in with an emailed link.
   package var emailLink = false
-  /// Whether it was ever signed in to by a custom token: who vouched for it then can do so again at any time.
+  /// Whether the account was ever signed in to with a custom token. The issuer of that token can issue another one at
+  /// any time.
   package var customToken = false
   package var anonymous = false
   package var disabled = false
   package var madeByAdministrator = false
-  /// Custom tokens issued before this moment are refused.
+  /// Custom tokens issued before this time are rejected.
   package var tokensValidAfter: Timestamp?
   package var createdAt: Timestamp
   package var lastSignInAt: Timestamp?
@@ -42,14 +47,14 @@ package struct AccountRecord: Hashable, Sendable {
     self.createdAt = createdAt
   }
 
-  package var emailProved: Bool { emailProof != nil }
+  package var emailVerified: Bool { emailProof != nil }
 }
 
-/// A linked way of signing in at a provider.
+/// A linked provider identity.
 package struct IdentityRecord: Hashable, Sendable {
   package var key: IdentityKey
   package var accountID: String
-  /// The address last asserted, with its tier then.
+  /// The email address last asserted. `tier` is its trust at that time.
   package var email: String?
   package var tier: TrustTier
   package var displayName: String
@@ -82,7 +87,7 @@ package struct FactorRecord: Hashable, Sendable {
   package var kind: FactorKind
   package var displayName: String
   package var phoneNumber: String?
-  /// Of a TOTP factor its secret and the last step used, of recovery codes the digests of those that are left.
+  /// TOTP factor: its secret and the last step used. Recovery codes: the digests of the unused ones.
   package var sealedSecret: [UInt8]
   package var enrolledAt: Timestamp
 
@@ -100,7 +105,7 @@ package struct FactorRecord: Hashable, Sendable {
   }
 }
 
-/// An identity that was unlinked, by whomever, so that `auto_link` does not undo it.
+/// An identity that was unlinked, by any user or administrator. The record keeps `auto_link` from linking it again.
 package struct UnlinkRecord: Hashable, Sendable {
   package var accountID: String
   package var key: IdentityKey
@@ -113,27 +118,27 @@ package struct UnlinkRecord: Hashable, Sendable {
   }
 }
 
-/// One opened session. A token is good while its row is open.
+/// One opened session. Its tokens are valid while the row is open.
 package struct SessionRecord: Hashable, Sendable {
   package var id: String
   package var accountID: String
   package var caller: CallerName
-  /// SHA-256 of the refresh token that is good now.
+  /// SHA-256 of the current refresh token.
   package var refreshDigest: Digest
-  /// SHA-256 of the one before it; good for a few seconds after `rotatedAt`.
+  /// SHA-256 of the previous refresh token, which stays valid for a few seconds after `rotatedAt`.
   package var parentDigest: Digest?
   package var rotatedAt: Timestamp?
   package var authTime: Timestamp
-  /// What was shown last: at the sign-in, or in a link since.
+  /// The sign-in method used last: at the sign-in, or in a later link.
   package var signInProviderID: String
-  /// What was shown at the sign-in, and stays so.
+  /// The sign-in method used at the sign-in. Never changes.
   package var beganWith: String
   package var methods: [String]
-  /// The kind of the second factor that it showed, and which one of the account's that was.
+  /// The kind of the second factor that the user passed, and the id of that factor.
   package var secondFactor: String?
   package var secondFactorID: String?
   package var audience: String
-  /// What the custom token that opened it says of this session: a JSON object, or empty.
+  /// The session claims of the custom token that opened the session: a JSON object, or empty.
   package var claimsJSON = ""
   package var createdAt: Timestamp
   package var lastUsedAt: Timestamp
@@ -169,12 +174,13 @@ package struct SessionRecord: Hashable, Sendable {
   package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
 }
 
-// How a backend keeps it.
+// The stored form of a session.
 extension SessionRecord {
-  /// When it is over whatever the reason: closed, idle or at its absolute end.
+  /// The earliest of the session's close, idle and absolute end.
   package var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
 
-  /// Method names (RFC 8176) are ours and hold no line end: one line each, so that no list and an empty name differ.
+  /// The method names (RFC 8176), one per line. The names are ours and hold no line end. An empty list therefore
+  /// differs from an empty name.
   package var methodLines: String { SessionRecord.lines(methods) }
 
   package static func lines(_ methods: [String]) -> String { methods.map { $0 + "\n" }.joined() }
@@ -185,11 +191,13 @@ extension SessionRecord {
   }
 }
 
-/// What is left of an account that was removed: its id, which is never given again, and where a merge closed it, who
-/// has what it had.
+/// What remains of a removed account.
+///
+/// The id is never assigned again. If a merge closed the account, the record also names the account that received its
+/// contents.
 package struct ClosedAccountRecord: Hashable, Sendable {
   package var id: String
-  /// Empty: nobody has.
+  /// Empty: the account was not merged.
   package var survivorID: String
   package var movedProviderIDs: [String]
   package var closedAt: Timestamp
@@ -208,50 +216,50 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   case credentialInUse = "credential_in_use"
   /// The state of a flow through a provider's pages.
   case flow
-  /// A second factor that its person has not proved to have yet.
+  /// A second factor whose enrollment the user has not confirmed yet.
   case enrollment
-  // Codes that were sent: to a telephone, or as a mailed link.
+  // Codes that were sent: to a phone, or as an emailed link.
   case phoneCode = "phone_code"
   case emailLink = "email_link"
-  /// Of an account that is yet to be made.
+  /// A code for an account that does not exist yet.
   case signUp = "sign_up"
   case verifyEmail = "verify_email"
   case resetPassword = "reset_password"
   case changeEmail = "change_email"
-  /// The way back from a change of address, mailed to the old one.
+  /// The revert link for a change of address, emailed to the old address.
   case revertEmail = "revert_email"
 
-  /// Whether it is the assertion of somebody's credential that waits in such a row.
+  /// Whether such a row holds the assertion of a verified credential.
   package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }
 }
 
-/// One held assertion, flow, code or enrolment: the row of the pending-credential table.
+/// One pending assertion, flow, code or enrollment: a row of the pending-credential table.
 package struct PendingRecord: Hashable, Sendable {
-  /// SHA-256 of the handle; the handle itself is only ever with the client.
+  /// SHA-256 of the pending token. Only the client has the token itself.
   package var digest: Digest
   package var version: Int64 = 1
   package var purpose: PendingPurpose
   package var identity: IdentityKey
   package var email: String?
   package var tier: TrustTier
-  /// The account found: the one whose address met, or that owns the identity. Empty for a flow, which has found none;
-  /// such rows are counted by caller and purpose, and by no account.
+  /// The account found: the one with the same address, or the owner of the identity. Empty for a flow, which has found
+  /// no account. Such rows count towards the limits of the caller and the purpose, not of an account.
   package var accountID: String
   package var caller: CallerName
   package var binding: Digest?
-  /// Random per attempt, so that proofs of one attempt cannot complete another.
+  /// Random per attempt, so that the proofs of one attempt cannot complete another.
   package var attemptID: String
-  /// The assertion and what the call asked for, AES-256-GCM under a key that is not in the database.
+  /// The assertion and the request of the call, encrypted with AES-256-GCM under a key that is not in the database.
   package var sealed: [UInt8]
   package var createdAt: Timestamp
   package var expiresAt: Timestamp
   package var attemptsLeft: Int
-  /// Set by the one successful completion, so that a repeated one answers the same.
+  /// Set by the only successful completion, so that a repeated one returns the same result.
   package var completedAt: Timestamp?
   package var completedAccountID: String?
   package var completedSessionID: String?
-  /// A keyed digest of the widest network of the client that asked for it. Nil: the caller named no address. When the
-  /// caller's places are full, the network that has most of them makes room.
+  /// A keyed digest of the widest network of the client that made the request. nil: the caller named no network
+  /// address. If the caller's quota is full, the network that uses most of it makes room.
   package var network: Digest?
 
   package init(
@@ -276,15 +284,18 @@ package struct PendingRecord: Hashable, Sendable {
 }
 
 extension PendingRecord {
-  /// What waits for minutes does not outlive a correction of the clock that dated it. The proof of an address and the
-  /// way back wait for days, and stay: without the way back, a thief would keep the address.
+  /// Returns whether the row has expired at `now`.
+  ///
+  /// A row that a clock running ahead has dated in the future counts as expired too. Verification and revert links,
+  /// which live for days, are exempt: without the revert link, an attacker would keep the address.
   package func isExpired(at now: Timestamp) -> Bool {
     let outlivesCorrection = purpose == .verifyEmail || purpose == .revertEmail
     return now >= expiresAt || (createdAt.isAhead(of: now) && !outlivesCorrection)
   }
 }
 
-/// What a call under an idempotency key did. No token but under a seal, and no digest that could be guessed at.
+/// The result of a call under an idempotency key. It contains tokens only in sealed form, and no digest that an
+/// attacker could guess.
 package struct IdempotencyRecord: Hashable, Sendable {
   /// HMAC of caller, method and key.
   package var key: Digest
@@ -312,13 +323,13 @@ package struct IdempotencyRecord: Hashable, Sendable {
 
 /// A security-relevant change, written in the transaction of that change.
 ///
-/// It is the event that watchers are told as well, so that there is no second copy to keep in step.
+/// Watchers receive the same record as an event, so there is no second copy to keep consistent.
 package struct AuditRecord: Hashable, Sendable {
-  /// Where it stands among all of them; given by the store when it is written, 0 before.
+  /// The position among all audit rows. The store assigns it when it writes the row; it is 0 before.
   ///
-  /// No row that becomes visible later stands before one that is visible already, or a watcher would pass it over. One
-  /// writer simply counts. A backend with many has to number the rows after they were committed, in one place, since a
-  /// sequence that each transaction draws from is drawn in another order than the transactions end in.
+  /// A row that becomes visible later never has a smaller position than a visible one, or a watcher would miss it. A
+  /// backend with one writer simply counts. A backend with many writers must number the rows in one place after their
+  /// commit. A sequence would not do: transactions draw its values in another order than they commit in.
   package var position: Int64 = 0
   /// Random, time-ordered.
   package var id: String
@@ -342,7 +353,7 @@ package struct AuditRecord: Hashable, Sendable {
   }
 }
 
-/// A key that signs our tokens; the private part is sealed.
+/// A key that signs our tokens. The private part is sealed.
 package struct SigningKeyRecord: Hashable, Sendable {
   package var keyID: String
   package var algorithm: String
@@ -364,7 +375,7 @@ package struct SigningKeyRecord: Hashable, Sendable {
   }
 }
 
-/// A key that a former service hashed passwords with: imported hashes name it by its id; sealed.
+/// A key that a former service used to hash passwords. Sealed. Imported hashes refer to it by its id.
 package struct ImportKeyRecord: Hashable, Sendable {
   package var id: String
   package var sealedKey: [UInt8]

@@ -1,79 +1,91 @@
-// Store: what the domain asks of storage.
+// Store: the storage contract between the domain and its backends.
 //
-// Owns: the records, the closed set of look-ups (`Query` -> `Facts`), the unit of work (`Change` -> `Outcome`), and the
-// compare-and-swap between a commit and a cancellation (`Fate`), and what is told to who counts (`StoreObserver`).
-// Does not own: any SQL, any thread, any rule of the product. A backend owns the first two, Identity the last.
-// Read next: Query.swift, Change.swift; then Tests/StoreConformance, which states every promise made here.
+// Owns: the records, the closed set of lookups (`Query` -> `Facts`), the unit of work (`Change` -> `Outcome`), the
+// compare-and-swap between a commit and a cancellation (`CommitDecision`), and the notifications for metrics and logs
+// (`StoreObserver`).
+// Does not own: SQL, threads, product rules. A backend owns the first two, Identity the last.
+// Read next: Query.swift, Change.swift; then Tests/StoreConformance, which tests every promise made here.
 
-/// Durable storage with two doors for reading and one for writing.
+/// Durable storage with two read methods and one write method.
 ///
-/// A load is a value. `now` answers on the spot where the backend can read without waiting (SQLite, from the calling
-/// reactor's own snapshot); `load` always works. A handler tries `now` first and becomes a task only when it is nil, so
-/// that no handler is written twice.
+/// A load is a value. `now` returns immediately if the backend can read without waiting (SQLite, from the calling
+/// reactor's own snapshot). `load` always works. A handler tries `now` first and becomes a task only if the result is
+/// nil, so no handler is written twice.
 package protocol Store: Sendable {
-  /// Gives the calling thread what it needs for `now`. Called once by each reactor thread before its first turn.
+  /// Prepares the calling thread for `now`. Each reactor thread calls it once before its first turn.
   func attachThread() throws
 
-  /// Takes it back. Called by the same thread after its last turn.
+  /// Releases what `attachThread` prepared. The same thread calls it after its last turn.
   func detachThread()
 
-  /// What the calling thread has to watch while it is attached: `turn` is to be called whenever it can be read. nil:
+  /// The descriptor that an attached thread watches. The thread calls `turn` whenever the descriptor is readable. nil:
   /// the backend has nothing to wait for.
   var watchedDescriptor: Int32? { get }
 
-  /// Takes what has arrived for the calling thread, and resumes who waits for it.
+  /// Processes what has arrived for the calling thread and resumes the tasks that wait for it.
   func turn()
 
-  /// Closes the calling thread's snapshot, so that the next `now` sees everything committed until then, and sends its
-  /// changes on their way. Called by each reactor at the end of its turn, before any socket is read again: a caller who
-  /// was told of a commit must see it.
+  /// Closes the calling thread's snapshot and sends its queued changes.
+  ///
+  /// Each reactor calls it at the end of its turn, before it reads any socket again. The next `now` then sees
+  /// everything committed until that time: a caller must see every commit that it was notified of.
   func endTurn()
 
-  /// Facts from the calling thread's snapshot, opened at the first `now` of a turn; nil when the backend has to wait.
+  /// Returns facts from the calling thread's snapshot, or nil if the backend must wait. The first `now` of a turn opens
+  /// the snapshot.
   func now(_ query: Query) throws -> Facts?
 
-  /// Facts at least as new as the moment of the call, never those of an older snapshot of this turn: a use case that
-  /// was resumed by a commit, a conflict or staleness decides again on these.
+  /// Returns facts at least as new as the call, never those of an older snapshot of this turn. A use case that resumes
+  /// after a commit, a conflict or staleness decides again on these facts.
   func load(_ query: Query) async throws -> Facts
 
-  /// Writes all of `change` or nothing, durably, and says which. Many callers share one transaction and one sync: on a
-  /// thread that is attached, those of a turn leave together, at `endTurn` at the latest.
+  /// Writes all of `change` or nothing, durably, and returns the outcome.
   ///
-  /// `fate` is taken by compare-and-swap right before the change is carried out; a fate cancelled earlier leaves the
-  /// store untouched and answers `.cancelled`. After `.committed` nothing can undo it.
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome
+  /// Many callers share one transaction and one sync. On an attached thread, the changes of a turn leave together, at
+  /// the latest in `endTurn`.
+  ///
+  /// The store takes `commitDecision` by compare-and-swap immediately before it applies the change. A decision
+  /// cancelled earlier leaves the store untouched and returns `.cancelled`. Nothing can undo a change after
+  /// `.committed`.
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome
 
-  /// Removes what has expired (pending rows, idempotency records, spent tokens, counts of attempts, buried messages
-  /// that were kept long enough, the sessions that ended before today, UTC, and the audit rows written before
-  /// `auditedBefore`), at most `rowsMax` rows of each kind so that callers are not held up; returns how many went. The
-  /// newest audit row stays, so that no position is given twice.
+  /// Removes expired data, at most `rowsMax` rows of each kind so that callers are not delayed.
+  ///
+  /// Expired data are pending rows, idempotency records, spent tokens, attempt counts and given-up messages past their
+  /// retention. Sessions that ended before today (UTC) and audit rows written before `auditedBefore` expire too. The
+  /// newest audit row stays, so that no position is assigned twice.
+  ///
+  /// - Returns: the number of removed rows.
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int
 
-  /// Writes all that was committed before the call, as one snapshot, into the file at `path`, which is there and
-  /// empty: a store of this kind can be opened on it. Callers are served and changes are written meanwhile. The copy
-  /// was checked to be sound, and is not durable: to sync it, and to remove it after an error, is the caller's.
-  /// `isWanted` is asked from time to time, on any thread; once it says no, `StoreCopyError.unwanted` is thrown. A
-  /// backend may refuse all of it as unsupported.
+  /// Writes one snapshot of everything committed before the call into the existing, empty file at `path`.
+  ///
+  /// A store of this kind can be opened on the copy. Callers are served and changes are written during the copy. The
+  /// backend checks the integrity of the copy but does not sync it. The caller syncs the copy, and removes it after an
+  /// error. A backend may reject all copies as unsupported.
+  ///
+  /// - Parameter isWanted: called from time to time, on any thread. Once it returns false, `StoreCopyError.unwanted` is
+  ///   thrown.
   func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy
 
-  /// Ends the backend after the last commit returned. Later calls throw `StoreError.closed`.
+  /// Ends the backend after the last commit has returned. Later calls throw `StoreError.closed`.
   func close() async
 }
 
 extension Store {
-  // Of a backend that has its answers at once, or from threads of its own.
+  // Defaults for a backend that answers immediately or from its own threads.
   package var watchedDescriptor: Int32? { nil }
   package func turn() {}
 }
 
-/// Storage that cannot answer. The domain turns each of them into `STORE_UNAVAILABLE`.
+/// A storage failure. The domain maps each case to `STORE_UNAVAILABLE`.
 package enum StoreError: Error, Equatable {
   /// The backend was closed.
   case closed
-  /// The backend failed; the text is for the log, never for a client.
+  /// The backend failed. The text is for the log, never for a client.
   case unavailable(String)
-  /// It cannot be opened, and another attempt would be the same: somebody has to write or do something otherwise.
+  /// The store cannot be opened, and a retry would fail the same way. The operator must fix the cause.
   case unusable(String)
-  /// A stored row does not read back as what was written.
+  /// A stored row cannot be read back as it was written.
   case corrupt(String)
 }

@@ -1,7 +1,7 @@
-/// What is in a copy of the store.
+/// The content of a copy of the store.
 package struct StoreCopy: Hashable, Sendable {
   package var accountCount: Int
-  /// The position of the newest audit row; 0: there is none.
+  /// The position of the newest audit row. 0: there is none.
   package var lastEvent: Int64
 
   package init(accountCount: Int, lastEvent: Int64) {
@@ -10,13 +10,13 @@ package struct StoreCopy: Hashable, Sendable {
   }
 }
 
-/// Why there is no copy, beside `StoreError`.
+/// The reasons why a copy failed, in addition to `StoreError`.
 package enum StoreCopyError: Error, Hashable, Sendable {
-  /// This kind of store makes none; the text tells people what does.
+  /// This kind of store does not support copies. The text names an alternative for the operator.
   case unsupported(String)
-  /// Whoever asked for it does not want it any more.
+  /// The requester cancelled the copy.
   case unwanted
-  /// There is no room for it where it was to be written.
+  /// The target has no space left.
   case full
   /// The text is for the log, never for a client.
   case failed(String)

@@ -1,34 +1,35 @@
-/// Told what a backend does, for who counts it. Called on the backend's own threads, so it must not wait; nothing that
-/// it is told names a person.
+/// Receives a backend's events for metrics and logs.
+///
+/// A backend calls it on its own threads, so it must not block. No argument identifies a user.
 package protocol StoreObserver: Sendable {
-  /// A transaction with so many changes is durable; `took` is from its beginning to the end of its sync.
+  /// A transaction with `changes` changes is durable. `took` is the time from its beginning to the end of its sync.
   func committed(changes: Int, took: Duration)
-  /// A transaction was lost; nobody was told anything but what each change comes to alone.
+  /// A transaction was lost. No caller has received a result: each change is retried or settled on its own.
   func lostCommit()
-  /// What one change came to.
+  /// One change has ended with this result.
   func settled(_ result: Result<Outcome, StoreError>)
-  /// As much waits as may: a change or a look-up was refused unseen.
+  /// The queue is full: a change or a lookup was rejected without being examined.
   func refusedByFullQueue()
-  /// The database can no longer be reached, and why, for the log.
+  /// The database became unreachable. `why` is for the log.
   func lostDatabase(_ why: String)
-  /// It can be reached again.
+  /// The database is reachable again.
   func foundDatabase()
-  /// It answers, and makes no further connection, and why, for the log.
+  /// The database answers but accepts no further connections. `why` is for the log.
   func lacksConnections(_ why: String)
-  /// Some of what is over could not be removed, and why, for the log; the rest was.
+  /// A sweep could not remove the expired rows of one kind. `why` is for the log. The other kinds were swept.
   func leftUnswept(_ what: String, _ why: String)
-  /// Who watches audit rows is told of none from now on, and why, for the log.
+  /// Watchers receive no audit rows from now on. `why` is for the log.
   func heldUpEvents(_ why: String)
-  /// Audit rows are told of again.
+  /// Watchers receive audit rows again.
   func freedEvents()
-  /// The pending rows that are held after a commit that changed their number, and once at the opening.
+  /// The number of pending rows, reported at the opening and after each commit that changed it.
   func holds(pendingRows: Int)
-  /// A pending row for this purpose was removed before its time, since its network filled the places of its caller.
+  /// A pending row for this purpose was removed early because its network filled the caller's quota.
   func removedPending(for purpose: PendingPurpose)
-  /// The messages that wait to be sent, after a commit that changed their number, and once at the opening.
+  /// The number of waiting messages, reported at the opening and after each commit that changed it.
   func holds(waitingDeliveries: Int)
   /// A caller has used half of this limit.
   func reachedHalf(of limit: ThrottleKind)
-  /// A committed change had a notice that was not queued, and why.
+  /// A committed change had a notice that was not queued, for this reason.
   func leftUnqueued(_ why: UnqueuedNotice)
 }

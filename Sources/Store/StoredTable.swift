@@ -1,7 +1,7 @@
-/// A table that every backend keeps, with the same columns under the same names. What a backend keeps beside these,
-/// such as counts that spare it a look, it makes of them by itself.
+/// A table that every backend has, with the same columns under the same names. A backend derives its additional data,
+/// such as counts that save a lookup, from these tables.
 ///
-/// Whole tables are moved from one backend to another in this shape, as `StoredRows`; the domain never sees it.
+/// Whole tables move from one backend to another in this form, as `StoredRows`. The domain never sees it.
 package enum StoredTable: String, CaseIterable, Sendable {
   case accounts
   case closedAccounts = "closed_accounts"
@@ -11,7 +11,7 @@ package enum StoredTable: String, CaseIterable, Sendable {
   case sessions
   case pendings
   case deliveries
-  /// How many rows are held of the two before, which a backend can count anew.
+  /// The numbers of rows in the two tables above, which a backend can recount.
   case pendingCounts = "pending_counts"
   case idempotency
   case spentTokens = "spent_tokens"
@@ -34,7 +34,7 @@ package enum StoredTable: String, CaseIterable, Sendable {
 
   package var name: String { rawValue }
 
-  /// What tells its rows apart, and orders them: texts and bytes by their bytes.
+  /// The unique key, which also orders the rows. Texts and bytes are compared bytewise.
   package var key: [String] {
     switch self {
     case .accounts, .closedAccounts, .sessions, .deliveries, .importKeys: ["id"]
@@ -48,7 +48,7 @@ package enum StoredTable: String, CaseIterable, Sendable {
     }
   }
 
-  /// In the order that a row has them in.
+  /// The columns in row order.
   package var columns: [Column] {
     switch self {
     case .accounts: accountColumns
@@ -131,18 +131,18 @@ package enum StoredTable: String, CaseIterable, Sendable {
   }
 }
 
-/// Rows of one table on their way to another backend.
+/// Rows of one table in transit to another backend.
 ///
-/// A row is the number of its columns in two bytes; then of each column how many bytes its value has, in four (all
-/// ones: NULL), and these: of an integer eight, of a boolean one, of a text its UTF-8. Numbers have their highest byte
-/// first. A value has one form only, so rows are the same where their bytes are.
+/// A row begins with its column count in two bytes. For each column follow the length of the value in four bytes (all
+/// ones: NULL) and the value. An integer has eight bytes, a boolean one, a text its UTF-8 bytes. Numbers are
+/// big-endian. Each value has exactly one encoding, so rows are equal if their bytes are.
 package struct StoredRows: Sendable {
   package private(set) var bytes: [UInt8] = []
   package private(set) var count = 0
 
   package init() {}
 
-  /// Its columns are appended next, in their order.
+  /// Begins a row. Append its columns next, in order.
   package mutating func beginRow(columns: Int) {
     count += 1
     append(UInt64(columns), byteCount: 2)
@@ -165,7 +165,7 @@ package struct StoredRows: Sendable {
 
   package mutating func appendNull() { append(.max, byteCount: 4) }
 
-  /// A whole row in its form; false: these bytes are none of so many columns.
+  /// Appends an encoded row. False: the bytes are not a row with this number of columns.
   package mutating func append(row: ArraySlice<UInt8>, columns: Int) -> Bool {
     var rest = row
     guard StoredRows.number(from: &rest, byteCount: 2) == columns else { return false }

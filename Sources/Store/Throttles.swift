@@ -1,23 +1,24 @@
-/// What is counted, and refused for a while where it comes too often. The names are those of metrics.
+/// The events that are counted and temporarily rejected if they are too frequent. The raw values are the names in
+/// metrics.
 ///
-/// An account is named by its address or number, known or not, so that a refusal never tells whether it exists. A
-/// network is an IPv4 address or 64 bits of an IPv6 one. A caller is the calling service.
+/// An account is identified by its email address or phone number, known or not, so that a rejection never reveals
+/// whether it exists. A network is an IPv4 address or an IPv6 /64 prefix. A caller is the calling service.
 package enum ThrottleKind: String, Sendable, CaseIterable {
   case passwordFailuresPerAccount = "password_failures_per_account"
-  /// Of a device that the account's person has signed in on, instead of the account's count: whoever blocks the
-  /// password for strangers does not block it there (check 105).
+  /// Replaces the account's count on a device on which the account's user has signed in. An attacker who blocks the
+  /// password for other clients does not block it there (check 105).
   case passwordFailuresPerDevice = "password_failures_per_device"
   case passwordFailuresPerNetwork = "password_failures_per_network"
   case passwordFailuresPerCaller = "password_failures_per_caller"
   case codeFailuresPerAccount = "code_failures_per_account"
-  /// Of all such devices together, as `sendsOnKnownDevices`: by a count for each, a person who signs in on ever more of
-  /// them would have its number sent as many messages as it likes, and would never run out of tries.
+  /// All such devices together, like `sendsOnKnownDevices`. With one count per device, a user could add devices to get
+  /// unlimited attempts, and unlimited messages to the account's phone number.
   case codeFailuresOnKnownDevices = "code_failures_on_known_devices"
   case codeFailuresPerNetwork = "code_failures_per_network"
   case codeFailuresPerCaller = "code_failures_per_caller"
   case signUpsPerNetwork = "sign_ups_per_network"
   case signUpsPerCaller = "sign_ups_per_caller"
-  /// A flow needs no account, and each leaves a pending row.
+  /// A flow needs no account, and each one leaves a pending row.
   case flowStartsPerNetwork = "flow_starts_per_network"
   case flowStartsPerCaller = "flow_starts_per_caller"
   case sendsPerRecipient = "sends_per_recipient"
@@ -27,20 +28,21 @@ package enum ThrottleKind: String, Sendable, CaseIterable {
   case resetsOnKnownDevices = "resets_on_known_devices"
   case sendsPerNetwork = "sends_per_network"
   case sendsPerCaller = "sends_per_caller"
-  /// Each makes a session, and raises the version of the account: whoever holds a stolen session must not keep the
-  /// account changing for as long as its person tries to sign in or to reset the password. What a person drives such a
-  /// thief out by is not counted here: a new password, Unlink and the end of sessions. Nor is what a second factor was
-  /// shown for, or a mailed link or code completes, since those are counted themselves.
+  /// Changes that create a session and raise the account's version. An attacker with a stolen session must not keep the
+  /// account changing while its user tries to sign in or to reset the password.
+  ///
+  /// Calls that remove such an attacker are not counted: a new password, Unlink, ending sessions. Changes confirmed by
+  /// a second factor, an emailed link or a code are not counted either, because those have their own counts.
   case changesPerAccount = "changes_per_account"
-  /// New passwords that a session sets. A reset by email is not counted, so that an attacker's changes cannot keep out
-  /// the owner.
+  /// New passwords set by a session. A reset by email is not counted, so that an attacker's changes cannot lock out the
+  /// owner.
   case passwordChangesPerAccount = "password_changes_per_account"
   /// Notices of one kind to one account. Past the limit a notice is dropped; the call that caused it succeeds.
   case noticesPerAccount = "notices_per_account"
 }
 
 extension ThrottleKind {
-  /// Whether it counts all users of one calling service together.
+  /// Whether the count covers all users of one calling service.
   package var isPerCaller: Bool {
     switch self {
     case .passwordFailuresPerCaller, .codeFailuresPerCaller, .signUpsPerCaller, .flowStartsPerCaller, .sendsPerCaller:
@@ -54,17 +56,17 @@ extension ThrottleKind {
   }
 }
 
-/// How often is too often, and what follows.
+/// The limit of a throttle and the length of its blocks.
 package struct ThrottleRule: Hashable, Sendable {
-  /// So many within the window block the key. 0: nothing is counted.
+  /// The count within the window that blocks the key. 0: nothing is counted.
   package var countMax: Int
-  /// From the first that counts to where the count begins again.
+  /// The time from the first counted event until the count restarts.
   package var windowMillis: Int64
-  /// How long the first block lasts; each that follows lasts twice as long as the one before it, up to
-  /// `blockMillisMax`. 0: every block ends with the window.
+  /// The length of the first block. Each following block lasts twice as long, up to `blockMillisMax`. 0: every block
+  /// ends with the window.
   package var blockMillis: Int64
   package var blockMillisMax: Int64
-  /// In place of `countMax` once the key has been blocked, until a reset or a window without a block.
+  /// Replaces `countMax` after the key was blocked, until a reset or a window without a block.
   package var countAgainMax: Int
 
   /// The same rule with this many times the count, for a network of several hosts.
@@ -75,7 +77,7 @@ package struct ThrottleRule: Hashable, Sendable {
     return rule
   }
 
-  /// At most so many in a window.
+  /// Allows `countMax` events per window.
   package init(_ countMax: Int, inMillis windowMillis: Int64) {
     self.countMax = countMax
     self.windowMillis = windowMillis
@@ -84,7 +86,7 @@ package struct ThrottleRule: Hashable, Sendable {
     countAgainMax = countMax
   }
 
-  /// At most so many without a reset, then blocks that grow.
+  /// Allows `countMax` events without a reset, then blocks for growing times.
   package init(
     _ countMax: Int, inMillis windowMillis: Int64, blockMillis: Int64, blockMillisMax: Int64, countAgainMax: Int
   ) {
@@ -96,14 +98,14 @@ package struct ThrottleRule: Hashable, Sendable {
   }
 }
 
-/// One thing to be counted under one key.
+/// One event to count under one key.
 package struct ThrottleCount: Hashable, Sendable {
-  /// A keyed digest of the kind and what it counts.
+  /// A keyed digest of the kind and the counted subject.
   package var key: Digest
   package var kind: ThrottleKind
   package var rule: ThrottleRule
   package var at: Timestamp
-  /// What is counted is not to happen while the key is blocked, such as a message to be sent or an answer to a guess.
+  /// Whether the event must not happen while the key is blocked, such as a message to send or an answer to a guess.
   package var refusesBlocked: Bool
 
   package init(key: Digest, kind: ThrottleKind, rule: ThrottleRule, at: Timestamp, refusesBlocked: Bool) {
@@ -115,16 +117,16 @@ package struct ThrottleCount: Hashable, Sendable {
   }
 }
 
-/// What was counted under a key.
+/// The count of a key.
 package struct ThrottleRecord: Hashable, Sendable {
   package var key: Digest
-  /// Since the window began, or since the last block.
+  /// The count since the window began, or since the last block.
   package var count: Int
   package var since: Timestamp
-  /// How often the key was blocked until now.
+  /// The number of blocks of the key so far.
   package var blocks: Int
   package var blockedUntil: Timestamp?
-  /// From here on the row says nothing that still counts.
+  /// The time from which the row has no effect.
   package var expiresAt: Timestamp
 
   package init(
@@ -139,25 +141,28 @@ package struct ThrottleRecord: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  /// Until when; nil: it is not. A clock that ran ahead blocks nothing once it is corrected.
+  /// The end of the current block. nil: the key is not blocked. A clock that ran ahead blocks nothing once it is
+  /// corrected.
   package func block(at now: Timestamp) -> Timestamp? {
     guard let blockedUntil, now < blockedUntil, !since.isAhead(of: now) else { return nil }
     return blockedUntil
   }
 
-  /// What still counts under this rule.
+  /// The count that applies under this rule.
   package func count(at now: Timestamp, _ rule: ThrottleRule) -> Int {
     let isOver = now >= expiresAt || since.isAhead(of: now) || now >= since.adding(millis: rule.windowMillis)
     return isOver ? 0 : count
   }
 
-  /// Whether this is the row after the one that uses up half of a caller's limit: once in a window.
+  /// Whether this count has just used up half of a caller's limit. True once per window.
   package func isAlarm(after count: ThrottleCount) -> Bool {
     count.kind.isPerCaller && count.rule.countMax > 1 && self.count == count.rule.countMax / 2
   }
 
-  /// The row after one more. Here and not in a backend, so that all of them count alike; a backend sees to it that
-  /// nobody writes the row between its reading and its writing.
+  /// Returns the row after one more event.
+  ///
+  /// Defined here and not in a backend, so that all backends count alike. The backend must keep other transactions from
+  /// writing the row between its read and its write.
   package static func counting(_ count: ThrottleCount, after old: ThrottleRecord?) -> ThrottleRecord {
     let (rule, now) = (count.rule, count.at)
     var record = ThrottleRecord(key: count.key, since: now, expiresAt: now)

@@ -1,4 +1,4 @@
-/// A moment, in milliseconds since 1970-01-01T00:00:00Z.
+/// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
 package struct Timestamp: Hashable, Comparable, Sendable {
   package var millis: Int64
 
@@ -6,22 +6,22 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package var seconds: Int64 { millis / 1000 }
 
-  /// What a token, which counts in seconds, says of this moment.
+  /// This time as a token states it, in whole seconds.
   package var wholeSeconds: Timestamp { Timestamp(millis: seconds * 1000) }
 
   package static func < (left: Timestamp, right: Timestamp) -> Bool { left.millis < right.millis }
 
-  /// How far the clocks of two replicas may differ.
+  /// The largest accepted difference between the clocks of two replicas.
   package static let clockSkewMillis: Int64 = 60_000
 
-  /// Only a clock that ran ahead can have written this time: at `now` it lies further in the future than replicas
-  /// differ.
+  /// Returns whether only a clock that ran ahead can have written this time. Such a time lies further after `now` than
+  /// the clocks of replicas may differ.
   package func isAhead(of now: Timestamp) -> Bool { self > now.adding(millis: Timestamp.clockSkewMillis) }
 
   package func adding(millis delta: Int64) -> Timestamp { Timestamp(millis: millis + delta) }
 }
 
-/// A SHA-256 or HMAC-SHA-256 value: what is kept in place of a secret.
+/// A SHA-256 or HMAC-SHA-256 value, stored in place of a secret.
 package struct Digest: Hashable, Sendable {
   package let bytes: [UInt8]
 
@@ -31,7 +31,7 @@ package struct Digest: Hashable, Sendable {
   }
 }
 
-/// A person's immutable id at one provider. Unique over all accounts.
+/// A user's immutable id at one provider. Unique over all accounts.
 package struct IdentityKey: Hashable, Sendable {
   package var providerID: String
   package var subject: String
@@ -42,7 +42,7 @@ package struct IdentityKey: Hashable, Sendable {
   }
 }
 
-/// How far an asserted address can be believed, decided by configuration and never by the assertion's word alone.
+/// The trust in an asserted email address. Configuration decides it, never the assertion alone.
 package enum TrustTier: Int, Comparable, Sendable, CaseIterable {
   /// Anything else.
   case unverified = 0
@@ -54,17 +54,17 @@ package enum TrustTier: Int, Comparable, Sendable, CaseIterable {
   package static func < (left: TrustTier, right: TrustTier) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// How the address of an account was proved to be its person's.
-package enum EmailProof: String, Sendable, CaseIterable {
+/// How the user verified the account's email address.
+package enum EmailVerification: String, Sendable, CaseIterable {
   /// A provider asserted it at tier verified or authoritative.
   case assertion
-  /// A link was followed that signs in, or up.
+  /// The user followed a sign-in or sign-up link.
   case emailLink = "email_link"
-  /// A mailed code was confirmed inside a session of the account.
+  /// The user confirmed an emailed code inside a session of the account.
   case confirmation
-  /// A password was reset through the mailbox.
+  /// The user reset the password through the mailbox.
   case reset
-  /// An administrator vouched for it.
+  /// An administrator marked the address as verified.
   case administrator
 }
 
@@ -75,7 +75,7 @@ package struct CallerName: Hashable, Sendable {
   package init(_ text: String) { self.text = text }
 }
 
-/// What a verified credential says. Held sealed in a pending row; the provider's own tokens are never part of it.
+/// The content of a verified credential. A pending row holds it sealed. It never includes the provider's own tokens.
 package struct Assertion: Hashable, Sendable {
   package var identity: IdentityKey
   /// Normalised; nil where the provider gave none.

@@ -5,7 +5,7 @@ extension Script {
     switch write {
     case .insertAccount(let account):
       add(.insertAccount) { Script.bind(account, to: $0).bind(account.createdAt) }
-      // Behind the insert, which waits for a closing of the same account: what that has written is seen from then on.
+      // Follows the insert, which waits for a transaction that closes the same account. This step then sees its writes.
       add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id) }
     case .updateAccount(let account):
       add(.updateAccount, refusing: .stale) { Script.bind(account, to: $0) }
@@ -16,32 +16,32 @@ extension Script {
     case .cutOff(let id, let at, let disabling):
       add(.cutOff, refusing: .stale) { $0.bind(id).bind(at).bind(disabling) }
     case .guardFreeEmail(let email):
-      // Nobody ever sees this row: it makes whoever takes the address wait for the end of this transaction, and this
-      // one for theirs, at the unique key, which is the one place that all of them come by.
+      // No other transaction ever sees this row. At the unique key, it makes every transaction that takes the address
+      // wait for the end of this one, and this one for theirs.
       add(.holdEmail) { $0.bind(id.bytes).bind(email) }
       add(.letGoOfEmail) { $0.bind(id.bytes) }
     case .closeAccount(let closed, let version): close(closed, version)
     case .guardIdle(let accountID, let since):
-      // A sign-in waits for the account, a refresh for its session: whoever is before this one is seen by the guard.
+      // A sign-in waits for the account, a refresh for its session. The guard sees every one of them that came first.
       add(.lockAccount) { $0.bind(accountID) }
       addLong(.lockSessions) { $0.bind(accountID) }
       add(.guardIdle, refusing: .stale) { $0.bind(accountID).bind(since) }
     case .noteIdle(let accountID, let since): add(.noteIdle) { $0.bind(accountID).bind(since) }
-    default: preconditionFailure("no write of an account")
+    default: preconditionFailure("not a write of an account")
     }
   }
 
-  private static func bind(_ account: AccountRecord, to step: Step) -> Step {
+  private static func bind(_ account: AccountRecord, to step: BoundStatement) -> BoundStatement {
     step.bind(account.id).bind(account.version).bind(account.email).bind(account.emailProof?.rawValue)
       .bind(account.emailProofProviderID).bind(account.emailSource).bind(account.phoneNumber)
       .bind(account.displayName).bind(account.photoURL).bind(account.customClaimsJSON).bind(account.passwordHash)
       .bind(account.passwordSetAt).bind(account.emailLink).bind(account.customToken).bind(account.anonymous)
       .bind(account.disabled).bind(account.madeByAdministrator).bind(account.tokensValidAfter)
-      .bind(account.createdAt).bind(account.lastSignInAt).bind(account.emailProvedAt)
+      .bind(account.createdAt).bind(account.lastSignInAt).bind(account.emailVerifiedAt)
       .bind(account.phoneNumberSetAt)
   }
 
-  /// All but its pending rows, which wait for their lock.
+  /// Removes everything except the pending rows, which wait for their lock.
   private func close(_ closed: ClosedAccountRecord, _ version: Int64?) {
     if let version {
       add(.deleteAccount, refusing: .stale) { $0.bind(closed.id).bind(version) }
@@ -58,7 +58,7 @@ extension Script {
     }
   }
 
-  // MARK: What hangs on an account
+  // MARK: Dependents of an account
 
   func addCredentialWrite(_ write: Write) {
     switch write {
@@ -86,11 +86,11 @@ extension Script {
       }
     case .deleteFactor(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
     case .guardNoFactors(let accountID): add(.guardNoFactors, refusing: .stale) { $0.bind(accountID) }
-    default: preconditionFailure("no write of what hangs on an account")
+    default: preconditionFailure("not a write of an account's dependents")
     }
   }
 
-  private static func bind(_ identity: IdentityRecord, to step: Step) -> Step {
+  private static func bind(_ identity: IdentityRecord, to step: BoundStatement) -> BoundStatement {
     step.bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.email)
       .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
   }
@@ -164,7 +164,7 @@ extension Statement {
     """)
   static let noteIdle = Statement("note_idle", "UPDATE accounts SET idle_since = $2 WHERE id = $1")
 
-  // MARK: What hangs on them, which needs an account that is there and stays until the end of the transaction
+  // MARK: Dependents of accounts, which need an account that exists until the end of the transaction
 
   static let insertIdentity = guarding(
     "insert_identity",
@@ -182,7 +182,7 @@ extension Statement {
   static let deleteIdentity = guarding(
     "delete_identity",
     "DELETE FROM identities WHERE account_id = $1 AND provider_id = $2 AND subject = $3 RETURNING 1")
-  /// A second unlink of the same identity only moves the moment.
+  /// A second unlink of the same identity only updates the time.
   static let rememberUnlink = guarding(
     "remember_unlink",
     """

@@ -1,42 +1,44 @@
 import Reactor
 package import Store
 
-// How a change is carried out: sent, begun again where the server gave it up for the sake of another, and settled where
+// The commit of a change: it is sent, retried if the server aborts it in favor of another transaction, and resolved if
 // its connection was lost.
 
-/// What one attempt came to.
+/// The result of one attempt.
 enum Attempt: Sendable {
   case ended(Outcome)
-  /// Nothing was written, and another attempt may succeed.
+  /// Nothing was written. Another attempt may succeed.
   case again(StoreError)
   /// Nothing was written.
   case failed(StoreError)
-  /// The connection was lost: it may have been committed, or be within so long.
+  /// The connection was lost. The change may have been committed, or may still be within this time.
   case unknown(StoreError, withinMillis: Int64)
 }
 
 extension PostgresStore {
-  package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
-    let result = await carryOut(change, fate)
+  package func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
+    let result = await carryOut(change, commitDecision)
     observer?.settled(result)
     return try result.get()
   }
 
-  /// A fate is taken right before each attempt is sent, and let go of after those that wrote nothing. Where it cannot
-  /// be found out what became of a change, its fate stays taken: nobody is told that it was cancelled.
-  private func carryOut(_ change: Change, _ fate: Fate) async -> Result<Outcome, StoreError> {
+  /// Commits a change, with retries.
+  ///
+  /// Takes the commit decision immediately before each attempt, and releases it after an attempt that wrote nothing. If
+  /// the outcome of a change cannot be determined, its decision stays taken, so no caller receives `.cancelled`.
+  private func carryOut(_ change: Change, _ commitDecision: CommitDecision) async -> Result<Outcome, StoreError> {
     let begun = monotonicMillis()
     var attempts = 0
     while true {
       attempts += 1
       let id = ChangeID.random()
       var error: StoreError
-      switch await attempt(change, id, fate) {
+      switch await attempt(change, id, commitDecision) {
       case .ended(let outcome):
-        if outcome != .committed { fate.release() }
+        if outcome != .committed { commitDecision.release() }
         return .success(outcome)
       case .failed(let failure):
-        fate.release()
+        commitDecision.release()
         return .failure(failure)
       case .again(let failure): error = failure
       case .unknown(let failure, let withinMillis):
@@ -45,7 +47,7 @@ extension PostgresStore {
         if isCommitted { return .success(.committed) }
         error = failure
       }
-      fate.release()
+      commitDecision.release()
       guard attempts <= options.retriesMax, monotonicMillis() - begun < options.retryMillis else {
         return .failure(error)
       }
@@ -53,56 +55,56 @@ extension PostgresStore {
     }
   }
 
-  /// Longer with each attempt, and by chance, so that those who collided do not do so again.
+  /// Pauses for a random time that grows with each attempt, so that conflicting changes do not conflict again.
   private func pause(_ attempts: Int) async {
     let most = min(UInt64(200), 2 << UInt64(min(attempts, 8)))
     try? await Task.sleep(nanoseconds: UInt64.random(in: 0...most * 1_000_000))
   }
 
-  func attempt(_ change: Change, _ id: ChangeID, _ fate: Fate) async -> Attempt {
+  func attempt(_ change: Change, _ id: ChangeID, _ commitDecision: CommitDecision) async -> Attempt {
     await withCheckedContinuation { continuation in
       let attempt = ChangeAttempt(change, id, options.statementMillis, observer) {
         continuation.resume(returning: $0)
       }
       put(
-        Order(
+        StoreRequest(
           kind: .writing, sinceMillis: monotonicMillis(),
           begin: {
-            guard fate.take() else {
+            guard commitDecision.take() else {
               continuation.resume(returning: .ended(.cancelled))
               return nil
             }
             return attempt.begin()
-          }, refuse: { continuation.resume(returning: fate.isCancelled ? .ended(.cancelled) : .failed($0)) }))
+          }, refuse: { continuation.resume(returning: commitDecision.isCancelled ? .ended(.cancelled) : .failed($0)) }))
     }
   }
 
   // MARK: Fencing
 
-  /// Whether a change whose connection was lost was committed; false: it never will be. nil: nobody could say in time.
+  /// Determines whether a change with a lost connection was committed. False: it never will be. nil: unknown within the
+  /// time limit.
   ///
-  /// Each change inserts its id before all else. Here the same id is inserted by another connection: where that
-  /// succeeds, the change was not committed, and cannot be any more, since its own insert would collide, even if the
-  /// server is only about to receive it. Where the id is there already, the change was committed. A transaction that is
-  /// still under way is waited for by the server. The row says who wrote it, so that a fence whose own answer was lost
-  /// is not taken for the change.
+  /// Each change inserts its id first. Here another connection inserts the same id. If that succeeds, the change was
+  /// not committed and never can be: its own insert would conflict, even if the server receives it later. If the id
+  /// exists, the change was committed. The server waits for a transaction that is still in progress. The row states who
+  /// wrote it, so that a fence whose own response was lost is not taken for the change.
   ///
-  /// A row that is met is written again as it is: a COMMIT that has written nothing waits for no standby, and the
-  /// change would be called committed before the standby that it has to survive on has it.
+  /// An existing row is written again unchanged, because a COMMIT that has written nothing waits for no standby. The
+  /// change would then count as committed before the required standby has it.
   ///
-  /// - Parameter withinMillis: how long the server may still be at the change.
+  /// - Parameter withinMillis: how long the server may still be executing the change.
   func settle(_ id: ChangeID, withinMillis: Int64 = 0) async -> Bool? {
     let begun = monotonicMillis()
     let patienceMillis = max(options.settleMillis, withinMillis + options.slackMillis)
     repeat {
-      let steps: @Sendable () -> [Step] = {
+      let steps: @Sendable () -> [BoundStatement] = {
         [
-          Step(.insertFence).bind(id.bytes).bind(wallMillis()),
-          Step(.withoutTimeLimit),
+          BoundStatement(.insertFence).bind(id.bytes).bind(wallMillis()),
+          BoundStatement(.withoutTimeLimit),
         ]
       }
-      let isFence = await ask(.writing, begin: .beginWriting, steps) { answers throws(Failure) in
-        guard answers[0].step() else { throw .corrupt("a fence is gone") }
+      let isFence = await ask(.writing, begin: .beginWriting, steps) { answers throws(RequestError) in
+        guard answers[0].step() else { throw .corrupt("a fence row is missing") }
         return try answers[0].bool()
       }
       if case .success(let isFence) = isFence { return !isFence }
@@ -113,7 +115,7 @@ extension PostgresStore {
   }
 }
 
-/// One attempt at one change, on the thread of the desk that sends it.
+/// One attempt at one change, on the thread of the pool that sends it.
 private struct ChangeAttempt: Sendable {
   private let change: Change
   private let id: ChangeID
@@ -132,31 +134,31 @@ private struct ChangeAttempt: Sendable {
     self.end = end
   }
 
-  /// One round trip, or two: throttles are locked and read by the first.
-  func begin() -> Trip {
+  /// Returns the first round trip. Throttles need a second one: the first locks and reads them.
+  func begin() -> RoundTrip {
     let throttles = ThrottleRows(change)
     let begun = ContinuousClock.now
     guard !throttles.isEmpty else { return writing(throttles, begins: true, begun) }
-    let locks = [Step(.beginWriting)] + throttles.locks
-    return Trip(steps: locks, begins: true, ends: false) { ending in
-      do throws(Failure) {
+    let locks = [BoundStatement(.beginWriting)] + throttles.locks
+    return RoundTrip(steps: locks, begins: true, ends: false) { ending in
+      do throws(RequestError) {
         try throttles.read(try ending.get().dropFirst())
         return writing(throttles, begins: false, begun)
       } catch {
-        // Without its COMMIT it was not committed, whatever became of the connection.
+        // Without its COMMIT the change was not committed, even if the connection was lost.
         end(judge(error, committedWithinMillis: nil))
         return nil
       }
     }
   }
 
-  private func writing(_ throttles: ThrottleRows, begins: Bool, _ begun: ContinuousClock.Instant) -> Trip {
+  private func writing(_ throttles: ThrottleRows, begins: Bool, _ begun: ContinuousClock.Instant) -> RoundTrip {
     let script = Script(change, id: id, throttles: throttles, statementMillis: statementMillis)
-    let steps = (begins ? [Step(.beginWriting)] : []) + script.steps + [Step(.commit)]
-    return Trip(steps: steps, begins: begins, ends: true) { ending in
+    let steps = (begins ? [BoundStatement(.beginWriting)] : []) + script.steps + [BoundStatement(.commit)]
+    return RoundTrip(steps: steps, begins: begins, ends: true) { ending in
       switch ending {
       case .success(let answers) where answers.last?.isCommit != true:
-        end(.again(.unavailable("the transaction had failed before")))
+        end(.again(.unavailable("an earlier statement of the transaction failed")))
       case .success(let answers):
         observer?.committed(changes: 1, took: begun.duration(to: .now))
         tell(script, begins ? answers.dropFirst() : answers[...])
@@ -166,14 +168,14 @@ private struct ChangeAttempt: Sendable {
       case .failure(.refused(let error)) where error.uniqueKey != nil:
         end(.ended(error.uniqueKey.map { .conflict($0) } ?? .stale))
       case .failure(let failure):
-        end(judge(failure, committedWithinMillis: Trip.statementMillis(of: steps) ?? statementMillis))
+        end(judge(failure, committedWithinMillis: RoundTrip.statementMillis(of: steps) ?? statementMillis))
       }
       return nil
     }
   }
 
-  /// - Parameter committedWithinMillis: nil where it cannot be.
-  private func judge(_ failure: Failure, committedWithinMillis: Int64?) -> Attempt {
+  /// - Parameter committedWithinMillis: nil if the change cannot have been committed.
+  private func judge(_ failure: RequestError, committedWithinMillis: Int64?) -> Attempt {
     let error = failure.storeError
     let lost = committedWithinMillis.map { Attempt.unknown(error, withinMillis: $0) } ?? .again(error)
     return switch failure {
@@ -184,9 +186,9 @@ private struct ChangeAttempt: Sendable {
     }
   }
 
-  /// Reports what the change has made of the counts. What other processes do to them is looked at from time to time.
-  private func tell(_ script: Script, _ answers: ArraySlice<Answer>) {
-    func answer(of step: Int) -> Answer? {
+  /// Reports the counts that the change has modified. A periodic count covers the changes of other processes.
+  private func tell(_ script: Script, _ answers: ArraySlice<QueryResult>) {
+    func answer(of step: Int) -> QueryResult? {
       let answer = answers[answers.startIndex + step]
       return answer.step() ? answer : nil
     }

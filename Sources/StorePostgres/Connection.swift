@@ -1,25 +1,25 @@
 import CPostgres
 import Store
 
-/// One connection in pipeline mode, used by one thread at a time. Nothing here waits.
+/// One connection in pipeline mode, used by one thread at a time. No method blocks.
 @safe final class Connection {
   enum Result {
-    case answer(Answer)
+    case answer(QueryResult)
     case refused(state: String, constraint: String, message: String)
-    /// An earlier step of the same trip was refused.
+    /// An earlier step of the same round trip failed.
     case skipped
-    /// The trip is over.
+    /// The round trip is complete.
     case synced
     case broken(String)
-    /// A step has said all it has to say.
+    /// A step has no further results.
     case stepEnded
   }
 
   private let handle: OpaquePointer
   let socket: Int32
 
-  /// Takes the connection over, which the connecting thread has made and prepared.
-  init(_ made: MadeConnection) {
+  /// Takes ownership of a connection that the connector thread has made and prepared.
+  init(_ made: ReadyConnection) {
     unsafe handle = made.handle
     socket = unsafe PQsocket(handle)
   }
@@ -28,12 +28,12 @@ import Store
 
   // MARK: Sending
 
-  func send(_ steps: [Step]) -> Bool {
+  func send(_ steps: [BoundStatement]) -> Bool {
     for step in steps { guard send(step) else { return false } }
     return unsafe PQpipelineSync(handle) == 1
   }
 
-  private func send(_ step: Step) -> Bool {
+  private func send(_ step: BoundStatement) -> Bool {
     let count = step.places.count
     return unsafe step.bytes.withUnsafeBytes { bytes in
       unsafe withUnsafeTemporaryAllocation(of: UnsafePointer<CChar>?.self, capacity: count + 1) { values in
@@ -54,7 +54,7 @@ import Store
 
   enum Flush {
     case done
-    /// The socket takes no more for now.
+    /// The socket accepts no more data for now.
     case more
     case broken
   }
@@ -72,12 +72,12 @@ import Store
   /// False: the connection is broken.
   func consume() -> Bool { unsafe PQconsumeInput(handle) == 1 && PQstatus(handle) == CONNECTION_OK }
 
-  /// More has to arrive before there is a result.
+  /// Whether more data must arrive before a result is available.
   var isBusy: Bool { unsafe PQisBusy(handle) == 1 }
 
   func next() -> Result {
     guard let result = unsafe PQgetResult(handle) else { return .stepEnded }
-    let answer = unsafe Answer(result)
+    let answer = unsafe QueryResult(result)
     switch unsafe PQresultStatus(result) {
     case PGRES_TUPLES_OK, PGRES_COMMAND_OK: return .answer(answer)
     case PGRES_PIPELINE_SYNC: return .synced
@@ -97,6 +97,6 @@ import Store
     return unsafe String(cString: start)
   }
 
-  /// What libpq says of a connection that broke; on one line.
-  var fault: String { unsafe MadeConnection.line(PQerrorMessage(handle)) }
+  /// libpq's message about a broken connection, on one line.
+  var fault: String { unsafe ReadyConnection.line(PQerrorMessage(handle)) }
 }

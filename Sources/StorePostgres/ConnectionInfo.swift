@@ -1,16 +1,16 @@
 import CPostgres
 import Reactor
 
-/// What an operator has written about the way to the database, as far as it has to be judged.
+/// The parts of the operator's connection string that must be checked.
 package struct ConnectionInfo: Hashable, Sendable {
-  /// Names, addresses or folders of sockets.
+  /// Host names, IP addresses or socket directories.
   package var hosts: [String] = []
-  /// nil: nothing was said.
+  /// nil: not set.
   package var sslMode: String?
   package var hasPassword = false
 
-  /// nil: it is neither keywords and values nor a postgresql:// URI. Why is not said: libpq would quote it, with what
-  /// may be a password.
+  /// Parses a connection string. nil: it is neither keywords and values nor a postgresql:// URI. libpq's reason is
+  /// omitted, because it would quote the string, which may contain a password.
   package init?(_ conninfo: String) {
     guard let options = unsafe PQconninfoParse(conninfo, nil) else { return nil }
     defer { unsafe PQconninfoFree(options) }
@@ -21,24 +21,24 @@ package struct ConnectionInfo: Hashable, Sendable {
     }
   }
 
-  /// What an operator has to write otherwise; nil: it can be used.
+  /// Returns what the operator must correct. nil: the string is valid.
   ///
-  /// - Parameter passwordOption: where the file of a password is named.
+  /// - Parameter passwordOption: the option that names the password file.
   package static func fault(of conninfo: String, passwordOption: String) -> String? {
     guard let info = ConnectionInfo(conninfo) else {
       return "it is neither keywords and values nor a postgresql:// URI"
     }
-    if info.hasPassword { return "it must not hold a password: put that into the file of \(passwordOption)" }
-    if info.hosts.isEmpty { return "it must name a host, or the folder of a socket" }
+    if info.hasPassword { return "it must not contain a password: put it into the file that \(passwordOption) names" }
+    if info.hosts.isEmpty { return "it must name a host or a socket directory" }
     guard info.isLocal || info.sslMode != nil else {
-      return "a database on another machine needs sslmode=verify-full, or another that is said"
+      return "a remote database requires an explicit sslmode, such as sslmode=verify-full"
     }
     return nil
   }
 
   private mutating func read(_ keyword: String, _ value: String) {
     switch keyword {
-    // An address stands beside the name of its host, or for it.
+    // `hostaddr` may accompany the host name or replace it.
     case "host", "hostaddr": hosts += value.split(separator: ",").map(String.init)
     case "sslmode": sslMode = value
     case "password": hasPassword = true
@@ -46,15 +46,15 @@ package struct ConnectionInfo: Hashable, Sendable {
     }
   }
 
-  /// Nothing that is sent leaves this machine.
+  /// Whether no data leaves this machine.
   package var isLocal: Bool {
     hosts.allSatisfy {
       $0.hasPrefix("/") || $0.hasPrefix("@") || $0 == "localhost" || $0 == "::1"
-        // A name may begin so, too.
+        // A host name may begin like this too.
         || ($0.hasPrefix("127.") && isAddress($0))
     }
   }
 
-  /// Nobody on the way can read along, whoever the server is.
+  /// Whether the connection is protected from eavesdroppers, even if the server is not authenticated.
   package var isEncrypted: Bool { ["require", "verify-ca", "verify-full"].contains(sslMode ?? "") }
 }

@@ -3,28 +3,27 @@ import Reactor
 import Store
 import Synchronization
 
-/// The connecting thread: makes the connections that desks want, one after the other, for each desk in turn.
+/// The connector thread. It makes the connections that pools need, one after the other, for each pool in turn.
 ///
-/// libpq looks up names without a way to do so aside, and connecting takes several round trips: none of that may hold
-/// up a reactor.
+/// libpq cannot resolve names asynchronously, and connecting takes several round trips. Neither may block a reactor.
 final class Connector: Sendable {
   private struct State {
-    var wanted = Wants<DeskInbox>()
+    var wanted = ConnectionWaiters<RequestQueue>()
     var isClosed = false
   }
 
   private let options: Options
-  private let reach: Reach
+  private let availability: Availability
   private let state = Mutex(State())
   private let wakeups = Wakeups()
 
-  init(_ options: Options, _ reach: Reach) {
+  init(_ options: Options, _ availability: Availability) {
     self.options = options
-    self.reach = reach
+    self.availability = availability
   }
 
-  /// One connection for this inbox, as soon as there is one.
-  func want(_ inbox: DeskInbox) {
+  /// Requests one connection for the pool of this inbox.
+  func want(_ inbox: RequestQueue) {
     state.withLock { $0.wanted.add(inbox) }
     wakeups.signal()
   }
@@ -34,7 +33,7 @@ final class Connector: Sendable {
     wakeups.signal()
   }
 
-  /// Until it is closed.
+  /// Runs until the connector is closed.
   func run() {
     var pauseMillis: Int64 = 0
     var hosts = HostMemory()
@@ -42,20 +41,20 @@ final class Connector: Sendable {
       wakeups.wait()
       while let inbox = next() {
         let begun = monotonicMillis()
-        switch MadeConnection.make(options, at: hosts.preferred) {
+        switch ReadyConnection.make(options, at: hosts.preferred) {
         case .success(let made):
           pauseMillis = 0
           hosts.connected(to: made.host, tookMillis: monotonicMillis() - begun)
-          reach.made()
+          availability.made()
           if !inbox.put(made) { made.abandon() }
         case .failure(let error):
           state.withLock { $0.wanted.add(inbox) }
           if hosts.preferred != nil {
-            // It may be another by now.
+            // The primary may be another host by now.
             hosts.failed()
             continue
           }
-          reach.failed(error.text)
+          availability.failed(error.text)
           pauseMillis = min(options.pauseMillisMax, max(50, 2 * pauseMillis))
           sleepThread(millis: UInt32(Int64.random(in: pauseMillis / 2...pauseMillis)))
         }
@@ -64,10 +63,10 @@ final class Connector: Sendable {
     }
   }
 
-  /// Of a desk that still wants it.
-  private func next() -> DeskInbox? {
+  /// Returns the inbox of the next pool that still needs a connection.
+  private func next() -> RequestQueue? {
     state.withLock { state in
-      if state.isClosed { state.wanted = Wants() }
+      if state.isClosed { state.wanted = ConnectionWaiters() }
       state.wanted.removeAll(where: \.isClosed)
       return state.wanted.next()
     }

@@ -1,10 +1,12 @@
 import CPostgres
 
-// COPY in its binary format, in which whole tables go to the server and come back: a head, then rows as `StoredRows`
-// has them, then a row of -1 columns. All of it blocks, and the connection is not in pipeline mode.
+// COPY in its binary format, which transfers whole tables to and from the server.
+//
+// The stream is a header, then rows in the format of `StoredRows`, then a row of -1 columns. All calls block. The
+// connection is not in pipeline mode.
 
-extension MadeConnection {
-  /// Signature, flags, and the length of an extension.
+extension ReadyConnection {
+  /// Signature, flags, and the length of the extension area.
   private static let copyHead = Array("PGCOPY\n".utf8) + [0xFF, 0x0D, 0x0A, 0] + [UInt8](repeating: 0, count: 8)
   private static let copyEnd: [UInt8] = [0xFF, 0xFF]
 
@@ -12,10 +14,10 @@ extension MadeConnection {
 
   func beginCopyIn(_ sql: String) throws(Refusal) {
     try beginCopy(sql, PGRES_COPY_IN)
-    try put(MadeConnection.copyHead)
+    try put(ReadyConnection.copyHead)
   }
 
-  /// Rows. What the server has against one of them is said at the end, at the latest.
+  /// Sends rows. The server reports an invalid row at the end at the latest.
   func put(_ bytes: [UInt8]) throws(Refusal) {
     let isTaken = unsafe bytes.withUnsafeBytes { bytes in
       unsafe PQputCopyData(handle, bytes.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(bytes.count)) == 1
@@ -27,7 +29,7 @@ extension MadeConnection {
   }
 
   func endCopyIn() throws(Refusal) {
-    try put(MadeConnection.copyEnd)
+    try put(ReadyConnection.copyEnd)
     guard unsafe PQputCopyEnd(handle, nil) == 1 else { throw fault }
     try takeCopyResult()
   }
@@ -36,7 +38,7 @@ extension MadeConnection {
 
   func beginCopyOut(_ sql: String) throws(Refusal) { try beginCopy(sql, PGRES_COPY_OUT) }
 
-  /// One row, as libpq promises; the first with the head before it. nil: there is none any more.
+  /// Returns one row, as libpq guarantees. The header precedes the first one. nil: no row is left.
   func nextCopied(isFirst: Bool) throws(Refusal) -> ArraySlice<UInt8>? {
     var start: UnsafeMutablePointer<CChar>?
     let count = unsafe PQgetCopyData(handle, &start, 0)
@@ -47,12 +49,12 @@ extension MadeConnection {
     }
     defer { unsafe PQfreemem(start) }
     let bytes = unsafe [UInt8](UnsafeRawBufferPointer(start: start, count: Int(count)))
-    let row = bytes.dropFirst(isFirst ? MadeConnection.copyHead.count : 0)
-    // The end of the rows is followed by that of the data; a head may come alone.
-    return row.isEmpty || row.elementsEqual(MadeConnection.copyEnd) ? try nextCopied(isFirst: false) : row
+    let row = bytes.dropFirst(isFirst ? ReadyConnection.copyHead.count : 0)
+    // The end of the rows precedes the end of the data. A header may come alone.
+    return row.isEmpty || row.elementsEqual(ReadyConnection.copyEnd) ? try nextCopied(isFirst: false) : row
   }
 
-  // MARK: Both ways
+  // MARK: Both directions
 
   var isLost: Bool { unsafe PQstatus(handle) != CONNECTION_OK }
 
@@ -60,14 +62,14 @@ extension MadeConnection {
     let result = unsafe PQexec(handle, sql)
     defer { unsafe PQclear(result) }
     guard unsafe PQresultStatus(result) == wanted else {
-      throw unsafe MadeConnection.refusal(result) ?? Refusal(text: "the server does not copy", state: "0A000")
+      throw unsafe ReadyConnection.refusal(result) ?? Refusal(text: "the server does not support COPY", state: "0A000")
     }
   }
 
   private func takeCopyResult() throws(Refusal) {
     var refusal: Refusal?
     while let result = unsafe PQgetResult(handle) {
-      refusal = unsafe refusal ?? MadeConnection.refusal(result)
+      refusal = unsafe refusal ?? ReadyConnection.refusal(result)
       unsafe PQclear(result)
     }
     if let refusal { throw refusal }

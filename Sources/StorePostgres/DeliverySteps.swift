@@ -11,14 +11,14 @@ extension Script {
       add(.claimDelivery, refusing: .stale) { $0.bind(id).bind(attempts).bind(nextAttemptAt) }
     case .removeDelivery(let id): add(.removeDelivery) { $0.bind(id) }
     case .buryDelivery(let id, let at, let reason, let keptUntil):
-      // Counted once: what is buried is not buried again, and the row is locked from the first statement on.
+      // A message is counted once: it cannot be given up again, and the row is locked from the first statement on.
       add(.startBuriedCount)
       add(.buryDelivery) { $0.bind(id).bind(at).bind(reason).bind(keptUntil) }
-    default: preconditionFailure("no write of a message")
+    default: preconditionFailure("not a write of a message")
     }
   }
 
-  private func bind(_ delivery: DeliveryRecord, to step: Step) -> Step {
+  private func bind(_ delivery: DeliveryRecord, to step: BoundStatement) -> BoundStatement {
     step.bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
       .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
       .bind(delivery.priority.rawValue).bind(delivery.mergeKey)
@@ -111,7 +111,7 @@ extension Statement {
     SET held = CASE WHEN c.scope = \(CountScope.waiting.literal) THEN c.held - 1 ELSE c.held + 1 END
     FROM hit WHERE c.name = '' AND c.scope IN (\(CountScope.waiting.literal), \(CountScope.buried.literal))
     """)
-  /// What is buried was kept long enough; what waits is not kept until a moment.
+  /// Removes the given-up messages whose retention has ended. Only given-up messages have a `kept_until`.
   static let sweepDeliveries = Statement(
     "sweep_deliveries",
     """

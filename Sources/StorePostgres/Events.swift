@@ -1,21 +1,24 @@
 import Store
 import Synchronization
 
-// Audit rows get their positions after they were committed. Transactions that number their own rows become visible in
-// another order than that of their numbers, and a watcher would pass over a row that comes late; a counter that each
-// locks until its end would let one sign-in wait for the other. So a change only appends to `audit_unplaced`, and
-// whoever locks the one row of `audit_position` moves what is committed by then to `audit`, each row a position behind
-// the last: positions become visible in their order, without a gap, and none is given twice.
+// Audit rows get their positions after their commit.
+//
+// Transactions that number their own rows become visible in another order than their numbers, and a watcher would miss
+// a late row. A counter that each transaction locks until its end would make one sign-in wait for another.
+//
+// A change therefore only appends to `audit_unplaced`. A process that locks the single row of `audit_position` moves
+// the rows committed by then to `audit`, each one position after the last. Positions thus become visible in order,
+// without gaps, and none is assigned twice.
 
 extension PostgresStore {
-  /// Gives positions to all rows that were committed before and have none yet.
+  /// Assigns positions to all committed rows that have none.
   func placeAll() async throws(StoreError) {
     var failures = 0
     while true {
       switch await place() {
       case .success(let count): if count < options.placedMax { return }
       case .failure(let failure):
-        // It does no harm to place again what may have been placed.
+        // It is safe to repeat a placing that may have succeeded.
         failures += 1
         guard failures <= options.retriesMax, failure.isPassing else {
           holdUpEvents(failure)
@@ -25,18 +28,18 @@ extension PostgresStore {
     }
   }
 
-  /// A portion of them; says how many it was.
-  private func place() async -> Result<Int, Failure> {
+  /// Places one portion and returns its size.
+  private func place() async -> Result<Int, RequestError> {
     let most = options.placedMax
     return await ask(
-      .writing, begin: .beginWriting, { [Step(.lockPosition), Step(.placeEvents).bind(most)] }
-    ) { answers throws(Failure) in
-      guard answers[1].step() else { throw .corrupt("the placing of audit rows did not count") }
+      .writing, begin: .beginWriting, { [BoundStatement(.lockPosition), BoundStatement(.placeEvents).bind(most)] }
+    ) { answers throws(RequestError) in
+      guard answers[1].step() else { throw .corrupt("the placing of audit rows returned no count") }
       return try answers[1].int()
     }
   }
 
-  /// Looks for rows of whichever process, and tells of them. What fails is done by the next look.
+  /// Checks for rows from all processes and notifies watchers. A failure is retried by the next check.
   func watchEvents() async {
     guard let (last, hasUnplaced) = await lookAtEvents() else { return }
     var (newest, arePlaced) = (last, true)
@@ -48,8 +51,8 @@ extension PostgresStore {
     if lastEvent.exchange(newest, ordering: .relaxed) < newest { appended?() }
   }
 
-  /// Tells it once, until a look finds nothing in the way. That nothing can be asked is told by itself (`Reach`).
-  private func holdUpEvents(_ failure: Failure) {
+  /// Notifies the observer once, until a check succeeds. `Availability` reports an unreachable database separately.
+  private func holdUpEvents(_ failure: RequestError) {
     switch failure {
     case .unsent, .lost: return
     case .refused(let error) where error.isUnknown: return
@@ -63,8 +66,9 @@ extension PostgresStore {
       var last: Int64
       var hasUnplaced: Bool
     }
-    let look = await ask(.reading, begin: .beginReading, { [Step(.lastEvent)] }) { answers throws(Failure) in
-      guard answers[0].step() else { throw .corrupt("the position of audit rows is gone") }
+    let look = await ask(.reading, begin: .beginReading, { [BoundStatement(.lastEvent)] }) {
+      answers throws(RequestError) in
+      guard answers[0].step() else { throw .corrupt("the position of audit rows is missing") }
       return Look(last: try answers[0].int64(), hasUnplaced: try answers[0].bool())
     }
     switch look {
@@ -75,15 +79,15 @@ extension PostgresStore {
     }
   }
 
-  /// What all processes together hold, for who counts it.
+  /// Reports the counts over all processes to the observer.
   func count() async {
     guard let observer else { return }
     for (scope, tell) in [
       (.total, { observer.holds(pendingRows: $0) }),
       (.waiting, { observer.holds(waitingDeliveries: $0) }),
     ] as [(CountScope, (Int) -> Void)] {
-      let held = await ask(.reading, begin: .beginReading, { [Step(.held).bind(scope.rawValue)] }) {
-        answers throws(Failure) in
+      let held = await ask(.reading, begin: .beginReading, { [BoundStatement(.held).bind(scope.rawValue)] }) {
+        answers throws(RequestError) in
         answers[0].step() ? try answers[0].int() : 0
       }
       if case .success(let held) = held { tell(held) }
@@ -93,7 +97,7 @@ extension PostgresStore {
 
 extension Statement {
   static let lockPosition = Statement("lock_position", "SELECT last FROM audit_position WHERE id = 1 FOR UPDATE")
-  /// Sees what was committed before the lock was had, as a statement of its own.
+  /// A separate statement, so that it sees everything committed before the lock was acquired.
   static let placeEvents = Statement(
     "place_events",
     """

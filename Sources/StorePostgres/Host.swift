@@ -1,6 +1,6 @@
 import CPostgres
 
-/// One of the hosts that the database is looked for at.
+/// One of the hosts of the database.
 struct Host: Hashable, Sendable {
   var name: String
   /// Empty: a socket.
@@ -8,13 +8,15 @@ struct Host: Hashable, Sendable {
   var port: String
 }
 
-/// Where to look first. libpq asks all hosts in their order, for each connection anew, and waits for one that is silent
-/// until its time is over: after the loss of a machine each connection would come so much later than the one before it.
+/// The host to try first.
+///
+/// libpq tries all hosts in order, for each new connection, and waits for a silent one until its timeout. After the
+/// loss of a machine, each connection would come that much later than the previous one.
 struct HostMemory {
-  /// How long it takes no longer than where the first host answers.
+  /// The longest connect time if the first host answers.
   static let promptMillis: Int64 = 1_000
 
-  /// nil: all of them in their order.
+  /// nil: all hosts, in order.
   private(set) var preferred: Host?
 
   mutating func connected(to host: Host?, tookMillis: Int64) {

@@ -1,17 +1,17 @@
 import Store
 
-/// How an account is found: as part of a look-up, so that nothing waits for the answer of another.
+/// The statements that find an account within a lookup, so that none waits for the result of another.
 struct AccountSelector {
-  /// The account's own row, and what hangs on it.
-  let account, hanging: Statement
+  /// The statements for the account's own row and for its dependents.
+  let account, dependent: Statement
 
-  /// - Parameter owner: a query of its id.
+  /// - Parameter owner: a query that returns the account's id.
   private init(_ name: String, _ owner: String) {
     account = Statement(
       "account_by_" + name, "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id = (\(owner))")
-    hanging = Statement(
+    dependent = Statement(
       "hanging_by_" + name,
-      "WITH owner AS (\(owner)) " + HangingRow.select(ofAccounts: "= (SELECT id FROM owner)"))
+      "WITH owner AS (\(owner)) " + DependentRow.select(ofAccounts: "= (SELECT id FROM owner)"))
   }
 
   static let id = AccountSelector("id", "SELECT $1::text AS id")
@@ -29,16 +29,16 @@ extension Statement {
   static let closedAccount = Statement(
     "closed_account", "SELECT \(ClosedAccountRecord.columns) FROM closed_accounts WHERE id = $1")
 
-  static let waysInByEmail = Statement(
+  static let methodsByEmail = Statement(
     "ways_in_by_email",
     """
-    SELECT \(WaysInRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
+    SELECT \(SignInMethodsRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
     WHERE a.email = $1 ORDER BY i.linked_at, i.provider_id, i.subject
     """)
-  static let waysInByLinkedEmail = Statement(
+  static let methodsByLinkedEmail = Statement(
     "ways_in_by_linked_email",
     """
-    SELECT \(WaysInRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
+    SELECT \(SignInMethodsRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
     WHERE a.id = coalesce(
       (SELECT id FROM accounts WHERE email = $1),
       (SELECT account_id FROM identities WHERE email = $1 AND tier >= 1 ORDER BY linked_at, account_id LIMIT 1))
@@ -50,7 +50,7 @@ extension Statement {
   static let openSessionCount = Statement("open_session_count", "SELECT count(*) \(open)")
   static let openSessions = Statement(
     "open_sessions", "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT $3")
-  /// Of an account, else of the owner of an address, else of a number, else of a session.
+  /// The device of an account, else of the owner of an email address, else of a phone number, else of a session.
   static let device = Statement(
     "device",
     """
@@ -82,14 +82,14 @@ extension Statement {
     """)
   static let oldestDelivery = Statement(
     "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
-  /// Of a scope that has no names.
+  /// The count of a scope without names.
   static let held = Statement("held", "SELECT held FROM pending_counts WHERE scope = $1 AND name = ''")
 
   private static let pageOwners = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
   static let page = Statement(
     "page", "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id > $1 ORDER BY a.id LIMIT $2")
-  static let pageHanging = Statement(
-    "page_hanging", "WITH owner AS (\(pageOwners)) " + HangingRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
+  static let pageDependent = Statement(
+    "page_hanging", "WITH owner AS (\(pageOwners)) " + DependentRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
   static let idleAnonymous = Statement(
     "idle_anonymous",
     """
@@ -99,14 +99,14 @@ extension Statement {
 
   static let events = Statement(
     "events", "SELECT \(AuditRecord.columns) FROM audit WHERE position > $1 ORDER BY position LIMIT $2")
-  /// The position of the newest, and whether there are rows that have none yet.
+  /// The newest position, and whether rows without a position exist.
   static let lastEvent = Statement(
     "last_event", "SELECT last, EXISTS (SELECT 1 FROM audit_unplaced) FROM audit_position WHERE id = 1")
 
   static let lookUps =
-    AccountSelector.all.flatMap { [$0.account, $0.hanging] } + [
-      closedAccount, waysInByEmail, waysInByLinkedEmail, session, openSessionCount, openSessions, device, pending,
+    AccountSelector.all.flatMap { [$0.account, $0.dependent] } + [
+      closedAccount, methodsByEmail, methodsByLinkedEmail, session, openSessionCount, openSessions, device, pending,
       idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, held, page,
-      pageHanging, idleAnonymous, events, lastEvent,
+      pageDependent, idleAnonymous, events, lastEvent,
     ]
 }

@@ -1,51 +1,55 @@
 import Reactor
 
-/// The schema, as the steps that lead to it. A step that was released is never edited; a change is a new step.
+/// The schema as a list of migrations. A released migration is never edited; a change is a new migration.
 ///
-/// Only what the distributed relatives of PostgreSQL accept too: no sequences, no triggers, no functions, no advisory
-/// locks, no foreign keys. Whole numbers are eight bytes, moments are milliseconds since 1970, texts are ordered by
-/// their bytes. The constraints that refuse a row have names, by which they are told apart.
+/// Uses only what the distributed relatives of PostgreSQL accept too: no sequences, no triggers, no functions, no
+/// advisory locks, no foreign keys. Integers have eight bytes, timestamps are milliseconds since 1970, texts are
+/// ordered bytewise. The constraints that reject a row have names, which identify them.
 enum Migrations {
   static let steps = [
     accounts + credentials + sessions + pendings + deliveries + records + audit + changes, beginnings, channels,
     priorities, quotas,
   ]
 
-  /// What several processes that begin at once can collide on: the catalog's own rows, and each other's transactions.
+  /// The conflicts between processes that start at the same time: rows of the catalog, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]
   private static let undefinedTable = "42P01"
   private static let question = "SELECT version FROM schema_version WHERE id = 1"
   private static let attemptsMax = 50
   private static let lockTimeout = "55P03"
-  /// How long a table is waited for that somebody uses: whoever asks for it meanwhile waits behind the step.
+  /// How long to wait for a table that another session uses. Sessions that request the table during that time wait
+  /// behind the migration.
   private static let lockMillis = 1_000
-  /// How long it is tried again with pauses, in which those who wait get their turn.
+  /// How long to retry. In the pauses, waiting sessions proceed.
   private static let patienceMillis: Int64 = 300_000
 
-  /// Brings the schema to the last step, one transaction a step. Of several processes that do so at once, one waits for
-  /// the other at the row of the version, for as long as a step takes, and may wait for ever from then on, unless it is
-  /// told otherwise. Refuses a database that cannot hold every text before it writes into it.
-  /// - Parameter deadline: of what waits for nobody, which is all where the schema is up to date: a database that hangs
-  ///   must not hold a start for ever.
+  /// Migrates the schema to the latest version, one transaction a step. Rejects a database that cannot hold every text
+  /// before it writes to it.
+  ///
+  /// If several processes migrate at the same time, one waits for the other at the row of the version, however long a
+  /// step takes. Afterwards the connection may have no statement or lock timeout until the caller sets one.
+  ///
+  /// - Parameter deadline: limits the statements that wait for no other session, which are all statements if the schema
+  ///   is current. A database that hangs must not block a start permanently.
   static func run(
-    on connection: MadeConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis,
+    on connection: ReadyConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis,
     by deadline: Int64? = nil
-  ) throws(MadeConnection.Refusal) {
+  ) throws(ReadyConnection.Refusal) {
     let begun = monotonicMillis()
     var attempts = 0
     try connection.requireUTF8(by: deadline)
     if try isUpToDate(connection, steps, by: deadline) { return }
     try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0", by: deadline)
     while true {
-      do throws(MadeConnection.Refusal) {
+      do throws(ReadyConnection.Refusal) {
         return try climb(connection, steps)
       } catch {
         guard collisions.contains(error.state) else { throw error }
         try connection.execute("ROLLBACK")
         guard error.state != lockTimeout else {
           guard monotonicMillis() - begun < patienceMillis else {
-            throw MadeConnection.Refusal(
-              text: "the schema cannot be brought up to date while others use its tables: \(error.text)",
+            throw ReadyConnection.Refusal(
+              text: "the schema cannot be migrated while other sessions use its tables: \(error.text)",
               state: error.state)
           }
           sleepThread(millis: UInt32.random(in: 500...2_000))
@@ -57,11 +61,12 @@ enum Migrations {
     }
   }
 
-  /// False also where somebody has the row, and with it the schema or all tables.
+  /// Returns whether the schema is current. Also false if another session has locked the row, and with it the schema or
+  /// all tables.
   private static func isUpToDate(
-    _ connection: MadeConnection, _ steps: [String], by deadline: Int64?
-  ) throws(MadeConnection.Refusal) -> Bool {
-    do throws(MadeConnection.Refusal) {
+    _ connection: ReadyConnection, _ steps: [String], by deadline: Int64?
+  ) throws(ReadyConnection.Refusal) -> Bool {
+    do throws(ReadyConnection.Refusal) {
       return try version(connection, "\(question) FOR UPDATE NOWAIT", steps, by: deadline) == steps.count
     } catch {
       guard error.state == undefinedTable || collisions.contains(error.state) else { throw error }
@@ -70,17 +75,17 @@ enum Migrations {
   }
 
   private static func version(
-    _ connection: MadeConnection, _ query: String, _ steps: [String], by deadline: Int64? = nil
-  ) throws(MadeConnection.Refusal) -> Int {
+    _ connection: ReadyConnection, _ query: String, _ steps: [String], by deadline: Int64? = nil
+  ) throws(ReadyConnection.Refusal) -> Int {
     let version = Int(try connection.text(query, by: deadline)) ?? 0
     guard version <= steps.count else {
-      throw MadeConnection.Refusal(
+      throw ReadyConnection.Refusal(
         text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
     }
     return version
   }
 
-  private static func climb(_ connection: MadeConnection, _ steps: [String]) throws(MadeConnection.Refusal) {
+  private static func climb(_ connection: ReadyConnection, _ steps: [String]) throws(ReadyConnection.Refusal) {
     try connection.execute(
       """
       CREATE TABLE IF NOT EXISTS schema_version (
@@ -140,7 +145,7 @@ enum Migrations {
     );
     """
 
-  /// Kept by their account first, which is what they are spread by where tables are spread over servers.
+  /// Their keys begin with the account, by which a distributed database partitions tables.
   private static let credentials = """
     CREATE TABLE identities (
       account_id TEXT COLLATE "C" NOT NULL,
@@ -175,9 +180,10 @@ enum Migrations {
     );
     """
 
-  /// `ends_at` is when the session is over whatever its reason. The index holds the day of it: a refresh, which puts
-  /// the end off by a little, then leaves all indexes alone and is written to its own page only. A day is counted from
-  /// 1970; that of the absolute end is kept so that a refresh need not divide.
+  /// `ends_at` is when the session ends, for any reason. The index contains its day, so a refresh, which postpones the
+  /// end slightly, changes no index and writes only its own page.
+  ///
+  /// Days are counted from 1970. The day of the absolute end is stored, so that a refresh need not divide.
   private static let sessions = """
     CREATE TABLE sessions (
       id TEXT COLLATE "C" NOT NULL,
@@ -211,9 +217,10 @@ enum Migrations {
     CREATE INDEX sessions_by_end_day ON sessions (ends_day);
     """
 
-  /// `pending_counts` holds how many rows each account ('account' and 'stranger', its id), each caller ('caller', its
-  /// name) and the table ('total', '') hold, and how many messages wait ('delivery') or were given up
-  /// ('buried_delivery'). The row of the table is there from the beginning: who changes pending rows locks it first.
+  /// `pending_counts` holds the row counts of each account (two scopes, its id), each caller ('caller', its name) and
+  /// the table ('total', ''). It also holds the number of waiting ('delivery') and given-up messages
+  /// ('buried_delivery'). The row of the table exists from the beginning, because every transaction that changes
+  /// pending rows locks it first.
   private static let pendings = """
     CREATE TABLE pendings (
       digest BYTEA NOT NULL,
@@ -268,7 +275,7 @@ enum Migrations {
     CREATE INDEX deliveries_by_end ON deliveries (kept_until) WHERE kept_until IS NOT NULL;
     """
 
-  /// Messages are looked for by their channel.
+  /// Messages are looked up by their channel.
   private static let channels = """
     CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
     DROP INDEX deliveries_by_attempt;
@@ -319,8 +326,8 @@ enum Migrations {
     );
     """
 
-  /// A change appends to `audit_unplaced`; rows are moved to `audit`, and given their positions, by whoever holds the
-  /// one row of `audit_position`. `written_at` (microseconds) and `ordinal` are the order that they are placed in.
+  /// A change appends to `audit_unplaced`. The process that locks the one row of `audit_position` moves rows to `audit`
+  /// and assigns their positions, ordered by `written_at` (microseconds) and `ordinal`.
   private static let audit = """
     CREATE TABLE audit_unplaced (
       id TEXT COLLATE "C" NOT NULL,
@@ -351,7 +358,7 @@ enum Migrations {
     INSERT INTO audit_position (id, last) VALUES (1, 0);
     """
 
-  /// Which changes were committed, and which never can be any more.
+  /// The changes that were committed, and those that never can be.
   private static let changes = """
     CREATE TABLE changes (
       id BYTEA NOT NULL,
@@ -362,13 +369,13 @@ enum Migrations {
     CREATE INDEX changes_by_age ON changes (at);
     """
 
-  /// A link goes on in a session that names what was linked; what the session before it began with is kept beside. NULL
-  /// in sessions that are older than this, or of a replica that is: taken to have begun with what they name.
+  /// A link continues in a session that names what was linked; `began_with` keeps what the previous session began with.
+  /// NULL in sessions older than this step, or written by an older replica, which count as begun with what they name.
   private static let beginnings = """
     ALTER TABLE sessions ADD COLUMN began_with TEXT COLLATE "C";
     """
 
-  /// Codes are sent before notices, and equal notices are merged. Messages from before this step count as codes.
+  /// Codes are sent before notices, and equal notices are merged. Messages older than this step count as codes.
   private static let priorities = """
     ALTER TABLE deliveries ADD COLUMN priority BIGINT NOT NULL DEFAULT 0;
     ALTER TABLE deliveries ADD COLUMN merge_key BYTEA;
@@ -378,8 +385,8 @@ enum Migrations {
     DROP INDEX deliveries_by_channel;
     """
 
-  /// Each purpose has places of its own with each caller. `pending_networks` holds how many of them each network has;
-  /// rows from before this step belong to none.
+  /// Each purpose has its own quota with each caller. `pending_networks` holds each network's part of it. Rows older
+  /// than this step belong to no network.
   private static let quotas = """
     ALTER TABLE pendings ADD COLUMN network BYTEA;
     CREATE INDEX pendings_by_network ON pendings (purpose, caller, coalesce(network, ''), created_at);

@@ -1,37 +1,39 @@
 package struct Options: Sendable {
-  /// Keywords and values, or a postgresql:// URI.
+  /// A libpq connection string: keywords and values, or a postgresql:// URI.
   package var conninfo: String
-  /// Read anew for each connection, so that a password can be changed in place; empty: none is sent.
+  /// The password file, read again for each connection, so that the password can be changed in place. Empty: no
+  /// password is sent.
   package var passwordFile = ""
-  /// Of each thread that is attached, and of the house that serves everybody else.
+  /// The number of connections of each attached thread, and of the thread that serves all other callers.
   package var connections = 4
-  /// Look-ups, and beside them changes, that may wait at one desk; more are refused.
+  /// The largest number of lookups, and separately of changes, that may wait in one pool. The store rejects more.
   package var queueMax = 4096
-  /// How long one of them may wait to be sent.
+  /// How long a request may wait to be sent.
   package var waitMillis: Int64 = 2_000
-  /// Look-ups under way on one connection.
+  /// The largest number of lookups in progress on one connection.
   package var readsPerConnectionMax = 16
   package var statementMillis: Int64 = 5_000
   package var lockMillis: Int64 = 3_000
   package var idleTransactionMillis: Int64 = 10_000
-  /// What an answer may take beyond the time that the server gives a statement; then the connection counts as lost.
+  /// The time that a response may take beyond the server's statement timeout. After that, the connection counts as
+  /// lost.
   package var slackMillis: Int64 = 1_000
   package var connectSeconds = 2
-  /// Between two attempts to connect.
+  /// The longest pause between two attempts to connect.
   package var pauseMillisMax: Int64 = 2_000
-  /// From then on a database that cannot be reached refuses at once.
+  /// The time from which calls to an unreachable database fail immediately.
   package var goneMillis: Int64 = 1_000
-  /// How long it is tried to find out what became of a change whose connection was lost.
+  /// How long the store tries to determine whether a change with a lost connection was committed.
   package var settleMillis: Int64 = 10_000
-  /// How often, and how long, a change is begun again after the server gave it up for the sake of another.
+  /// The limits, in attempts and time, on retries of a change that the server aborted in favor of another transaction.
   package var retriesMax = 12
   package var retryMillis: Int64 = 6_000
-  /// How often audit rows are given their positions, and how many at once.
+  /// The interval between placings of audit rows, and the largest number of rows per placing.
   package var placingMillis: Int64 = 250
   package var placedMax = 1_000
-  /// How often pending rows and waiting messages are counted.
+  /// The interval between counts of pending rows and waiting messages.
   package var countingMillis: Int64 = 5_000
-  /// How long it is known which changes were committed.
+  /// How long the database remembers which changes were committed.
   package var changeMillis: Int64 = 3_600_000
 
   package init(conninfo: String) { self.conninfo = conninfo }

@@ -19,7 +19,7 @@ extension Script {
       add(.endPendings) {
         $0.bind(key.subject).bind(key.providerID).bind(purpose.rawValue).bind(createdAfter)
       }
-    default: preconditionFailure("no write of a pending row")
+    default: preconditionFailure("not a write of a pending row")
     }
   }
 
@@ -53,13 +53,13 @@ extension Script {
 }
 
 extension CountScope {
-  /// As a text of SQL.
+  /// The scope as an SQL string literal.
   var literal: String { "'\(rawValue)'" }
 
   /// `ofAccount` in SQL.
   static let ofAccountSQL = """
     CASE WHEN purpose = '\(PendingPurpose.link.rawValue)' AND tier = \(TrustTier.unverified.rawValue) \
-    THEN \(stranger.literal) ELSE \(account.literal) END
+    THEN \(unknown.literal) ELSE \(account.literal) END
     """
 }
 
@@ -73,8 +73,8 @@ extension Statement {
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
     """)
 
-  /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
-  /// with a second factor completes one each time.
+  /// Completes a row. It stays, to answer a repeated completion, but no longer counts towards its account. A user who
+  /// often signs in with a second factor completes one row each time.
   static let completePending = Statement(
     "complete_pending",
     """
@@ -88,7 +88,7 @@ extension Statement {
     )
     SELECT 1 / count(*) FROM hit
     """)
-  /// Raises the version: a completion that was decided on while an attempt was left must look again.
+  /// Raises the version: a completion decided while an attempt was left must then decide again.
   static let countPendingAttempt = Statement(
     "count_pending_attempt",
     """
@@ -108,7 +108,8 @@ extension Statement {
     WHERE digest = $1 AND version = $2 AND completed_at IS NULL RETURNING 1
     """)
 
-  /// Removes rows, takes them off their counts, and says how many there were. Counts that reach none are swept.
+  /// Returns a statement that removes rows, subtracts them from their counts, and returns their number. A sweep removes
+  /// counts that reach 0.
   private static func removing(_ name: String, _ condition: String) -> Statement {
     Statement(
       name,
@@ -139,8 +140,9 @@ extension Statement {
       """)
   }
 
-  /// Where the places of the caller or of the purpose are full: removes the newest row of the network that has most of
-  /// the caller's, unless that is the network of the row that comes, or has no more than that one would have.
+  /// If the quota of the caller or the purpose is full: removes the newest row of the network that uses most of the
+  /// caller's quota. Removes nothing if that is the network of the new row, or has no more rows than the new row's
+  /// network would have.
   static let makeRoom = removing(
     "make_room",
     """

@@ -1,23 +1,22 @@
 import CLinux
 import Store
 
-/// Everything that one desk waits for behind one descriptor: the sockets of its connections, the moment that it wants
-/// to look again at, and its inbox.
+/// All events that one pool waits for behind one descriptor: its sockets, its timer and its inbox.
 final class Poll {
   enum Event {
     case woken
     case alarm
-    case lane(UInt64)
+    case pipeline(UInt64)
   }
 
-  /// An epoll of its own, which can be read while something is ready.
+  /// The pool's own epoll, readable while an event is ready.
   let descriptor: Int32
   private let alarm: Int32
   private let wake: Int32
 
   private static let wakeTicket = UInt64.max
   private static let alarmTicket = UInt64.max - 1
-  /// The rest comes with the next turn.
+  /// Further events follow in the next turn.
   private static let eventsPerTurnMax = 32
 
   init(wake: Int32) throws(StoreError) {
@@ -27,7 +26,7 @@ final class Poll {
     guard descriptor >= 0, alarm >= 0,
       lk_epoll_control(descriptor, Int32(LK_ADD), wake, UInt32(LK_READ), Poll.wakeTicket) == 0,
       lk_epoll_control(descriptor, Int32(LK_ADD), alarm, UInt32(LK_READ), Poll.alarmTicket) == 0
-    else { throw .unavailable("no descriptor is left to wait with") }
+    else { throw .unavailable("no file descriptor is available for epoll") }
   }
 
   deinit {
@@ -35,11 +34,13 @@ final class Poll {
     if descriptor >= 0 { lk_close(descriptor) }
   }
 
-  /// What is ready; waits so long for the first of it.
+  /// Returns the events that are ready.
+  ///
+  /// - Parameter waitMillis: how long to wait for the first one.
   func take(waitMillis: Int32) -> [Event] {
     unsafe withUnsafeTemporaryAllocation(of: lk_ready.self, capacity: Poll.eventsPerTurnMax) { ready in
       let count = unsafe lk_epoll_wait(descriptor, ready.baseAddress, Int32(Poll.eventsPerTurnMax), waitMillis)
-      precondition(count >= 0, "epoll_wait can fail only through a mistake of ours: errno \(-count)")
+      precondition(count >= 0, "epoll_wait fails only because of a bug: errno \(-count)")
       return (0..<Int(count)).map { index in unsafe event(ready[index].ticket) }
     }
   }
@@ -52,11 +53,11 @@ final class Poll {
     case Poll.alarmTicket:
       setAlarm(millis: nil)
       return .alarm
-    default: return .lane(ticket)
+    default: return .pipeline(ticket)
     }
   }
 
-  /// False: the system refuses.
+  /// False: the system call failed.
   func watch(_ socket: Int32, ticket: UInt64) -> Bool {
     lk_epoll_control(descriptor, Int32(LK_ADD), socket, UInt32(LK_READ), ticket) == 0
   }
@@ -68,7 +69,7 @@ final class Poll {
 
   func unwatch(_ socket: Int32) { _ = lk_epoll_control(descriptor, Int32(LK_REMOVE), socket, 0, 0) }
 
-  /// From now on; nil: not at all.
+  /// Sets the timer, relative to now. nil: disables it.
   func setAlarm(millis: Int64?) {
     lk_alarm_arm(alarm, millis.map { lk_monotonic_nanos() + $0 * 1_000_000 } ?? .max)
   }

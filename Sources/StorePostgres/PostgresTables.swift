@@ -1,9 +1,9 @@
 package import Store
 
-/// Why tables cannot be brought into a database.
+/// The reason why tables cannot be moved into a database.
 package struct TablesError: Error, Hashable {
   package let text: String
-  /// Nobody answered, or does not any more.
+  /// The server did not respond, or no longer responds.
   package let isUnreachable: Bool
 
   init(_ text: String, isUnreachable: Bool = false) {
@@ -12,40 +12,40 @@ package struct TablesError: Error, Hashable {
   }
 }
 
-/// The tables of a database that is filled from another backend: all of it in one transaction, so that nobody ever sees
-/// a part, and whatever interrupts it leaves nothing.
+/// The tables of a database that is filled from another backend.
 ///
-/// Servers that are started meanwhile wait at the row of the schema's version, which is locked as they lock it; those
-/// that run already cannot write. Blocks. Goes away without a trace unless it is committed.
+/// Everything happens in one transaction, so that no other session ever sees a part, and an interruption leaves no
+/// trace. Servers that start during the move wait for the row of the schema's version, which they lock too. Servers
+/// that are running cannot write. All calls block. Leaves no trace unless it is committed.
 package final class PostgresTables {
-  /// How long a table is waited for that somebody else uses.
+  /// How long to wait for a table that another session uses.
   private static let lockMillis: Int64 = 10_000
-  /// How long what was sent may stay unacknowledged before the server counts as gone.
+  /// How long sent data may stay unacknowledged before the server counts as unreachable.
   private static let unansweredMillis: Int64 = 60_000
   private static let connectSeconds = 10
 
-  private let connection: MadeConnection
+  private let connection: ReadyConnection
 
-  /// Brings the schema up to date; refuses a database that holds a row, or that a newer version wrote.
+  /// Connects and migrates the schema. Rejects a database that contains a row or that a newer version wrote.
   ///
-  /// - Parameter passwordFile: empty: none is sent.
+  /// - Parameter passwordFile: empty if no password is sent.
   package init(conninfo: String, passwordFile: String) throws(TablesError) {
     var options = Options(conninfo: conninfo)
     options.passwordFile = passwordFile
     options.connectSeconds = PostgresTables.connectSeconds
-    // A copy, and an index that is built by it, take the time that they take.
+    // A COPY and its index builds have no time limit.
     options.statementMillis = 0
     options.slackMillis = PostgresTables.unansweredMillis
     options.idleTransactionMillis = 0
     options.lockMillis = PostgresTables.lockMillis
-    let made: MadeConnection
+    let made: ReadyConnection
     let filled: String
-    do throws(MadeConnection.Refusal) {
-      made = try MadeConnection.connect(options)
+    do throws(ReadyConnection.Refusal) {
+      made = try ReadyConnection.connect(options)
     } catch {
       throw TablesError(error.text, isUnreachable: true)
     }
-    do throws(MadeConnection.Refusal) {
+    do throws(ReadyConnection.Refusal) {
       filled = try PostgresTables.begin(made, options)
     } catch {
       defer { made.abandon() }
@@ -53,15 +53,15 @@ package final class PostgresTables {
     }
     connection = made
     guard filled.isEmpty else {
-      throw TablesError("it holds rows already (in \(filled)): take an empty database, or an empty schema of one")
+      throw TablesError("it holds rows already (in \(filled)): use an empty database, or an empty schema")
     }
   }
 
   deinit { connection.abandon() }
 
-  /// The name of a table that holds a row; empty: none does.
-  private static func begin(_ made: MadeConnection, _ options: Options) throws(MadeConnection.Refusal) -> String {
-    try Migrations.run(on: made, by: MadeConnection.deadline(options))
+  /// Begins the transaction and returns the name of a table that contains a row. Empty: all tables are empty.
+  private static func begin(_ made: ReadyConnection, _ options: Options) throws(ReadyConnection.Refusal) -> String {
+    try Migrations.run(on: made, by: ReadyConnection.deadline(options))
     try made.configure(options)
     try made.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
     _ = try made.text("SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")
@@ -82,29 +82,29 @@ package final class PostgresTables {
   // MARK: Writing
 
   package func begin(_ table: StoredTable) throws(TablesError) {
-    try run(table.name) { () throws(MadeConnection.Refusal) in
+    try run(table.name) { () throws(ReadyConnection.Refusal) in
       try connection.beginCopyIn("COPY \(table.name) (\(table.columnList)) FROM STDIN (FORMAT binary)")
     }
   }
 
-  /// Of the table that was begun last.
+  /// Sends rows of the table that was begun last.
   package func put(_ rows: StoredRows, into table: StoredTable) throws(TablesError) {
-    try run(table.name) { () throws(MadeConnection.Refusal) in try connection.put(rows.bytes) }
+    try run(table.name) { () throws(ReadyConnection.Refusal) in try connection.put(rows.bytes) }
   }
 
   package func end(_ table: StoredTable) throws(TablesError) {
-    try run(table.name) { () throws(MadeConnection.Refusal) in try connection.endCopyIn() }
+    try run(table.name) { () throws(ReadyConnection.Refusal) in try connection.endCopyIn() }
   }
 
-  /// After the last row: counts what is held, notes the last position of the audit rows, and has the server look at its
-  /// tables, so that the first look-ups are planned well.
+  /// Completes the tables after the last row: recounts the rows, sets the last audit position, and runs ANALYZE so that
+  /// the first lookups have good plans.
   package func complete() throws(TablesError) {
     try execute(PostgresTables.recount)
     try execute("UPDATE audit_position SET last = (SELECT coalesce(max(position), 0) FROM audit) WHERE id = 1")
     for table in StoredTable.allCases { try execute("ANALYZE \(table.name)") }
   }
 
-  /// The row of the total is there also where it is 0.
+  /// The row of the total exists even if it is 0.
   private static let recount = """
     DELETE FROM pending_counts;
     INSERT INTO pending_counts (scope, name, held)
@@ -122,15 +122,15 @@ package final class PostgresTables {
       SELECT purpose || ' ' || caller, coalesce(network, ''), count(*) FROM pendings GROUP BY 1, 2
     """
 
-  /// Where the connection is lost meanwhile, all of it is there or nothing.
+  /// Commits. If the connection is lost during the commit, either everything is stored or nothing.
   package func commit() throws(TablesError) { try execute("COMMIT") }
 
   // MARK: Reading back
 
-  /// To be read to its end before anything else is asked.
+  /// Returns the rows of a table. Read them to the end before any other call.
   package func rows(of table: StoredTable) throws(TablesError) -> PostgresTableRows {
     let select = "SELECT \(table.columnList) FROM \(table.name) \(table.condition) ORDER BY \(table.keyList)"
-    try run(table.name) { () throws(MadeConnection.Refusal) in
+    try run(table.name) { () throws(ReadyConnection.Refusal) in
       try connection.beginCopyOut("COPY (\(select)) TO STDOUT (FORMAT binary)")
     }
     return PostgresTableRows(table, connection)
@@ -139,13 +139,13 @@ package final class PostgresTables {
   // MARK: Statements
 
   func execute(_ sql: String) throws(TablesError) {
-    try run { () throws(MadeConnection.Refusal) in try connection.execute(sql) }
+    try run { () throws(ReadyConnection.Refusal) in try connection.execute(sql) }
   }
 
   private func run<Value>(
-    _ place: String = "", _ body: () throws(MadeConnection.Refusal) -> Value
+    _ place: String = "", _ body: () throws(ReadyConnection.Refusal) -> Value
   ) throws(TablesError) -> Value {
-    do throws(MadeConnection.Refusal) {
+    do throws(ReadyConnection.Refusal) {
       return try body()
     } catch {
       let text = place.isEmpty ? error.text : "\(place): \(error.text)"
@@ -154,34 +154,34 @@ package final class PostgresTables {
   }
 }
 
-/// The rows of one table in the order of their keys, some at a time.
+/// The rows of one table in key order, in portions.
 package final class PostgresTableRows {
-  /// From so many bytes on, no more rows are taken up with others.
+  /// The size from which a portion takes no more rows.
   private static let bytesPerPortion = 256 * 1024
 
   private let table: StoredTable
-  private let connection: MadeConnection
+  private let connection: ReadyConnection
   private var isFirst = true
   private var isOver = false
 
-  fileprivate init(_ table: StoredTable, _ connection: MadeConnection) {
+  fileprivate init(_ table: StoredTable, _ connection: ReadyConnection) {
     self.table = table
     self.connection = connection
   }
 
-  /// At least one row, or nil after the last.
+  /// Returns at least one row, or nil after the last.
   package func next() throws(TablesError) -> StoredRows? {
     let columns = table.columns.count
     var rows = StoredRows()
     while !isOver, rows.bytes.count < PostgresTableRows.bytesPerPortion {
       guard let row = try nextRow() else { break }
-      guard rows.append(row: row, columns: columns) else { throw TablesError("\(table.name): a row is none of ours") }
+      guard rows.append(row: row, columns: columns) else { throw TablesError("\(table.name): a row is malformed") }
     }
     return rows.count > 0 ? rows : nil
   }
 
   private func nextRow() throws(TablesError) -> ArraySlice<UInt8>? {
-    do throws(MadeConnection.Refusal) {
+    do throws(ReadyConnection.Refusal) {
       let row = try connection.nextCopied(isFirst: isFirst)
       isFirst = false
       isOver = row == nil
@@ -195,6 +195,6 @@ package final class PostgresTableRows {
 extension StoredTable {
   fileprivate var columnList: String { columns.map(\.name).joined(separator: ", ") }
   fileprivate var keyList: String { key.joined(separator: ", ") }
-  /// A count of none is the same as no count.
+  /// A count of 0 is equivalent to no count.
   fileprivate var condition: String { self == .pendingCounts ? "WHERE held <> 0" : "" }
 }

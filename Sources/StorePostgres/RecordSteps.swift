@@ -16,14 +16,14 @@ extension Script {
           .bind(key.activeFrom).bind(key.retiredAt)
       }
     case .guardNoSigningKey:
-      // Where there is no key there is no row of one to lock: who makes the first waits for another who does at the one
-      // row that every schema has.
+      // Without a key there is no row to lock. Replicas that create the first key wait for each other at the one row
+      // that every schema has.
       add(.lockSchema)
       add(.guardNoSigningKey, refusing: .stale)
     case .retireSigningKey(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
     case .deleteSigningKeys(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
     case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
-    default: preconditionFailure("no write of a record that stands alone")
+    default: preconditionFailure("not a write of an independent record")
     }
   }
 }

@@ -1,6 +1,6 @@
 import Store
 
-// Each record beside the columns that it is read from, in the same order.
+// Each record with the columns that it is read from, in the same order.
 
 extension AccountRecord {
   static let columns = """
@@ -10,7 +10,7 @@ extension AccountRecord {
     a.email_proved_at, a.phone_number_set_at
     """
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(id: row.text(), createdAt: Timestamp(millis: 0))
     version = try row.int64()
     email = row.optionalText()
@@ -31,13 +31,13 @@ extension AccountRecord {
     tokensValidAfter = try row.optionalTimestamp()
     createdAt = try row.timestamp()
     lastSignInAt = try row.optionalTimestamp()
-    emailProvedAt = try row.optionalTimestamp()
+    emailVerifiedAt = try row.optionalTimestamp()
     phoneNumberSetAt = try row.optionalTimestamp()
   }
 }
 
-extension WaysInRecord {
-  /// One row for each identity of an account, or one where it has none.
+extension SignInMethodsRecord {
+  /// One row for each identity of an account, or one row if it has none.
   static let columns = """
     a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
     CASE WHEN a.phone_number IS NULL THEN false ELSE coalesce(( \
@@ -46,10 +46,10 @@ extension WaysInRecord {
     """
 
   /// nil: there is no row.
-  init?(rows row: Answer) throws(Failure) {
+  init?(rows row: QueryResult) throws(RequestError) {
     guard row.step() else { return nil }
     self.init(
-      hasPassword: try row.bool(), emailLink: try row.bool(), emailProved: try row.bool(),
+      hasPassword: try row.bool(), emailLink: try row.bool(), emailVerified: try row.bool(),
       hasPhoneNumber: try row.bool(), hasOnlyPhoneFactors: try row.bool())
     if let providerID = row.optionalText() { providerIDs.append(providerID) }
     while row.step() {
@@ -59,8 +59,8 @@ extension WaysInRecord {
   }
 }
 
-/// One of the things that hang on an account: rows of three tables in one shape, so that one statement reads them all.
-enum HangingRow {
+/// A dependent of an account. Rows of three tables have one shape, so that one statement reads them all.
+enum DependentRow {
   case identity(IdentityRecord)
   case factor(FactorRecord)
   case unlink(UnlinkRecord)
@@ -69,7 +69,7 @@ enum HangingRow {
   private static let factorPart: Int64 = 2
   private static let unlinkPart: Int64 = 3
 
-  /// Those of the accounts whose ids this condition finds, account by account, each kind in the order of its moments.
+  /// Selects the dependents of the accounts whose ids match this condition, each kind in time order.
   static func select(ofAccounts condition: String) -> String {
     """
     SELECT account_id, \(identityPart)::bigint AS part, provider_id AS a, subject AS b, email AS c, display_name AS d,
@@ -87,7 +87,7 @@ enum HangingRow {
     """
   }
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     let accountID = row.text()
     let part = try row.int64()
     let (a, b, c) = (row.text(), row.text(), row.optionalText())
@@ -96,20 +96,20 @@ enum HangingRow {
     let moment = try row.timestamp()
     let secret = row.bytes()
     switch part {
-    case HangingRow.identityPart:
+    case DependentRow.identityPart:
       let assertion = Assertion(
         identity: IdentityKey(providerID: a, subject: b), email: c, tier: tier, displayName: d, photoURL: e,
         username: f)
       self = .identity(IdentityRecord(assertion: assertion, accountID: accountID, linkedAt: moment))
-    case HangingRow.factorPart:
-      guard let kind = FactorKind(rawValue: b) else { throw .corrupt("'\(b)' is no FactorKind") }
+    case DependentRow.factorPart:
+      guard let kind = FactorKind(rawValue: b) else { throw .corrupt("'\(b)' is not a FactorKind") }
       self = .factor(
         FactorRecord(
           id: a, accountID: accountID, kind: kind, displayName: d, phoneNumber: c, sealedSecret: secret,
           enrolledAt: moment))
-    case HangingRow.unlinkPart:
+    case DependentRow.unlinkPart:
       self = .unlink(UnlinkRecord(accountID: accountID, key: IdentityKey(providerID: a, subject: b), at: moment))
-    default: throw .corrupt("\(part) hangs on no account")
+    default: throw .corrupt("\(part) is not a kind of dependent")
     }
   }
 
@@ -123,7 +123,7 @@ enum HangingRow {
 }
 
 extension AccountState {
-  mutating func add(_ row: HangingRow) {
+  mutating func add(_ row: DependentRow) {
     switch row {
     case .identity(let identity): identities.append(identity)
     case .factor(let factor): factors.append(factor)
@@ -139,7 +139,7 @@ extension SessionRecord {
     ip_address, user_agent, device_id, claims_json, second_factor_id, began_with
     """
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       id: row.text(), accountID: row.text(), caller: CallerName(row.text()), refreshDigest: try row.digest(),
       authTime: try row.timestamp(), signInProviderID: row.text(),
@@ -165,7 +165,7 @@ extension PendingRecord {
     expires_at, attempts_left, version, completed_at, completed_account_id, completed_session_id, network
     """
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       digest: try row.digest(), purpose: try row.name(), identity: row.identityKey(), email: row.optionalText(),
       tier: try row.tier(), accountID: row.text(), caller: CallerName(row.text()), binding: try row.optionalDigest(),
@@ -182,7 +182,7 @@ extension PendingRecord {
 extension IdempotencyRecord {
   static let columns = "key, request, outcome, account_id, session_id, created_at, expires_at"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       key: try row.digest(), request: try row.digest(), outcome: row.text(), accountID: row.text(),
       sessionID: row.optionalText(), createdAt: try row.timestamp(), expiresAt: try row.timestamp())
@@ -192,7 +192,7 @@ extension IdempotencyRecord {
 extension AuditRecord {
   static let columns = "position, id, at, account_id, event, caller, details"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     let position = try row.int64()
     self.init(
       id: row.text(), at: try row.timestamp(), accountID: row.text(), event: row.text(),
@@ -204,7 +204,7 @@ extension AuditRecord {
 extension ThrottleRecord {
   static let columns = "key, count, since, blocks, blocked_until, expires_at"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       key: try row.digest(), count: try row.int(), since: try row.timestamp(), blocks: try row.int(),
       blockedUntil: try row.optionalTimestamp(), expiresAt: try row.timestamp())
@@ -217,7 +217,7 @@ extension DeliveryRecord {
     priority, merge_key
     """
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       id: row.text(), channel: try row.name(), kind: row.text(), sealed: row.bytes(), createdAt: try row.timestamp(),
       expiresAt: try row.timestamp())
@@ -234,7 +234,7 @@ extension DeliveryRecord {
 extension SigningKeyRecord {
   static let columns = "key_id, algorithm, sealed_private_key, published_at, active_from, retired_at"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       keyID: row.text(), algorithm: row.text(), sealedPrivateKey: row.bytes(), publishedAt: try row.timestamp(),
       activeFrom: try row.timestamp(), retiredAt: try row.optionalTimestamp())
@@ -244,7 +244,7 @@ extension SigningKeyRecord {
 extension ClosedAccountRecord {
   static let columns = "id, survivor_id, moved_provider_ids, closed_at"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(
       id: row.text(), survivorID: row.text(), movedProviderIDs: row.text().split(separator: ",").map(String.init),
       closedAt: try row.timestamp())
@@ -256,7 +256,7 @@ extension IdleAccount {
     a.id, a.version, (SELECT max(last_used_at) FROM sessions WHERE account_id = a.id)
     """
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(id: row.text(), version: try row.int64(), lastUsedAt: try row.optionalTimestamp())
   }
 }
@@ -264,29 +264,29 @@ extension IdleAccount {
 extension ImportKeyRecord {
   static let columns = "id, sealed_key, created_at"
 
-  init(_ row: Answer) throws(Failure) {
+  init(_ row: QueryResult) throws(RequestError) {
     self.init(id: row.text(), sealedKey: row.bytes(), createdAt: try row.timestamp())
   }
 }
 
-extension Answer {
+extension QueryResult {
   fileprivate func identityKey() -> IdentityKey { IdentityKey(providerID: text(), subject: text()) }
 
-  fileprivate func tier() throws(Failure) -> TrustTier {
+  fileprivate func tier() throws(RequestError) -> TrustTier {
     let number = try int()
-    guard let tier = TrustTier(rawValue: number) else { throw .corrupt("\(number) is no tier") }
+    guard let tier = TrustTier(rawValue: number) else { throw .corrupt("\(number) is not a tier") }
     return tier
   }
 
-  fileprivate func name<Kind: RawRepresentable<String>>() throws(Failure) -> Kind {
+  fileprivate func name<Kind: RawRepresentable<String>>() throws(RequestError) -> Kind {
     let text = text()
-    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is not a \(Kind.self)") }
     return value
   }
 
-  fileprivate func optionalName<Kind: RawRepresentable<String>>() throws(Failure) -> Kind? {
+  fileprivate func optionalName<Kind: RawRepresentable<String>>() throws(RequestError) -> Kind? {
     guard let text = optionalText() else { return nil }
-    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is not a \(Kind.self)") }
     return value
   }
 }

@@ -1,35 +1,36 @@
 import Reactor
 import Store
 
-/// A change as the statements that carry it out, in one transaction.
+/// The statements that apply a change, in one transaction.
 ///
-/// Many transactions run at once here, and each must come to what it would alone. Unique keys and the conditions of
-/// updates see to most of it: a row that another transaction has changed is waited for and looked at again. What is
-/// decided on more than one row is guarded by a lock that is taken before anything is looked at. All take their locks
-/// in one order, so that none waits for another that waits for it: throttles, accounts, where pending rows change as
-/// well sessions and the row of all pending rows, then what the writes touch.
+/// Many transactions run concurrently, and each must have the outcome that it would have alone. Unique keys and the
+/// conditions of updates ensure most of it: a row that another transaction has changed is waited for and checked again.
+/// A lock guards each decision that depends on more than one row. It is taken before any row is read.
 ///
-/// Sessions come before that one row, which everybody needs who has a code sent: an account may have very many of them,
-/// and some may be locked. So of several guards that fail, that of a session may decide the outcome though it does not
-/// come first; the change is decided again in any case.
+/// All transactions take their locks in one order, so that they cannot deadlock: throttles, accounts, then what the
+/// writes touch. If pending rows change as well, sessions and the row that counts all pending rows follow the accounts.
+///
+/// Sessions come before that one row, which every request for a code needs: an account may have very many sessions, and
+/// some may be locked. Of several failing guards, that of a session may thus decide the outcome although it does not
+/// come first. The change is decided again in any case.
 final class Script {
-  private(set) var steps: [Step] = []
-  /// The step whose answer states how many pending rows there are now, and those whose second column states how many
-  /// messages wait.
+  private(set) var steps: [BoundStatement] = []
+  /// The step that returns the number of pending rows, and the steps that return the number of waiting messages in
+  /// their second column.
   private(set) var pendingStep: Int?
   private(set) var deliverySteps: [Int] = []
-  /// Those of them that queue a notice, and whether its account has reached its limit.
+  /// The steps among them that queue a notice, and whether its account has reached its limit.
   private(set) var noticeSteps: [Int: Bool] = [:]
-  /// The steps that may have removed a pending row to make room for another one for this purpose.
+  /// The steps that may have removed a pending row to make room for another one with this purpose.
   private(set) var roomSteps: [Int: PendingPurpose] = [:]
   private var auditRows = 0
   let id: ChangeID
   let throttles: ThrottleRows
-  /// Or will never need it, since all statements have as much.
+  /// Whether the longer statement timeout is set, or never needed because it is no longer than the general one.
   private var hasMoreTime: Bool
 
-  /// - Parameter throttles: those that the change counts or resets, as they are under their locks.
-  /// - Parameter statementMillis: what a step may take that needs no more.
+  /// - Parameter throttles: the throttles that the change counts or resets, as read under their locks.
+  /// - Parameter statementMillis: the general statement timeout.
   init(_ change: Change, id: ChangeID, throttles: ThrottleRows, statementMillis: Int64) {
     self.id = id
     hasMoreTime = statementMillis >= Statement.moreMillis
@@ -46,49 +47,51 @@ final class Script {
     } else {
       for write in change.writes { add(write) }
     }
-    // Before the COMMIT, which is the trip's.
+    // Must precede the COMMIT, which the round trip adds.
     add(.withoutTimeLimit)
   }
 
-  func add(_ statement: Statement, refusing refusal: Outcome? = nil, _ bind: (Step) -> Step = { $0 }) {
-    steps.append(bind(Step(statement, refusing: refusal)))
+  func add(
+    _ statement: Statement, refusing refusal: Outcome? = nil, _ bind: (BoundStatement) -> BoundStatement = { $0 }
+  ) {
+    steps.append(bind(BoundStatement(statement, refusing: refusal)))
   }
 
-  /// For a step that queues a notice.
-  func addNotice(_ statement: Statement, isOverLimit: Bool, _ bind: (Step) -> Step) {
+  /// Adds a step that queues a notice.
+  func addNotice(_ statement: Statement, isOverLimit: Bool, _ bind: (BoundStatement) -> BoundStatement) {
     deliverySteps.append(steps.count)
     noticeSteps[steps.count] = isOverLimit
     add(statement, bind)
   }
 
-  func addMakingRoom(for purpose: PendingPurpose, _ bind: (Step) -> Step) {
+  func addMakingRoom(for purpose: PendingPurpose, _ bind: (BoundStatement) -> BoundStatement) {
     roomSteps[steps.count] = purpose
     add(.makeRoom, bind)
   }
 
-  /// For a step that touches all sessions of an account.
-  func addLong(_ statement: Statement, _ bind: (Step) -> Step) {
+  /// Adds a step that touches all sessions of an account.
+  func addLong(_ statement: Statement, _ bind: (BoundStatement) -> BoundStatement) {
     if !hasMoreTime { add(.withMoreTime) }
     hasMoreTime = true
     add(statement, bind)
   }
 
-  /// Nothing that follows is carried out.
+  /// Fails the transaction. The server applies no later step.
   func refuse(_ outcome: Outcome) { add(.refuse, refusing: outcome) { $0.bind(0) } }
 
   // MARK: Locks
 
-  /// - Parameter always: also where the first write locks the only one, since it is not what is done first.
+  /// - Parameter always: locks even an only account that the first write locks, because that write does not come first.
   private func lockAccounts(_ change: Change, always: Bool) {
     let accounts = Set(change.writes.compactMap(\.lockedAccountID) + change.writes.compactMap(\.sessionsAccountID))
-    // A single account that is locked by the first write needs no lock before it.
+    // A single account that the first write locks needs no earlier lock.
     if accounts.count > 1 || (accounts.count > 0 && (always || change.writes.first?.lockedAccountID == nil)) {
       let made = change.writes.compactMap(\.madeAccountID)
       for id in accounts.subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
     }
   }
 
-  /// What is left of a write once the sessions have been dealt with.
+  /// Adds the part of a write that remains after its session steps.
   private func addBehindLock(_ write: Write) {
     if case .closeAccount(let closed, _) = write {
       deletePendings(of: closed.id, except: nil, sparing: [])
@@ -129,7 +132,7 @@ final class Script {
     auditRows += 1
   }
 
-  /// Counts one row more in the scope, or refuses where it is full.
+  /// Adds one to the count of the scope, or fails if it is full.
   func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int, else outcome: Outcome) {
     guard heldMax > 0 else { return refuse(outcome) }
     if scope == .waiting { deliverySteps.append(steps.count) }
@@ -137,7 +140,7 @@ final class Script {
   }
 }
 
-/// Names a change for good: what became of it can be asked by whoever lost the connection that it was sent on.
+/// The permanent id of a change. It identifies the change in the database after the connection that sent it was lost.
 struct ChangeID: Hashable, Sendable {
   let bytes: [UInt8]
 
@@ -148,7 +151,7 @@ struct ChangeID: Hashable, Sendable {
 }
 
 extension Write {
-  /// The account whose row this write locks, or relies on, for itself alone.
+  /// The account whose row this write locks or relies on by itself.
   fileprivate var lockedAccountID: String? {
     switch self {
     case .updateAccount(let account): account.id
@@ -162,8 +165,8 @@ extension Write {
     }
   }
 
-  /// The account of which sessions come, or all are ended. One after the other: a statement that ends them and waits
-  /// for one does not see those that have come meanwhile, on behalf of it even.
+  /// The account whose sessions are added or all closed. Such changes run one after the other: a statement that closes
+  /// the sessions and waits for one would miss those added during the wait.
   fileprivate var sessionsAccountID: String? {
     switch self {
     case .insertSession(let session): session.accountID
@@ -172,7 +175,7 @@ extension Write {
     }
   }
 
-  /// Whether it locks, ends or looks at sessions, or is one that comes: in the order of these writes among themselves.
+  /// Whether the write adds, locks, closes or reads sessions. These writes keep their relative order.
   fileprivate var touchesSessions: Bool {
     switch self {
     case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
@@ -188,8 +191,8 @@ extension Write {
     return account.id
   }
 
-  /// Whether pending rows come or go. One after the other, so that a code that is asked for twice at once is ended by
-  /// the later, and so that the counts are exact.
+  /// Whether the write adds or removes pending rows. Such changes run one after the other, so that the counts are
+  /// exact. Of two concurrent requests for the same code, the later then ends the earlier.
   fileprivate var changesPendings: Bool {
     switch self {
     case .insertPending, .deletePendings, .endPendings, .closeAccount: true
@@ -205,7 +208,7 @@ extension Statement {
   static let lockPendings = Statement(
     "lock_pendings",
     "SELECT held FROM pending_counts WHERE scope = \(CountScope.total.literal) AND name = '' FOR UPDATE")
-  /// A guard that also says how many there are now.
+  /// A guard that also returns the new count.
   static let hold = Statement(
     "hold",
     """
@@ -214,11 +217,11 @@ extension Statement {
       ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < $3 RETURNING c.held)
     SELECT 1 / count(*), max(held) FROM hit
     """)
-  /// Takes rows that are gone off a scope.
+  /// Subtracts removed rows from a scope.
   static let letGo = Statement(
     "let_go", "UPDATE pending_counts SET held = held - $3 WHERE scope = $1 AND name = $2")
-  /// By the database's clock, when the locks of the change are had: of two changes of which one waited for the other,
-  /// whichever replicas they came from, the later has the later time.
+  /// Uses the database's clock after the change has its locks. If one change waited for another, from any replica, it
+  /// therefore has the later time.
   static let appendAudit = Statement(
     "append_audit",
     """

@@ -21,11 +21,11 @@ extension Script {
         $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except).bind(providerID)
       }
     case .guardSession(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
-    default: preconditionFailure("no write of a session")
+    default: preconditionFailure("not a write of a session")
     }
   }
 
-  private static func bind(_ session: SessionRecord, to step: Step) -> Step {
+  private static func bind(_ session: SessionRecord, to step: BoundStatement) -> BoundStatement {
     step.bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
       .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
       .bind(session.methodLines).bind(session.secondFactor).bind(session.secondFactorID).bind(session.audience)
@@ -37,7 +37,7 @@ extension Script {
 }
 
 extension Timestamp {
-  /// Whole days since 1970.
+  /// Whole days since 1970-01-01.
   var day: Int64 { millis / 86_400_000 }
 }
 
@@ -71,7 +71,7 @@ extension Statement {
   static let closeSessions = Statement("close_sessions", "\(close) \(ofAccount)")
   static let closeSessionsOf = Statement(
     "close_sessions_of", "\(close) \(ofAccount) AND coalesce(began_with, sign_in_provider_id) = $6")
-  /// The row stays as it is until the end of the transaction.
+  /// Locks the row until the end of the transaction.
   static let guardSession = guarding(
     "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")
 

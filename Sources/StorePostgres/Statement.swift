@@ -1,4 +1,4 @@
-/// A statement that every connection prepares when it is made, so that none is parsed on the road of a call.
+/// A statement that every connection prepares when it is made, so that no call waits for parsing.
 struct Statement: Sendable {
   let name: String
   let sql: String
@@ -12,8 +12,10 @@ struct Statement: Sendable {
     transactions, lookUps, ofAccounts, ofSessions, ofPendings, ofDeliveries, ofRecords, ofThrottles, ofEvents, ofSweeps,
   ].flatMap { $0 }
 
-  /// A guard: fails (22012) unless `hit`, which is a query or a change that returns its rows, comes to a row. The
-  /// server then passes over the COMMIT that is on its way behind it, which an UPDATE of no row would let through.
+  /// Returns a guard, which fails with 22012 unless `hit` returns a row. `hit` is a query or a change that returns its
+  /// rows.
+  ///
+  /// The failure makes the server skip the COMMIT that follows, which an UPDATE of no row would not.
   static func guarding(_ name: String, _ hit: String) -> Statement {
     Statement(name, "WITH hit AS (\(hit)) SELECT 1 / count(*) FROM hit")
   }
@@ -21,19 +23,19 @@ struct Statement: Sendable {
   // MARK: Transactions
 
   static let beginReading = Statement("begin_reading", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-  /// Each statement sees what was committed before it, and a row that another changes is looked at again once that is
-  /// over: guards and unique keys decide. Where a server knows serializable transactions only, they decide as well.
+  /// Each statement sees what was committed before it, and checks a row again after a concurrent change of it: guards
+  /// and unique keys decide. They also decide if a server supports only serializable transactions.
   static let beginWriting = Statement("begin_writing", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-  /// A COMMIT that waits for a standby must not be cut off by the time that a statement may take: the server would call
-  /// it committed with a mere warning that the standby does not have it.
+  /// The statement timeout must not cut off a COMMIT that waits for a standby. The server would report it as committed,
+  /// with only a warning that the standby does not have it.
   static let withoutTimeLimit = Statement("without_time_limit", "SET LOCAL statement_timeout = 0")
-  /// For steps that touch all sessions of an account, of which there may be very many. Less than the half minute that a
-  /// call may take.
+  /// The timeout for steps that touch all sessions of an account, of which there may be very many. Less than the 30
+  /// seconds that a call may take.
   static let moreMillis: Int64 = 25_000
   static let withMoreTime = Statement("with_more_time", "SET LOCAL statement_timeout = \(moreMillis)")
   static let commit = Statement("commit", "COMMIT")
   static let rollback = Statement("rollback", "ROLLBACK")
-  /// Fails like a guard where it is given 0.
+  /// Fails like a guard if its argument is 0.
   static let refuse = Statement("refuse", "SELECT 1 / $1::bigint")
 
   private static let transactions = [

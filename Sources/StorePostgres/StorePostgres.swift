@@ -1,12 +1,13 @@
-// StorePostgres: the store behind many replicas, in PostgreSQL or what speaks its language.
+// StorePostgres: the store that many replicas share, in PostgreSQL or a compatible database.
 //
-// Owns: the connections and the desks that turn them, the thread that makes them, the house that serves whoever has no
-// desk, the schema and its migrations, retries, and how a change is settled whose connection was lost.
-// Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log, the
-// database itself.
-// Read next: Order.swift and Desk.swift (how a trip is made), Committing.swift, Script.swift (what a change is made
-// of), LookUp.swift, Events.swift (how audit rows get their positions), Migrations.swift (the schema),
-// PostgresTables.swift (whole tables that come from another backend).
+// Owns: the connections and the per-thread pools that drive them, the thread that connects, the thread that serves all
+// callers without a pool, the schema and its migrations, retries, and the resolution of changes whose connection was
+// lost.
+// Does not own: what a change means to the product (Identity), the configured values (Server), logs, the database
+// itself.
+// Read next: StoreRequest.swift and ConnectionPool.swift (a round trip), Committing.swift, Script.swift (the statements
+// of a change), LookUp.swift, Events.swift (how audit rows get their positions), Migrations.swift (the schema),
+// PostgresTables.swift (whole tables from another backend).
 
 import Glibc
 import Reactor
@@ -18,26 +19,27 @@ package final class PostgresStore: Store {
   let options: Options
   let observer: (any StoreObserver)?
   let appended: (@Sendable () -> Void)?
-  private let reach: Reach
+  private let availability: Availability
   private let connector: Connector
-  private let tallies: Tallies
-  private let house: House
-  private let desks: ThreadSlot<Desk>
+  private let counters: StoreCounters
+  private let thread: StoreThread
+  private let pools: ThreadSlot<ConnectionPool>
   private let closed = Atomic<Bool>(false)
-  /// The newest position that was seen.
+  /// The newest audit position seen.
   let lastEvent = Atomic<Int64>(0)
-  /// The database refuses to give audit rows their positions, or to say them, and the observer knows.
+  /// Whether the database rejects the placing or reading of audit rows, and the observer was notified.
   let eventsAreHeldUp = Atomic<Bool>(false)
-  /// Kinds of rows that the last sweep passed over, for a lock of somebody else's, and how often in a row.
+  /// The kinds of rows that the last sweep skipped because of another transaction's lock, each with the number of
+  /// consecutive skips.
   let passedOver = Mutex<[String: Int]>([:])
   private let watching = Mutex<Task<Void, Never>?>(nil)
 
-  /// Version of the server that the store was opened on.
+  /// The version of the server on which the store was opened.
   package let serverVersion: String
 
-  /// Connects once, and brings the schema up to date; refuses one that a newer version wrote. Blocks.
+  /// Connects once and migrates the schema. Rejects a schema that a newer version wrote. Blocks.
   ///
-  /// - Parameter appended: told when audit rows have become visible, whoever wrote them. Must not wait.
+  /// - Parameter appended: called when audit rows of any process have become visible. Must not block.
   package init(
     options: Options, observer: (any StoreObserver)? = nil, appended: (@Sendable () -> Void)? = nil
   ) throws(StoreError) {
@@ -45,81 +47,81 @@ package final class PostgresStore: Store {
     self.observer = observer
     self.appended = appended
     serverVersion = try PostgresStore.prepare(options)
-    reach = Reach(observer)
-    connector = Connector(options, reach)
-    tallies = Tallies(observer)
+    availability = Availability(observer)
+    connector = Connector(options, availability)
+    counters = StoreCounters(observer)
     do {
-      desks = try ThreadSlot()
+      pools = try ThreadSlot()
     } catch {
       throw .unavailable("\(error)")
     }
-    let inbox = try DeskInbox()
-    house = House(inbox)
+    let inbox = try RequestQueue()
+    thread = StoreThread(inbox)
     startThread(named: "store-connector") { [connector] in connector.run() }
-    try house.start { [options, reach, connector, tallies] () throws(StoreError) in
-      try Desk(options, reach, connector, tallies, inbox)
+    try thread.start { [options, availability, connector, counters] () throws(StoreError) in
+      try ConnectionPool(options, availability, connector, counters, inbox)
     }
     startWatching()
   }
 
   deinit {
     watching.withLock { $0?.cancel() }
-    house.close()
+    thread.close()
     connector.close()
   }
 
   private static func prepare(_ options: Options) throws(StoreError) -> String {
-    do throws(MadeConnection.Refusal) {
-      let connection = try MadeConnection.connect(options)
+    do throws(ReadyConnection.Refusal) {
+      let connection = try ReadyConnection.connect(options)
       defer { connection.abandon() }
-      try Migrations.run(on: connection, by: MadeConnection.deadline(options))
-      return try connection.text("SHOW server_version", by: MadeConnection.deadline(options))
+      try Migrations.run(on: connection, by: ReadyConnection.deadline(options))
+      return try connection.text("SHOW server_version", by: ReadyConnection.deadline(options))
     } catch {
       throw error.isLasting ? StoreError.unusable(error.text) : .unavailable(error.text)
     }
   }
 
-  /// Look-ups, and changes, that wait to be sent.
-  package var queuedLookUps: Int { tallies.waitingReadings }
-  package var queuedCount: Int { tallies.waitingWritings }
+  /// The numbers of lookups and of changes that wait to be sent.
+  package var queuedLookUps: Int { counters.waitingReadings }
+  package var queuedCount: Int { counters.waitingWritings }
 
   // MARK: Threads
 
   package func attachThread() throws {
     try ensureOpen()
-    guard desks.value == nil else { return }
-    desks.value = try Desk(options, reach, connector, tallies, DeskInbox())
+    guard pools.value == nil else { return }
+    pools.value = try ConnectionPool(options, availability, connector, counters, RequestQueue())
   }
 
   package func detachThread() {
-    desks.value?.close()
-    desks.value = nil
+    pools.value?.close()
+    pools.value = nil
   }
 
-  package var watchedDescriptor: Int32? { desks.value?.descriptor }
+  package var watchedDescriptor: Int32? { pools.value?.descriptor }
 
-  package func turn() { desks.value?.turn() }
+  package func turn() { pools.value?.turn() }
 
-  package func endTurn() { desks.value?.send() }
+  package func endTurn() { pools.value?.send() }
 
-  /// To the desk of the calling thread, or to the house.
-  func put(_ order: Order) {
-    guard !isClosed else { return order.refuse(.closed) }
-    if let desk = desks.value {
-      desk.take(order)
-    } else if !house.inbox.put(order) {
-      order.refuse(.closed)
+  /// Passes a request to the pool of the calling thread, or to `StoreThread`.
+  func put(_ request: StoreRequest) {
+    guard !isClosed else { return request.refuse(.closed) }
+    if let pool = pools.value {
+      pool.take(request)
+    } else if !thread.inbox.put(request) {
+      request.refuse(.closed)
     }
   }
 
-  /// Asks for these steps, in a transaction where there are more than one.
+  /// Runs these steps, in a transaction if there is more than one.
   func ask<Value: Sendable>(
-    _ kind: Order.Kind, begin: Statement, _ steps: @escaping @Sendable () -> [Step],
-    _ read: @escaping @Sendable ([Answer]) throws(Failure) -> Value
-  ) async -> Result<Value, Failure> {
+    _ kind: StoreRequest.Kind, begin: Statement, _ steps: @escaping @Sendable () -> [BoundStatement],
+    _ read: @escaping @Sendable ([QueryResult]) throws(RequestError) -> Value
+  ) async -> Result<Value, RequestError> {
     await withCheckedContinuation { continuation in
-      let then: @Sendable (Ending, Bool) -> Void = { ending, isWhole in
-        do throws(Failure) {
+      let then: @Sendable (RoundTripResult, Bool) -> Void = { ending, isWhole in
+        do throws(RequestError) {
           let answers = try ending.get()
           let value = try read(isWhole ? Array(answers.dropFirst().dropLast()) : answers)
           continuation.resume(returning: .success(value))
@@ -128,12 +130,12 @@ package final class PostgresStore: Store {
         }
       }
       put(
-        Order(
+        StoreRequest(
           kind: kind, sinceMillis: monotonicMillis(),
           begin: {
             let steps = steps()
             let isWhole = steps.count > 1
-            let end: (Ending) -> Trip? = { ending in
+            let end: (RoundTripResult) -> RoundTrip? = { ending in
               then(ending, isWhole)
               return nil
             }
@@ -144,13 +146,13 @@ package final class PostgresStore: Store {
 
   // MARK: Reading
 
-  /// Whoever asks has to wait.
+  /// Always nil: a lookup needs a round trip.
   package func now(_ query: Query) throws -> Facts? { nil }
 
   package func load(_ query: Query) async throws -> Facts {
     var found = try await look(query)
     if query.events != nil, found.hasUnplacedEvents {
-      // What was committed before this call has to be seen, and so has to have its position.
+      // The result must include everything committed before this call, so all of it must have a position.
       try await placeAll()
       found = try await look(query)
     }
@@ -162,8 +164,10 @@ package final class PostgresStore: Store {
     var hasUnplacedEvents = false
   }
 
-  /// Asked once more where the connection was lost, and a little oftener while that is quickly done: all connections
-  /// may have been ended at once, and behind a look-up that failed all that are under way on its connection do.
+  /// Looks up facts, and retries after a lost connection: once, or more often while retries are quick.
+  ///
+  /// All connections may have ended at the same time. A failed lookup also fails the lookups behind it on its
+  /// connection.
   private func look(_ query: Query) async throws(StoreError) -> Found {
     let begun = monotonicMillis()
     var attempts = 0
@@ -178,15 +182,15 @@ package final class PostgresStore: Store {
     }
   }
 
-  private func lookOnce(_ query: Query) async -> Result<Found, Failure> {
+  private func lookOnce(_ query: Query) async -> Result<Found, RequestError> {
     await withCheckedContinuation { continuation in
       put(
-        Order(
+        StoreRequest(
           kind: .reading, sinceMillis: monotonicMillis(),
           begin: {
             let lookUp = LookUp(query)
-            let trip = lookUp.trip { ending in
-              do throws(Failure) {
+            let roundTrip = lookUp.roundTrip { ending in
+              do throws(RequestError) {
                 try lookUp.read(try ending.get())
                 let found = Found(facts: lookUp.facts, hasUnplacedEvents: lookUp.hasUnplacedEvents)
                 continuation.resume(returning: .success(found))
@@ -195,20 +199,20 @@ package final class PostgresStore: Store {
               }
               return nil
             }
-            if trip == nil { continuation.resume(returning: .success(Found(facts: lookUp.facts))) }
-            return trip
+            if roundTrip == nil { continuation.resume(returning: .success(Found(facts: lookUp.facts))) }
+            return roundTrip
           }, refuse: { continuation.resume(returning: .failure(.unsent($0))) }))
     }
   }
 
-  package static let backupHint = "Back the database up with pg_dump or pg_basebackup."
+  package static let backupHint = "Back up the database with pg_dump or pg_basebackup."
 
-  /// The database is what holds it all, and has its own tools for this.
+  /// Always fails: the database has its own backup tools.
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     throw StoreCopyError.unsupported(PostgresStore.backupHint)
   }
 
-  // MARK: The end
+  // MARK: Closing
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
 
@@ -216,8 +220,8 @@ package final class PostgresStore: Store {
     if isClosed { throw .closed }
   }
 
-  /// What is under way ends first. Threads that are still attached keep their connections until they detach, and are
-  /// told `.closed`.
+  /// Waits for requests in progress. Threads that are still attached keep their connections until they detach. Their
+  /// calls fail with `.closed`.
   package func close() async {
     let watching = watching.withLock { task in
       defer { task = nil }
@@ -225,16 +229,16 @@ package final class PostgresStore: Store {
     }
     watching?.cancel()
     await watching?.value
-    // Rows of the last moment would else wait for the next process. What is in the way was told where it was met.
+    // The last rows would otherwise wait for the next process. Any failure was reported where it occurred.
     if watching != nil { try? await placeAll() }
     closed.store(true, ordering: .releasing)
-    await house.closeAndWait()
+    await thread.closeAndWait()
     connector.close()
   }
 
   private func startWatching() {
     let (pauseMillis, countingMillis) = (options.placingMillis, options.countingMillis)
-    // A store that nobody holds any more is not held between two looks.
+    // The task does not retain a released store between two checks.
     let task = Task.detached { [weak self] in
       var countedAt = -countingMillis
       while !Task.isCancelled, self != nil {

@@ -2,8 +2,8 @@ package import Store
 import Synchronization
 
 extension PostgresStore {
-  /// One transaction for each kind: one that cannot be swept leaves the others to be. Rows that another process is
-  /// sweeping are passed over.
+  /// Sweeps each kind of row in its own transaction, so that a failure of one kind does not affect the others. Skips
+  /// rows that another process is sweeping.
   package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
     let changesBefore = now.adding(millis: -options.changeMillis)
     do {
@@ -14,27 +14,27 @@ extension PostgresStore {
     }
     var removed = 0
     for steps in [
-      { [Step(.lockPendings), Step(.sweepPendings).bind(now).bind(rowsMax)] },
-      { [Step(.sweepDeliveries).bind(now).bind(rowsMax)] },
-      { [Step(.sweepIdempotency).bind(now).bind(rowsMax)] },
-      { [Step(.sweepSpentTokens).bind(now).bind(rowsMax)] },
-      { [Step(.sweepThrottles).bind(now).bind(rowsMax)] },
-      { [Step(.sweepSessions).bind(now.day).bind(rowsMax)] },
-      { [Step(.sweepEvents).bind(auditedBefore).bind(rowsMax)] },
-      { [Step(.sweepChanges).bind(changesBefore).bind(rowsMax)] },
-    ] as [@Sendable () -> [Step]] {
+      { [BoundStatement(.lockPendings), BoundStatement(.sweepPendings).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepDeliveries).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepIdempotency).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepSpentTokens).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepThrottles).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepSessions).bind(now.day).bind(rowsMax)] },
+      { [BoundStatement(.sweepEvents).bind(auditedBefore).bind(rowsMax)] },
+      { [BoundStatement(.sweepChanges).bind(changesBefore).bind(rowsMax)] },
+    ] as [@Sendable () -> [BoundStatement]] {
       removed += try await remove(steps)
     }
     if removed > 0 { await count() }
-    // No rows of anybody: counts that have come to nothing.
-    _ = try await remove { [Step(.sweepCounts).bind(rowsMax)] }
+    // Not counted as removed rows: counts that have reached 0.
+    _ = try await remove { [BoundStatement(.sweepCounts).bind(rowsMax)] }
     return removed
   }
 
-  /// How many rows the last of the steps has removed.
-  private func remove(_ steps: @escaping @Sendable () -> [Step]) async throws(StoreError) -> Int {
-    let count = await ask(.writing, begin: .beginWriting, steps) { answers throws(Failure) in
-      guard let answer = answers.last, answer.step() else { throw .corrupt("a sweep did not count") }
+  /// Runs the steps and returns the number of rows that the last one removed.
+  private func remove(_ steps: @escaping @Sendable () -> [BoundStatement]) async throws(StoreError) -> Int {
+    let count = await ask(.writing, begin: .beginWriting, steps) { answers throws(RequestError) in
+      guard let answer = answers.last, answer.step() else { throw .corrupt("a sweep returned no count") }
       return try answer.int()
     }
     let kind = steps().last?.statement.name ?? ""
@@ -42,7 +42,7 @@ extension PostgresStore {
     case .success(let count):
       passedOver.withLock { $0[kind] = nil }
       return count
-    // The next sweep takes what this one has not. That it could not either is told, and no more.
+    // The next sweep removes what this one could not. Only a second consecutive failure is reported.
     case .failure(.refused(let error)) where error.isCollision || error.isLockTimeout:
       let times = passedOver.withLock { kinds in
         kinds[kind, default: 0] += 1
@@ -50,7 +50,7 @@ extension PostgresStore {
       }
       if times == 2 { observer?.leftUnswept(kind, "twice in a row: \(error.text)") }
       return 0
-    // Nothing can be asked for.
+    // No request can be sent.
     case .failure(.unsent(let error)): throw error
     case .failure(let failure):
       observer?.leftUnswept(kind, "\(failure.storeError)")
@@ -60,28 +60,28 @@ extension PostgresStore {
 }
 
 extension Statement {
-  /// The oldest rows of a table first.
+  /// Sweeps the oldest rows of a table first.
   private static func sweep(
-    _ table: String, by key: String, where condition: String, order: String
+    _ table: String, by key: String, where condition: String, request: String
   ) -> Statement {
     Statement(
       "sweep_\(table)",
       """
       WITH gone AS (
         DELETE FROM \(table) WHERE \(key) IN (
-          SELECT \(key) FROM \(table) WHERE \(condition) ORDER BY \(order) LIMIT $2 FOR UPDATE SKIP LOCKED)
+          SELECT \(key) FROM \(table) WHERE \(condition) ORDER BY \(request) LIMIT $2 FOR UPDATE SKIP LOCKED)
         RETURNING 1)
       SELECT count(*) FROM gone
       """)
   }
 
-  static let sweepIdempotency = sweep("idempotency", by: "key", where: "expires_at <= $1", order: "expires_at")
-  static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", order: "expires_at")
-  static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", order: "expires_at")
-  static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", order: "ends_day")
-  static let sweepChanges = sweep("changes", by: "id", where: "at < $1", order: "at")
-  /// Looks at the oldest rows only: they stand in the order of their time, but for what a clock was set back by, and
-  /// what is passed over for that goes with a later sweep. The newest row stays.
+  static let sweepIdempotency = sweep("idempotency", by: "key", where: "expires_at <= $1", request: "expires_at")
+  static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", request: "expires_at")
+  static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", request: "expires_at")
+  static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", request: "ends_day")
+  static let sweepChanges = sweep("changes", by: "id", where: "at < $1", request: "at")
+  /// Removes old audit rows. Considers only the rows with the lowest positions, which are ordered by time unless a
+  /// clock was set back. A later sweep removes any row that this one skips. The newest row stays.
   static let sweepEvents = Statement(
     "sweep_events",
     """
@@ -93,7 +93,7 @@ extension Statement {
     SELECT count(*) FROM gone
     """)
   private static let emptyCount =
-    "held = 0 AND scope IN (\(CountScope.account.literal), \(CountScope.stranger.literal))"
+    "held = 0 AND scope IN (\(CountScope.account.literal), \(CountScope.unknown.literal))"
   static let sweepCounts = Statement(
     "sweep_counts",
     """

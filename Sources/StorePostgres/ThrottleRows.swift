@@ -1,16 +1,17 @@
 import Store
 
-/// The throttles of one change, as they are under its locks: counting is a matter of the contract
-/// (`ThrottleRecord.counting`) and done here, so the rows are read before the change is written, and nobody else writes
-/// them between. Notices are counted by the same rows.
+/// The throttles of one change, as read under its locks.
+///
+/// The store contract defines the counting (`ThrottleRecord.counting`), so it happens here. The rows are locked and
+/// read before the change is written, so that no other transaction writes them in between. Notices use the same rows.
 final class ThrottleRows {
-  /// In the order of their locks.
+  /// In lock order.
   private let keys: [Digest]
   private var records: [Digest: ThrottleRecord] = [:]
-  /// Limits of which the change uses up a caller's half.
+  /// The per-caller limits of which the change uses up half.
   private(set) var halfUsedLimits: [ThrottleKind] = []
 
-  /// A row that is made for the sake of its lock, and is gone or replaced when the transaction ends.
+  /// Marks a row that exists only to be locked. It is gone or replaced when the transaction ends.
   private static let placeholderEnd = Timestamp(millis: .min)
 
   init(_ change: Change) {
@@ -27,10 +28,10 @@ final class ThrottleRows {
 
   var isEmpty: Bool { keys.isEmpty }
 
-  /// One for each key.
-  var locks: [Step] { keys.map { Step(.lockThrottle).bind($0).bind(ThrottleRows.placeholderEnd) } }
+  /// One step for each key.
+  var locks: [BoundStatement] { keys.map { BoundStatement(.lockThrottle).bind($0).bind(ThrottleRows.placeholderEnd) } }
 
-  func read(_ answers: ArraySlice<Answer>) throws(Failure) {
+  func read(_ answers: ArraySlice<QueryResult>) throws(RequestError) {
     for answer in answers {
       guard answer.step() else { throw .corrupt("a throttle cannot be locked") }
       let record = try ThrottleRecord(answer)
@@ -58,11 +59,11 @@ final class ThrottleRows {
       }
       records[key] = nil
       script.add(.deleteThrottle) { $0.bind(key) }
-    default: preconditionFailure("no write of a throttle")
+    default: preconditionFailure("not a write of a throttle")
     }
   }
 
-  /// The row after one more notice. nil: the limit is reached.
+  /// Returns the row after one more notice. nil: the limit is reached.
   func counting(_ limits: NoticeLimits) -> ThrottleRecord? {
     let old = records[limits.count.key]
     if limits.isReached(old) { return nil }
@@ -73,7 +74,7 @@ final class ThrottleRows {
 }
 
 extension Statement {
-  /// Makes the row where there is none: a row that is not there cannot be locked.
+  /// Creates a missing row, because only an existing row can be locked.
   static let lockThrottle = Statement(
     "lock_throttle",
     """
@@ -81,7 +82,7 @@ extension Statement {
     ON CONFLICT (key) DO UPDATE SET count = t.count
     RETURNING t.key, t.count, t.since, t.blocks, t.blocked_until, t.expires_at
     """)
-  /// Puts the row back where an earlier write of the same change has deleted it.
+  /// Recreates the row if an earlier write of the same change has deleted it.
   static let updateThrottle = Statement(
     "update_throttle",
     """

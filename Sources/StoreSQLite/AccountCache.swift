@@ -1,23 +1,23 @@
 import Store
 
-/// Accounts that were asked for lately by an identity or a session, kept by one reader: who signs in is mostly somebody
-/// who did so before, and the look-up walks three trees of the file, whose newest pages are in the log.
+/// Recently read accounts, by identity or session, cached by one reader.
 ///
-/// An entry tells all that the file holds but `lastSignInAt`, which every sign-in moves on without touching anything
-/// else: it is asked for only where that does not matter (`Query.lastSignInMayLag`).
+/// Most users who sign in have done so before. The lookup would search three trees of the file, whose newest pages are
+/// in the WAL. An entry holds everything in the file except a current `lastSignInAt`, which every sign-in changes. It
+/// is therefore used only if that field may lag (`Query.lastSignInMayLag`).
 final class AccountCache {
   enum Name {
     case identity(IdentityKey)
     case id(String)
   }
 
-  /// The most that one account may take of it: its texts, and what hangs on it by the piece.
+  /// The largest size of a cached account: its texts, and a flat size for each dependent.
   static let bytesMax = 4096
   static let bytesPerPiece = 128
 
   private let cache: MarkedCache<Name, Held<AccountState>>
 
-  /// - Parameter room: for how many accounts, a multiple of four; 0 keeps none.
+  /// - Parameter room: the number of accounts, a multiple of four. 0 caches none.
   init(room: Int, marks: CommitMarks) { cache = MarkedCache(room: room, marks: marks) }
 
   static func hash(ofAccount id: String) -> UInt64 {
@@ -26,17 +26,19 @@ final class AccountCache {
     return UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
-  /// nil: not known.
+  /// nil: not cached.
   func find(_ name: Name) -> Held<AccountState>? { cache.find(name) }
 
-  /// `commit` is that of before the snapshot in which the account was found.
+  /// Caches an account.
+  ///
+  /// - Parameter commit: the last commit before the snapshot in which the account was found.
   func keep(_ owner: Held<AccountState>, of name: Name, asOf commit: UInt64) {
     guard let state = owner.wrappedValue, state.bytes <= AccountCache.bytesMax else { return }
     cache.keep(owner, of: name, account: AccountCache.hash(ofAccount: state.account.id), asOf: commit)
   }
 }
 
-/// Byte by byte, as the file compares: texts that Unicode calls equivalent are two people there.
+/// Compared bytewise, as in the file: texts that Unicode considers equivalent belong to different users there.
 extension AccountCache.Name: Hashable {
   static func == (left: AccountCache.Name, right: AccountCache.Name) -> Bool {
     switch (left, right) {

@@ -1,11 +1,11 @@
 import CSQLite
 import Store
 
-// Each `Write` as its SQL. A refusal ends the change; what it wrote until then is undone by its savepoint.
+// The SQL of each `Write`. A rejection ends the change; its savepoint undoes what it wrote until then.
 
 extension Writer {
-  func apply(_ change: Change) throws(Failure) -> Outcome {
-    do throws(Failure) {
+  func apply(_ change: Change) throws(SQLiteError) -> Outcome {
+    do throws(SQLiteError) {
       for write in change.writes {
         try markKept(write)
         if let refusal = try apply(write, of: change) { return refusal }
@@ -18,7 +18,7 @@ extension Writer {
   }
 
   /// nil: written.
-  private func apply(_ write: Write, of change: Change) throws(Failure) -> Outcome? {
+  private func apply(_ write: Write, of change: Change) throws(SQLiteError) -> Outcome? {
     switch write {
     case .insertAccount(let account): return try insert(account) ? nil : .conflict(.accountID)
     case .updateAccount(let account): return try update(account) ? nil : .stale
@@ -86,8 +86,9 @@ extension Writer {
   }
 }
 
-/// A sign-in is noted in the session that it opens, among the account's others in an index that is written anyway: for
-/// nothing but the moment the account's own row would cost a page of the log, and later of the file.
+/// A sign-in is recorded in the session that it opens, in an index that is written anyway.
+///
+/// To write only the time into the account's own row would cost a page of the WAL, and later of the file.
 extension Change {
   fileprivate func opensSession(of accountID: String) -> Bool {
     writes.contains { if case .insertSession(let session) = $0 { session.accountID == accountID } else { false } }
@@ -100,10 +101,10 @@ extension Change {
   }
 }
 
-// MARK: What stands alone
+// MARK: Independent records
 
 extension Writer {
-  private func insert(_ record: IdempotencyRecord) throws(Failure) {
+  private func insert(_ record: IdempotencyRecord) throws(SQLiteError) {
     try connection.statement("DELETE FROM idempotency WHERE key = ? AND expires_at <= ?")
       .bind(record.key).bind(record.createdAt).run()
     try connection.statement(
@@ -115,12 +116,12 @@ extension Writer {
       .bind(record.createdAt).bind(record.expiresAt).runInsert()
   }
 
-  private func spend(_ digest: Digest, until expiresAt: Timestamp) throws(Failure) {
+  private func spend(_ digest: Digest, until expiresAt: Timestamp) throws(SQLiteError) {
     try connection.statement("INSERT INTO spent_tokens (digest, expires_at) VALUES (?, ?)")
       .bind(digest).bind(expiresAt).runInsert()
   }
 
-  private func insert(_ key: SigningKeyRecord) throws(Failure) {
+  private func insert(_ key: SigningKeyRecord) throws(SQLiteError) {
     try connection.statement(
       """
       INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from, retired_at)
@@ -130,24 +131,24 @@ extension Writer {
       .bind(key.retiredAt).runInsert()
   }
 
-  private func keep(_ key: ImportKeyRecord) throws(Failure) {
+  private func keep(_ key: ImportKeyRecord) throws(SQLiteError) {
     try connection.statement(
       "INSERT INTO import_keys (id, sealed_key, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
     ).bind(key.id).bind(key.sealedKey).bind(key.createdAt).run()
   }
 
-  private func hasSigningKey() throws(Failure) -> Bool {
+  private func hasSigningKey() throws(SQLiteError) -> Bool {
     let statement = try connection.statement("SELECT 1 FROM signing_keys WHERE retired_at IS NULL LIMIT 1")
     defer { statement.reset() }
     return try statement.step()
   }
 
-  private func retire(_ keyID: String, _ at: Timestamp) throws(Failure) -> Bool {
+  private func retire(_ keyID: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE signing_keys SET retired_at = ? WHERE key_id = ? AND retired_at IS NULL")
       .bind(at).bind(keyID).runHitsRow()
   }
 
-  private func deleteSigningKeys(retiredBy: Timestamp) throws(Failure) {
+  private func deleteSigningKeys(retiredBy: Timestamp) throws(SQLiteError) {
     try connection.statement("DELETE FROM signing_keys WHERE retired_at <= ?").bind(retiredBy).run()
   }
 }

@@ -1,11 +1,12 @@
 import Store
 
-// Accounts and what hangs on them. Whatever is added to or taken from an account is counted in its row; a child of an
-// account that is gone finds no number to be kept under, and is refused.
+// Accounts and their dependents.
+//
+// The account's row counts its dependents. A dependent of a removed account finds no account number and is rejected.
 
 extension Writer {
-  /// False: an account of this id was closed.
-  func insert(_ account: AccountRecord) throws(Failure) -> Bool {
+  /// False: an account with this id was closed.
+  func insert(_ account: AccountRecord) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       """
       INSERT INTO accounts (email, email_proof, email_proof_provider_id, email_source, phone_number, display_name,
@@ -18,7 +19,7 @@ extension Writer {
     return try bind(account, to: statement).runHitsRow()
   }
 
-  func update(_ account: AccountRecord) throws(Failure) -> Bool {
+  func update(_ account: AccountRecord) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       """
       UPDATE accounts SET email = ?1, email_proof = ?2, email_proof_provider_id = ?3, email_source = ?4,
@@ -38,22 +39,23 @@ extension Writer {
       .bind(account.customClaimsJSON).bind(account.passwordHash).bind(account.passwordSetAt).bind(account.emailLink)
       .bind(account.customToken).bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
       .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt)
-      .bind(account.emailProvedAt).bind(account.phoneNumberSetAt).bind(account.id).bind(account.version)
+      .bind(account.emailVerifiedAt).bind(account.phoneNumberSetAt).bind(account.id).bind(account.version)
   }
 
-  func raiseVersion(of id: String, from version: Int64) throws(Failure) -> Bool {
+  func raiseVersion(of id: String, from version: Int64) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE accounts SET version = version + 1 WHERE id = ? AND version = ?")
       .bind(id).bind(version).runHitsRow()
   }
 
-  func touch(_ id: String, _ version: Int64, _ at: Timestamp) throws(Failure) -> Bool {
+  func touch(_ id: String, _ version: Int64, _ at: Timestamp) throws(SQLiteError) -> Bool {
     try connection.statement(
       "UPDATE accounts SET last_sign_in_at = coalesce(max(last_sign_in_at, ?1), ?1) WHERE id = ?2 AND version = ?3"
     ).bind(at).bind(id).bind(version).runHitsRow()
   }
 
-  /// What an earlier change of the same transaction did to the account is seen: it has moved its mark on.
-  func has(_ id: String, _ version: Int64) throws(Failure) -> Bool {
+  /// Returns whether the account has this version. Includes earlier changes of the same transaction, which have
+  /// advanced the account's mark.
+  func has(_ id: String, _ version: Int64) throws(SQLiteError) -> Bool {
     if let known = versions.find(id) { return known == version }
     let statement = try connection.statement("SELECT version FROM accounts WHERE id = ?").bind(id)
     defer { statement.reset() }
@@ -63,7 +65,7 @@ extension Writer {
     return found == version
   }
 
-  func cutOff(_ id: String, _ at: Timestamp, disabling: Bool) throws(Failure) -> Bool {
+  func cutOff(_ id: String, _ at: Timestamp, disabling: Bool) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE accounts SET tokens_valid_after = coalesce(max(tokens_valid_after, ?1), ?1), disabled = disabled OR ?2,
@@ -73,13 +75,13 @@ extension Writer {
     ).bind(at).bind(disabling).bind(id).runHitsRow()
   }
 
-  func isTaken(_ email: String) throws(Failure) -> Bool {
+  func isTaken(_ email: String) throws(SQLiteError) -> Bool {
     let statement = try connection.statement("SELECT 1 FROM accounts WHERE email = ?")
     defer { statement.reset() }
     return try statement.bind(email).step()
   }
 
-  func close(_ closed: ClosedAccountRecord, _ version: Int64?) throws(Failure) -> Bool {
+  func close(_ closed: ClosedAccountRecord, _ version: Int64?) throws(SQLiteError) -> Bool {
     let id = closed.id
     let statement: Statement
     if let version {
@@ -103,20 +105,20 @@ extension Writer {
     return true
   }
 
-  func isUsed(_ accountID: String, since: Timestamp) throws(Failure) -> Bool {
+  func isUsed(_ accountID: String, since: Timestamp) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       "SELECT 1 FROM sessions WHERE account_id = ? AND last_used_at >= ? LIMIT 1")
     defer { statement.reset() }
     return try statement.bind(accountID).bind(since).step()
   }
 
-  func noteIdle(_ accountID: String, _ since: Timestamp) throws(Failure) {
+  func noteIdle(_ accountID: String, _ since: Timestamp) throws(SQLiteError) {
     try connection.statement("UPDATE accounts SET idle_since = ? WHERE id = ?").bind(since).bind(accountID).run()
   }
 
   // MARK: Identities
 
-  func insert(_ identity: IdentityRecord) throws(Failure) -> Bool {
+  func insert(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
     let isLinked = try connection.statement(
       """
       INSERT INTO identities (account_number, provider_id, subject, email, tier, display_name, photo_url, username,
@@ -129,7 +131,7 @@ extension Writer {
     return isLinked ? try countIdentities(of: identity.accountID, by: 1) : false
   }
 
-  func update(_ identity: IdentityRecord) throws(Failure) -> Bool {
+  func update(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE identities SET email = ?, tier = ?, display_name = ?, photo_url = ?, username = ?
@@ -140,7 +142,7 @@ extension Writer {
       .runHitsRow()
   }
 
-  func delete(_ key: IdentityKey, of accountID: String) throws(Failure) -> Bool {
+  func delete(_ key: IdentityKey, of accountID: String) throws(SQLiteError) -> Bool {
     let isGone = try connection.statement(
       """
       DELETE FROM identities
@@ -150,15 +152,15 @@ extension Writer {
     return isGone ? try countIdentities(of: accountID, by: -1) : false
   }
 
-  private func countIdentities(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+  private func countIdentities(of accountID: String, by delta: Int) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE accounts SET identity_count = identity_count + ? WHERE id = ?")
       .bind(delta).bind(accountID).runHitsRow()
   }
 
   // MARK: Unlinks and factors
 
-  /// A second unlink of the same identity only moves the moment.
-  func remember(_ unlink: UnlinkRecord) throws(Failure) -> Bool {
+  /// Records an unlink. A second unlink of the same identity only updates the time.
+  func remember(_ unlink: UnlinkRecord) throws(SQLiteError) -> Bool {
     if try connection.statement(
       """
       UPDATE unlinks SET unlinked_at = ?
@@ -176,7 +178,7 @@ extension Writer {
     return isNew ? try countUnlinks(of: unlink.accountID, by: 1) : false
   }
 
-  func forget(_ key: IdentityKey, of accountID: String) throws(Failure) {
+  func forget(_ key: IdentityKey, of accountID: String) throws(SQLiteError) {
     let isForgotten = try connection.statement(
       """
       DELETE FROM unlinks
@@ -186,12 +188,12 @@ extension Writer {
     if isForgotten { _ = try countUnlinks(of: accountID, by: -1) }
   }
 
-  private func countUnlinks(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+  private func countUnlinks(of accountID: String, by delta: Int) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE accounts SET unlink_count = unlink_count + ? WHERE id = ?")
       .bind(delta).bind(accountID).runHitsRow()
   }
 
-  func insert(_ factor: FactorRecord) throws(Failure) -> Bool {
+  func insert(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
     let isEnrolled = try connection.statement(
       """
       INSERT INTO factors (account_number, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
@@ -202,7 +204,7 @@ extension Writer {
     return isEnrolled ? try countFactors(of: factor.accountID, by: 1) : false
   }
 
-  func update(_ factor: FactorRecord) throws(Failure) -> Bool {
+  func update(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE factors SET display_name = ?, sealed_secret = ?
@@ -211,21 +213,21 @@ extension Writer {
     ).bind(factor.displayName).bind(factor.sealedSecret).bind(factor.accountID).bind(factor.id).runHitsRow()
   }
 
-  func deleteFactor(_ id: String, of accountID: String) throws(Failure) -> Bool {
+  func deleteFactor(_ id: String, of accountID: String) throws(SQLiteError) -> Bool {
     let isGone = try connection.statement(
       "DELETE FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND id = ?"
     ).bind(accountID).bind(id).runHitsRow()
     return isGone ? try countFactors(of: accountID, by: -1) : false
   }
 
-  func hasFactors(_ accountID: String) throws(Failure) -> Bool {
+  func hasFactors(_ accountID: String) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       "SELECT 1 FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) LIMIT 1")
     defer { statement.reset() }
     return try statement.bind(accountID).step()
   }
 
-  private func countFactors(of accountID: String, by delta: Int) throws(Failure) -> Bool {
+  private func countFactors(of accountID: String, by delta: Int) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE accounts SET factor_count = factor_count + ? WHERE id = ?")
       .bind(delta).bind(accountID).runHitsRow()
   }

@@ -1,11 +1,12 @@
 import Store
 
-// The queue of mails and text messages. Those that wait and those that were given up are counted apart, so that the
-// queue's limit and its gauges cost one look.
+// The queue of emails and text messages.
+//
+// Waiting and given-up messages have separate counts, so that the queue's limit and its gauges cost one lookup.
 
 extension Writer {
   /// False: the queue is full.
-  func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(Failure) -> Bool {
+  func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(SQLiteError) -> Bool {
     guard try hold(.waiting, "", atMost: queueMax) else { return false }
     try connection.statement(
       """
@@ -21,7 +22,7 @@ extension Writer {
   }
 
   /// nil: queued.
-  func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) throws(Failure) -> UnqueuedNotice? {
+  func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) throws(SQLiteError) -> UnqueuedNotice? {
     let merging = try connection.statement(
       "UPDATE deliveries SET expires_at = max(expires_at, ?) WHERE merge_key = ? AND buried_at IS NULL")
     if try merging.bind(notice.expiresAt).bind(notice.mergeKey).runHitsRow() { return .merged }
@@ -31,7 +32,7 @@ extension Writer {
     return nil
   }
 
-  func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(Failure) -> Bool {
+  func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE deliveries SET attempts = attempts + 1, next_attempt_at = ?
@@ -40,7 +41,7 @@ extension Writer {
     ).bind(nextAttemptAt).bind(id).bind(attempts).runHitsRow()
   }
 
-  func removeDelivery(_ id: String) throws(Failure) {
+  func removeDelivery(_ id: String) throws(SQLiteError) {
     if try connection.statement("DELETE FROM deliveries WHERE id = ? AND buried_at IS NULL").bind(id).runHitsRow() {
       try letGo(.waiting, "", 1)
     } else if try connection.statement("DELETE FROM deliveries WHERE id = ?").bind(id).runHitsRow() {
@@ -50,7 +51,7 @@ extension Writer {
 
   func buryDelivery(
     _ id: String, _ at: Timestamp, _ reason: String, _ keptUntil: Timestamp
-  ) throws(Failure) {
+  ) throws(SQLiteError) {
     guard
       try connection.statement(
         """
@@ -63,8 +64,8 @@ extension Writer {
     _ = try hold(.buried, "", atMost: .max)
   }
 
-  /// What is buried was kept long enough; what waits is not kept until a moment.
-  func sweepDeliveries(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int {
+  /// Removes the given-up messages whose retention has ended. Only given-up messages have a `kept_until`.
+  func sweepDeliveries(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int {
     let removed = try connection.statement(
       """
       DELETE FROM deliveries WHERE id IN

@@ -1,9 +1,9 @@
 import Store
 
 extension Writer {
-  /// The position is one more than the last, which only this thread gives: rows become visible in its order, since they
-  /// do so one transaction after the other.
-  func insert(_ record: AuditRecord) throws(Failure) {
+  /// Appends an audit row at the position after the last. Only this thread assigns positions, one transaction after the
+  /// other, so rows become visible in their order.
+  func insert(_ record: AuditRecord) throws(SQLiteError) {
     eventsAppended = true
     try connection.statement(
       """
@@ -14,9 +14,9 @@ extension Writer {
       .bind(record.detailsJSON).runInsert()
   }
 
-  /// Looks at the oldest rows only: they stand in the order of their time, but for what a clock was set back by, and
-  /// what is passed over for that goes with a later sweep.
-  func sweepEvents(before: Timestamp, _ rowsMax: Int) throws(Failure) -> Int64 {
+  /// Removes old audit rows. Considers only the rows with the lowest positions, which are ordered by time unless a
+  /// clock was set back. A later sweep removes any row that this one skips.
+  func sweepEvents(before: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int64 {
     try connection.statement(
       """
       DELETE FROM audit WHERE at < ? AND position < (SELECT max(position) FROM audit)

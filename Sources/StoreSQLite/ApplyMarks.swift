@@ -1,23 +1,24 @@
 import Store
 
-// What a `Write` may change of what readers keep in memory: accounts, and how an address signs in. Named for each
-// write, so that a new one is not forgotten.
+// What a `Write` may change in the readers' caches: accounts, and the sign-in methods of an address.
+//
+// Each write is listed, so that a new one is not forgotten.
 
 extension Writer {
-  func markKept(_ write: Write) throws(Failure) {
+  func markKept(_ write: Write) throws(SQLiteError) {
     switch write {
     case .insertAccount(let account):
-      // What the writer has seen of it is nothing where the change is undone.
+      // If the change is undone, a version that the writer has cached is invalid.
       markAccount(account.id)
-      markWaysIn(account.email)
+      markMethods(account.email)
     case .updateAccount(let account):
       markAccount(account.id)
       try markAddresses(of: account.id)
-      markWaysIn(account.email)
+      markMethods(account.email)
     case .insertIdentity(let identity), .updateIdentity(let identity):
       markAccount(identity.accountID)
       try markAddresses(of: identity.accountID)
-      markWaysIn(identity.email)
+      markMethods(identity.email)
     case .insertFactor(let factor):
       markAccount(factor.accountID)
       try markAddresses(of: factor.accountID)
@@ -30,7 +31,7 @@ extension Writer {
     case .updateFactor(let factor): markAccount(factor.accountID)
     case .rememberUnlink(let unlink): markAccount(unlink.accountID)
     case .cutOff(let id, _, _), .forgetUnlink(let id, _): markAccount(id)
-    // What is kept of an account is not asked for its last sign-in.
+    // Cached accounts are not used for the last sign-in.
     case .touchAccount: break
     case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
       .insertPending,
@@ -45,12 +46,12 @@ extension Writer {
 
   private func markAccount(_ id: String) { marks.touch(AccountCache.hash(ofAccount: id)) }
 
-  private func markWaysIn(_ email: String?) {
-    if let email { waysIn.mark(email) }
+  private func markMethods(_ email: String?) {
+    if let email { methods.mark(email) }
   }
 
-  /// Its own, and those that its identities have.
-  private func markAddresses(of accountID: String) throws(Failure) {
+  /// Marks the account's own address and those of its identities.
+  private func markAddresses(of accountID: String) throws(SQLiteError) {
     let statement = try connection.statement(
       """
       SELECT a.email, i.email FROM accounts AS a LEFT JOIN identities AS i ON i.account_number = a.number WHERE a.id = ?
@@ -58,8 +59,8 @@ extension Writer {
     ).bind(accountID)
     defer { statement.reset() }
     while try statement.step() {
-      markWaysIn(statement.optionalText())
-      markWaysIn(statement.optionalText())
+      markMethods(statement.optionalText())
+      markMethods(statement.optionalText())
     }
   }
 }

@@ -1,10 +1,10 @@
 import Store
 
-// Pending rows, their counts, and the sweep of everything that has expired.
+// Pending rows, their counts, and the sweep of all expired rows.
 
 extension Writer {
-  /// The scope whose maximum is reached, or nil once the row is written and counted.
-  func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(Failure) -> LimitedScope? {
+  /// Inserts and counts the row. Returns the scope that has reached its limit, or nil once the row is written.
+  func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(SQLiteError) -> LimitedScope? {
     if !pending.accountID.isEmpty, try !hold(pending.accountScope, pending.accountID, atMost: limits.perAccountMax) {
       return .account
     }
@@ -34,16 +34,16 @@ extension Writer {
     return nil
   }
 
-  /// Rows held in all in a scope that has no names.
-  func held(_ scope: CountScope) throws(Failure) -> Int {
+  /// Returns the count of a scope without names.
+  func held(_ scope: CountScope) throws(SQLiteError) -> Int {
     let count = try connection.statement("SELECT held FROM pending_counts WHERE scope = ? AND name = ''")
       .bind(scope.rawValue)
     defer { count.reset() }
     return try count.step() ? count.int() : 0
   }
 
-  /// Counts one row more in the scope, or says that it is full.
-  func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int) throws(Failure) -> Bool {
+  /// Adds one to the count of the scope. False: the scope is full.
+  func hold(_ scope: CountScope, _ name: String, atMost heldMax: Int) throws(SQLiteError) -> Bool {
     guard heldMax > 0 else { return false }
     pendingsChanged = pendingsChanged || scope == .total
     deliveriesChanged = deliveriesChanged || scope == .waiting
@@ -55,13 +55,14 @@ extension Writer {
     ).bind(scope.rawValue).bind(name).bind(heldMax).runHitsRow()
   }
 
-  /// A count that reaches none goes, so that the table does not grow with every account that ever held a row.
-  func letGo(_ scope: CountScope, _ name: String, _ count: Int) throws(Failure) {
+  /// Subtracts from the count of the scope. A count that reaches 0 is removed, so that the table does not grow with
+  /// every account that ever had a row.
+  func letGo(_ scope: CountScope, _ name: String, _ count: Int) throws(SQLiteError) {
     deliveriesChanged = deliveriesChanged || scope == .waiting
     guard
       try connection.statement("UPDATE pending_counts SET held = held - ? WHERE scope = ? AND name = ?")
         .bind(count).bind(scope.rawValue).bind(name).runHitsRow()
-    else { throw .corrupt("rows of \(scope.rawValue) \(name) were never counted") }
+    else { throw .corrupt("the count of \(scope.rawValue) \(name) is missing") }
     _ = try connection.statement("DELETE FROM pending_counts WHERE scope = ? AND name = ? AND held = 0")
       .bind(scope.rawValue).bind(name).runHitsRow()
   }
@@ -76,16 +77,16 @@ extension Writer {
     var network: [UInt8]
   }
 
-  /// Where a row is counted among its account's, by its purpose and tier.
+  /// Returns the scope in which the row counts towards its account, by its purpose and tier.
   private func accountScope(_ row: Statement) -> CountScope { accountScope(row.text(), row) }
 
   private func accountScope(_ purpose: String, _ row: Statement) -> CountScope {
     .ofAccount(PendingPurpose(rawValue: purpose), TrustTier(rawValue: row.int()))
   }
 
-  /// Runs a `DELETE … RETURNING` of `Writer.removed`, and takes its rows off the counts; returns how many there were.
-  /// SQLite 3.40 says "not null" of every column of such a row, also of one that is NULL, so the value decides here.
-  private func removePendings(_ delete: Statement) throws(Failure) -> Int {
+  /// Runs a `DELETE … RETURNING` and subtracts its rows from the counts. Returns the number of rows. SQLite 3.40
+  /// reports "not null" for every column of such a row, even if it is NULL, so the value decides here.
+  private func removePendings(_ delete: Statement) throws(SQLiteError) -> Int {
     var held: [Counted: Int] = [:]
     var networks: [NetworkQuota: Int] = [:]
     var total = 0
@@ -113,8 +114,8 @@ extension Writer {
 
   // MARK: Networks
 
-  /// Counts the row among those of its network.
-  private func count(_ pending: PendingRecord) throws(Failure) {
+  /// Adds the row to the count of its network.
+  private func count(_ pending: PendingRecord) throws(SQLiteError) {
     try connection.statement(
       """
       INSERT INTO pending_networks (quota, network, held) VALUES (?, ?, 1)
@@ -123,16 +124,16 @@ extension Writer {
     ).bind(pending.quota).bind(pending.network?.bytes ?? []).run()
   }
 
-  private func letGo(_ counted: NetworkQuota, _ count: Int) throws(Failure) {
+  private func letGo(_ counted: NetworkQuota, _ count: Int) throws(SQLiteError) {
     _ = try connection.statement("UPDATE pending_networks SET held = held - ? WHERE quota = ? AND network = ?")
       .bind(count).bind(counted.quota).bind(counted.network).run()
     _ = try connection.statement("DELETE FROM pending_networks WHERE quota = ? AND network = ? AND held <= 0")
       .bind(counted.quota).bind(counted.network).run()
   }
 
-  /// Removes the newest row of the network that has most of the places. False: that is the network of this row, or it
-  /// has no more places than that one would have.
-  private func makeRoom(for pending: PendingRecord) throws(Failure) -> Bool {
+  /// Removes the newest row of the network that uses most of the quota. False: that is the network of this row, or it
+  /// has no more rows than the network of this row would have.
+  private func makeRoom(for pending: PendingRecord) throws(SQLiteError) -> Bool {
     let own = pending.network?.bytes ?? []
     let removed = try removePendings(
       connection.statement(
@@ -152,11 +153,11 @@ extension Writer {
     return true
   }
 
-  /// The row stays, to answer a repeated completion, but holds no place of its account any more: who signs in often
-  /// with a second factor completes one each time.
+  /// Completes the row. It stays, to answer a repeated completion, but no longer counts towards its account. A user who
+  /// often signs in with a second factor completes one row each time.
   func complete(
     _ digest: Digest, _ version: Int64, _ at: Timestamp, _ accountID: String, _ sessionID: String
-  ) throws(Failure) -> Bool {
+  ) throws(SQLiteError) -> Bool {
     let update = try connection.statement(
       """
       UPDATE pendings SET version = version + 1, completed_at = ?1, completed_account_id = ?2,
@@ -173,8 +174,9 @@ extension Writer {
     return true
   }
 
-  /// Raises the version: a completion that was decided on while an attempt was left must look again.
-  func countAttempt(_ digest: Digest) throws(Failure) {
+  /// Subtracts one attempt and raises the version. A completion decided while an attempt was left must then decide
+  /// again.
+  func countAttempt(_ digest: Digest) throws(SQLiteError) {
     _ = try connection.statement(
       """
       UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
@@ -183,7 +185,7 @@ extension Writer {
     ).bind(digest).runHitsRow()
   }
 
-  func spendAttempt(_ digest: Digest, _ version: Int64) throws(Failure) -> Bool {
+  func spendAttempt(_ digest: Digest, _ version: Int64) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
@@ -192,7 +194,7 @@ extension Writer {
     ).bind(digest).bind(version).runHitsRow()
   }
 
-  func reseal(_ digest: Digest, _ version: Int64, _ sealed: [UInt8]) throws(Failure) -> Bool {
+  func reseal(_ digest: Digest, _ version: Int64, _ sealed: [UInt8]) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE pendings SET version = version + 1, sealed = ?
@@ -201,7 +203,7 @@ extension Writer {
     ).bind(sealed).bind(digest).bind(version).runHitsRow()
   }
 
-  func deletePendings(of accountID: String, except: Digest?, sparing: [PendingPurpose]) throws(Failure) {
+  func deletePendings(of accountID: String, except: Digest?, sparing: [PendingPurpose]) throws(SQLiteError) {
     let spared = sparing.map { " \($0.rawValue) " }.joined()
     _ = try removePendings(
       connection.statement(
@@ -215,7 +217,7 @@ extension Writer {
 
   func endPendings(
     _ purpose: PendingPurpose, _ key: IdentityKey, createdAfter: Timestamp?
-  ) throws(Failure) {
+  ) throws(SQLiteError) {
     _ = try removePendings(
       connection.statement(
         """
@@ -228,8 +230,8 @@ extension Writer {
 
   // MARK: Sweep
 
-  /// Removes what ended at or before `now`, the oldest first.
-  func sweep(_ now: Timestamp, _ rowsMax: Int, auditedBefore: Timestamp) throws(Failure) -> Int {
+  /// Removes rows that expired at or before `now`, oldest first.
+  func sweep(_ now: Timestamp, _ rowsMax: Int, auditedBefore: Timestamp) throws(SQLiteError) -> Int {
     let pendings = try removePendings(
       connection.statement(
         """

@@ -1,8 +1,9 @@
 import Store
 
 extension Writer {
-  /// - Parameter signedInAt: nil: it goes on from another session, or its change writes the moment into the account.
-  func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(Failure) {
+  /// - Parameter signedInAt: nil if the session continues another one, or if its change writes the time into the
+  ///   account.
+  func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(SQLiteError) {
     try connection.statement(
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
@@ -23,8 +24,8 @@ extension Writer {
 
   func rotate(
     _ id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp
-  ) throws(Failure) -> Bool {
-    // A column that is set is taken out of its index and put back, also where it stays what it was.
+  ) throws(SQLiteError) -> Bool {
+    // SQLite removes and reinserts the index entry of every column that is set, even if the value stays the same.
     let isRotatedWithinDay = try connection.statement(
       """
       UPDATE sessions SET parent_digest = refresh_digest, refresh_digest = ?1, rotated_at = ?2, last_used_at = ?2,
@@ -45,7 +46,7 @@ extension Writer {
 
   func rename(
     _ id: String, _ signInProviderID: String, _ methods: [String], _ at: Timestamp
-  ) throws(Failure) -> Bool {
+  ) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE sessions SET sign_in_provider_id = ?1, methods = ?2 WHERE id = ?3 AND closed_at IS NULL AND ends_at > ?4
@@ -53,7 +54,7 @@ extension Writer {
     ).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(id).bind(at).runHitsRow()
   }
 
-  func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(Failure) {
+  func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(SQLiteError) {
     _ = try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
@@ -64,7 +65,7 @@ extension Writer {
 
   func closeSessions(
     of accountID: String, except: String?, _ at: Timestamp, _ reason: String
-  ) throws(Failure) {
+  ) throws(SQLiteError) {
     try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
@@ -75,7 +76,7 @@ extension Writer {
 
   func closeSessions(
     of accountID: String, beganWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
-  ) throws(Failure) {
+  ) throws(SQLiteError) {
     try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
@@ -85,9 +86,9 @@ extension Writer {
     ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
   }
 
-  /// Those that ended before this day. The last sign-in that they tell is kept in its account, where no later session
-  /// tells another.
-  func sweepSessions(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int64 {
+  /// Removes the sessions that ended before this day. First copies their last sign-in to the account, unless a later
+  /// session states a later one.
+  func sweepSessions(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int64 {
     try connection.statement(
       """
       UPDATE accounts SET last_sign_in_at = told.at
@@ -107,7 +108,7 @@ extension Writer {
     ).bind(now).bind(rowsMax).run()
   }
 
-  func isOpen(_ id: String, _ at: Timestamp) throws(Failure) -> Bool {
+  func isOpen(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       "SELECT 1 FROM sessions WHERE id = ? AND closed_at IS NULL AND ends_at > ?")
     defer { statement.reset() }

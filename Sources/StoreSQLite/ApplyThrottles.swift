@@ -1,9 +1,9 @@
 import Store
 
 extension Writer {
-  /// nil: counted. Reading and writing the row are one, since nobody else writes; where there are many writers, the row
-  /// is read for update.
-  func count(_ count: ThrottleCount) throws(Failure) -> Outcome? {
+  /// Counts one event. nil: counted. No other thread writes between the read and the write of the row. A backend with
+  /// many writers reads the row for update.
+  func count(_ count: ThrottleCount) throws(SQLiteError) -> Outcome? {
     let old = try throttle(count.key)
     if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
     let record = ThrottleRecord.counting(count, after: old)
@@ -19,23 +19,23 @@ extension Writer {
     return nil
   }
 
-  /// nil: what was counted is forgotten.
+  /// Deletes the count of the key. nil: deleted.
   func reset(
     _ key: Digest, _ kind: ThrottleKind, _ at: Timestamp, liftsBlock: Bool
-  ) throws(Failure) -> Outcome? {
+  ) throws(SQLiteError) -> Outcome? {
     if !liftsBlock, let until = try throttle(key)?.block(at: at) { return .throttled(kind, until: until) }
     _ = try connection.statement("DELETE FROM throttles WHERE key = ?").bind(key).runHitsRow()
     return nil
   }
 
-  func throttle(_ key: Digest) throws(Failure) -> ThrottleRecord? {
+  func throttle(_ key: Digest) throws(SQLiteError) -> ThrottleRecord? {
     let statement = try connection.statement(
       "SELECT key, count, since, blocks, blocked_until, expires_at FROM throttles WHERE key = ?")
     defer { statement.reset() }
     return try statement.bind(key).step() ? try ThrottleRecord(statement) : nil
   }
 
-  func sweepThrottles(_ now: Timestamp, _ rowsMax: Int) throws(Failure) -> Int64 {
+  func sweepThrottles(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int64 {
     try connection.statement(
       """
       DELETE FROM throttles WHERE key IN

@@ -1,8 +1,9 @@
-/// Which checkpoint is due after a group of changes, if any.
+/// Decides which checkpoint, if any, is due after a group of changes.
 ///
-/// Readers may keep a PASSIVE checkpoint from starting the log over; where it has grown fourfold, the writer waits for
-/// them a moment (their turns are short). For the snapshot of a copy it never waits, and after a reader that did not go
-/// away meanwhile, a foreign program most likely, not again for a while: the log grows until that reader is gone.
+/// Readers may keep a PASSIVE checkpoint from restarting the WAL. When the WAL has grown fourfold, the writer waits
+/// briefly for them, because their turns are short. It never waits for the snapshot of a copy. If a reader does not
+/// finish in time (most likely a foreign program), the writer pauses its attempts. The WAL then grows until that reader
+/// is gone.
 struct CheckpointPlan {
   enum Kind: Hashable {
     case passive
@@ -24,6 +25,6 @@ struct CheckpointPlan {
     return logPages >= 4 * pages && !isLogHeld && nowMillis >= restsUntilMillis ? .restart : .passive
   }
 
-  /// A restart has waited in vain.
+  /// Notes that a restart timed out because of a reader.
   mutating func metReader(nowMillis: Int64) { restsUntilMillis = nowMillis + restMillis }
 }

@@ -1,39 +1,39 @@
 import CSQLite
 import Store
 
-/// One connection, used by one thread at a time.
+/// One SQLite connection, used by one thread at a time.
 @safe final class Connection {
   private let handle: OpaquePointer
   private var isOpen = true
-  /// Statements by the address of their literal: each is prepared at its first use and kept.
+  /// Statements by the address of their literal. Each is prepared at its first use and kept.
   private var statements: [UInt: Statement] = [:]
   private let busyMillis: Int32
   private var patience: Patience?
-  /// Pages in the WAL after the last commit, told by SQLite.
+  /// The number of WAL pages after the last commit, reported by SQLite.
   @safe private let walPageCount = UnsafeMutablePointer<Int32>.allocate(capacity: 1)
 
   static var libraryVersion: String {
     unsafe "SQLite \(String(cString: sqlite3_libversion())), source \(String(cString: sqlite3_sourceid()))"
   }
 
-  /// Memory statistics would send each allocation of each thread through one global lock.
+  /// Disables memory statistics, which would send each allocation of each thread through one global lock.
   private static let withoutMemoryStatistics = csqlite_config_memory_statistics(0)
 
-  private init(path: String, flags: Int32, busyMillis: Int32) throws(Failure) {
+  private init(path: String, flags: Int32, busyMillis: Int32) throws(SQLiteError) {
     _ = Connection.withoutMemoryStatistics
     self.busyMillis = busyMillis
     var opened: OpaquePointer?
     let code = unsafe sqlite3_open_v2(path, &opened, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nil)
     unsafe walPageCount.initialize(to: 0)
-    guard let handle = unsafe opened else { throw Failure(code: SQLITE_NOMEM, text: "no memory for a connection") }
+    guard let handle = unsafe opened else { throw SQLiteError(code: SQLITE_NOMEM, text: "no memory for a connection") }
     unsafe self.handle = handle
-    guard code == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+    guard code == SQLITE_OK else { throw unsafe SQLiteError.last(of: handle) }
     for (option, value) in [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0),
       (SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1),
     ] {
       let code = unsafe csqlite_db_config(handle, option, Int32(value))
-      guard code == SQLITE_OK else { throw Failure(code: code, text: "SQLite refuses database option \(option)") }
+      guard code == SQLITE_OK else { throw SQLiteError(code: code, text: "SQLite rejects database option \(option)") }
     }
     _ = unsafe sqlite3_busy_timeout(handle, busyMillis)
     unsafe sqlite3_wal_hook(
@@ -49,12 +49,12 @@ import Store
     unsafe walPageCount.deallocate()
   }
 
-  /// Only the writer's connection checkpoints, and only when told to: SQLite's own checkpoint at commit would hold up
-  /// the callers, and would hide a failed sync.
-  static func writer(path: String, options: Options) throws(Failure) -> Connection {
+  /// Opens the writer's connection, the only one that checkpoints, and only on request. SQLite's own checkpoint at
+  /// commit would delay the callers and would hide a failed sync.
+  static func writer(path: String, options: Options) throws(SQLiteError) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READWRITE, busyMillis: options.writerBusyMillis)
     guard try connection.text("PRAGMA journal_mode = WAL") == "wal" else {
-      throw Failure(code: SQLITE_ERROR, text: "\(path) cannot use a write-ahead log")
+      throw SQLiteError(code: SQLITE_ERROR, text: "\(path) cannot use a write-ahead log")
     }
     try connection.execute("PRAGMA synchronous = FULL")
     try connection.requireFullSync()
@@ -65,15 +65,15 @@ import Store
     return connection
   }
 
-  static func reader(path: String, options: Options) throws(Failure) -> Connection {
+  static func reader(path: String, options: Options) throws(SQLiteError) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
     try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
     return connection
   }
 
-  /// Takes the pages of a copy. Until it is whole nobody reads it, and whoever made it syncs it: so each page is
-  /// written once, and nothing stands beside the file that could be left behind.
-  static func copy(path: String, options: Options) throws(Failure) -> Connection {
+  /// Opens the target of a copy. No one reads the copy before it is complete, and its requester syncs it. Each page is
+  /// therefore written once, and no side file can be left behind.
+  static func copy(path: String, options: Options) throws(SQLiteError) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READWRITE, busyMillis: 0)
     try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try connection.execute("PRAGMA journal_mode = MEMORY")
@@ -82,36 +82,39 @@ import Store
     return connection
   }
 
-  /// An acknowledged change must survive a power cut; a library built otherwise must not serve.
-  func requireFullSync() throws(Failure) {
+  /// Checks that `synchronous` is FULL. An acknowledged change must survive a power cut, so a library built otherwise
+  /// must not serve.
+  func requireFullSync() throws(SQLiteError) {
     let level = try integer("PRAGMA synchronous")
-    guard level == 2 else { throw Failure(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
+    guard level == 2 else { throw SQLiteError(code: SQLITE_ERROR, text: "synchronous is \(level), not FULL") }
   }
 
-  private func size(cacheKiB: Int, mappedBytes: Int64) throws(Failure) {
+  private func size(cacheKiB: Int, mappedBytes: Int64) throws(SQLiteError) {
     try execute("PRAGMA cache_size = -\(cacheKiB)")
     try execute("PRAGMA mmap_size = \(mappedBytes)")
     try execute("PRAGMA temp_store = MEMORY")
   }
 
-  /// False once SQLite has rolled the transaction back by itself, as it may on FULL, IOERR and NOMEM.
+  /// Whether a transaction is open. SQLite may roll it back on FULL, IOERR and NOMEM.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
   var walPages: Int32 { walPageCount.pointee }
 
-  func execute(_ sql: String) throws(Failure) {
-    guard unsafe sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+  func execute(_ sql: String) throws(SQLiteError) {
+    guard unsafe sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else {
+      throw unsafe SQLiteError.last(of: handle)
+    }
   }
 
-  func prepare(_ sql: String) throws(Failure) -> Statement {
+  func prepare(_ sql: String) throws(SQLiteError) -> Statement {
     var prepared: OpaquePointer?
     let code = unsafe sqlite3_prepare_v3(handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
-    guard code == SQLITE_OK, let statement = unsafe prepared else { throw unsafe Failure.last(of: handle) }
+    guard code == SQLITE_OK, let statement = unsafe prepared else { throw unsafe SQLiteError.last(of: handle) }
     return unsafe Statement(statement)
   }
 
-  /// The statement of this literal, prepared once.
-  func statement(_ sql: StaticString) throws(Failure) -> Statement {
+  /// Returns the statement of this literal, prepared once.
+  func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     if let statement = statements[key] { return statement }
     let statement = try prepare(sql.description)
@@ -119,32 +122,32 @@ import Store
     return statement
   }
 
-  func integer(_ sql: String) throws(Failure) -> Int64 {
+  func integer(_ sql: String) throws(SQLiteError) -> Int64 {
     let statement = try prepare(sql)
     return try statement.step() ? statement.int64() : 0
   }
 
-  func text(_ sql: String) throws(Failure) -> String {
+  func text(_ sql: String) throws(SQLiteError) -> String {
     let statement = try prepare(sql)
     return try statement.step() ? statement.text() : ""
   }
 
-  func texts(_ sql: String) throws(Failure) -> [String] {
+  func texts(_ sql: String) throws(SQLiteError) -> [String] {
     let statement = try prepare(sql)
     var texts: [String] = []
     while try statement.step() { texts.append(statement.text()) }
     return texts
   }
 
-  /// Copies the pages of `main` as this connection's open transaction sees them.
-  func pageCopy(to copy: Connection) throws(Failure) -> PageCopy {
+  /// Begins a copy of the pages of `main` as this connection's open transaction sees them.
+  func pageCopy(to copy: Connection) throws(SQLiteError) -> PageCopy {
     guard let backup = unsafe sqlite3_backup_init(copy.handle, "main", handle, "main") else {
-      throw unsafe Failure.last(of: copy.handle)
+      throw unsafe SQLiteError.last(of: copy.handle)
     }
     return unsafe PageCopy(backup)
   }
 
-  /// What runs from now on ends with SQLITE_INTERRUPT once `isWanted` says no.
+  /// Interrupts later statements with SQLITE_INTERRUPT once `isWanted` returns false.
   func giveUp(unless isWanted: @escaping @Sendable () -> Bool) {
     let patience = Patience(isWanted)
     self.patience = patience
@@ -156,13 +159,13 @@ import Store
       }, Unmanaged.passUnretained(patience).toOpaque())
   }
 
-  /// Moves what the WAL holds into the file: as much as readers allow (PASSIVE), or all of it, for which it waits for
-  /// them as long as for any lock, or for so long.
-  func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE, busyMillis: Int32? = nil) throws(Failure) {
+  /// Checkpoints the WAL. PASSIVE moves as much as readers allow. Other modes move everything and wait for readers, up
+  /// to `busyMillis` or the timeout for any lock.
+  func checkpoint(_ mode: Int32 = SQLITE_CHECKPOINT_PASSIVE, busyMillis: Int32? = nil) throws(SQLiteError) {
     if let busyMillis { _ = unsafe sqlite3_busy_timeout(handle, busyMillis) }
     defer { if busyMillis != nil { _ = unsafe sqlite3_busy_timeout(handle, self.busyMillis) } }
     let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
-    guard code == SQLITE_OK else { throw unsafe Failure.last(of: handle) }
+    guard code == SQLITE_OK else { throw unsafe SQLiteError.last(of: handle) }
   }
 
   func close() {
@@ -173,17 +176,17 @@ import Store
   }
 }
 
-/// What a connection asks while it runs a long statement.
+/// The check that a connection makes during a long statement.
 private final class Patience {
-  /// Of SQLite's machine, between two questions.
+  /// The SQLite virtual machine steps between two checks.
   static let steps: Int32 = 100_000
   let isWanted: @Sendable () -> Bool
 
   init(_ isWanted: @escaping @Sendable () -> Bool) { self.isWanted = isWanted }
 }
 
-extension Failure {
-  static func last(of connection: OpaquePointer?) -> Failure {
-    unsafe Failure(code: sqlite3_extended_errcode(connection), text: String(cString: sqlite3_errmsg(connection)))
+extension SQLiteError {
+  static func last(of connection: OpaquePointer?) -> SQLiteError {
+    unsafe SQLiteError(code: sqlite3_extended_errcode(connection), text: String(cString: sqlite3_errmsg(connection)))
   }
 }

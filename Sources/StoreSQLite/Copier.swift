@@ -3,12 +3,12 @@ import Glibc
 import Store
 import Synchronization
 
-/// Copies the file while it is written, on a thread that stands behind those of the callers.
+/// Copies the file while it is written, on a thread with a lower priority than those that serve callers.
 ///
-/// SQLite's backup functions copy the pages of one snapshot as they are, in steps between which the thread rests and
-/// may give up. The snapshot is opened before the first step: without one, each commit of the writer would make the
-/// copy begin anew. (`VACUUM INTO` makes every index anew in one statement: far more computing, with the snapshot open
-/// for as long.) The connection only reads, so that the writer's stays the one that writes and checkpoints.
+/// SQLite's backup functions copy the pages of one snapshot unchanged, in steps. Between two steps the thread pauses
+/// and may stop. The snapshot is opened before the first step: without it, each commit of the writer would restart the
+/// copy. `VACUUM INTO` would rebuild every index in one statement, with far more computation and a snapshot open for as
+/// long. The connection only reads, so that only the writer's connection writes and checkpoints.
 struct Copier: Sendable {
   static let niceness: Int32 = 10
 
@@ -22,21 +22,21 @@ struct Copier: Sendable {
     self.isWanted = isWanted
   }
 
-  /// - Parameter released: told once the snapshot is closed; the log may start over from then on.
-  func copy(to copyPath: String, released: () -> Void) throws(Failure) -> StoreCopy {
+  /// - Parameter released: called once the snapshot is closed. The WAL may restart from then on.
+  func copy(to copyPath: String, released: () -> Void) throws(SQLiteError) -> StoreCopy {
     try copyPages(to: copyPath, released: released)
     try standAlone(copyPath)
     let copy = try Connection.reader(path: copyPath, options: options)
     defer { copy.close() }
     copy.giveUp(unless: isWanted)
     let findings = try copy.texts("PRAGMA integrity_check(8)")
-    guard findings == ["ok"] else { throw .corrupt("the copy is not sound: \(findings.joined(separator: "; "))") }
+    guard findings == ["ok"] else { throw .corrupt("the copy is corrupt: \(findings.joined(separator: "; "))") }
     return StoreCopy(
       accountCount: Int(clamping: try copy.integer("SELECT count(*) FROM accounts")),
       lastEvent: try copy.integer("SELECT coalesce(max(position), 0) FROM audit"))
   }
 
-  private func copyPages(to copyPath: String, released: () -> Void) throws(Failure) {
+  private func copyPages(to copyPath: String, released: () -> Void) throws(SQLiteError) {
     let copy = try Connection.copy(path: copyPath, options: options)
     defer { copy.close() }
     let source = try Connection.reader(path: path, options: options)
@@ -45,39 +45,41 @@ struct Copier: Sendable {
       released()
     }
     try source.execute("BEGIN")
-    // BEGIN alone opens no snapshot: the first look does.
+    // BEGIN alone opens no snapshot; the first read does.
     _ = try source.integer("SELECT count(*) FROM sqlite_schema")
     try carryOver(try source.pageCopy(to: copy))
   }
 
-  /// Ends the page copy with itself, before the connections of both sides are closed.
-  private func carryOver(_ pages: consuming PageCopy) throws(Failure) {
+  /// Runs the page copy. Consumes it, so that it ends before the connections of both sides close.
+  private func carryOver(_ pages: consuming PageCopy) throws(SQLiteError) {
     while try pages.step(options.copyPagesPerStep) {
-      guard isWanted() else { throw Failure(code: SQLITE_INTERRUPT, text: "the copy is not wanted any more") }
+      guard isWanted() else { throw SQLiteError(code: SQLITE_INTERRUPT, text: "the copy was cancelled") }
       usleep(options.copyPauseMillis * 1_000)
     }
   }
 
-  /// The first page says that a log may stand beside the file (bytes 18 and 19, "File format version numbers" in
-  /// SQLite's description of the format). Without that a copy is one file, which is read from where nothing can be
-  /// written, too; a store that is opened on it puts it back.
-  private func standAlone(_ copyPath: String) throws(Failure) {
+  /// Clears the WAL flag in the copy (bytes 18 and 19 of the first page, "File format version numbers" in SQLite's file
+  /// format description).
+  ///
+  /// The copy is then a single file, which can be read on read-only media too. A store that opens it sets the flag
+  /// again.
+  private func standAlone(_ copyPath: String) throws(SQLiteError) {
     let versions: [UInt8] = [1, 1]
     let descriptor = unsafe Glibc.open(copyPath, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
       let code = errno
-      throw Failure(code: SQLITE_CANTOPEN, text: "\(copyPath) cannot be opened, errno \(code)")
+      throw SQLiteError(code: SQLITE_CANTOPEN, text: "\(copyPath) cannot be opened, errno \(code)")
     }
     defer { _ = Glibc.close(descriptor) }
     guard unsafe pwrite(descriptor, versions, versions.count, 18) == versions.count else {
       let code = errno
       let isFull = code == ENOSPC || code == EDQUOT
-      throw Failure(code: isFull ? SQLITE_FULL : SQLITE_IOERR, text: "\(copyPath) cannot be written")
+      throw SQLiteError(code: isFull ? SQLITE_FULL : SQLITE_IOERR, text: "\(copyPath) cannot be written")
     }
   }
 }
 
-/// A copy of pages under way.
+/// A page copy in progress.
 @safe struct PageCopy: ~Copyable {
   private let handle: OpaquePointer
 
@@ -85,18 +87,19 @@ struct Copier: Sendable {
 
   deinit { _ = unsafe sqlite3_backup_finish(handle) }
 
-  /// False: that was the last.
-  func step(_ pages: Int32) throws(Failure) -> Bool {
+  /// Copies the next pages. False: these were the last.
+  func step(_ pages: Int32) throws(SQLiteError) -> Bool {
     let code = unsafe sqlite3_backup_step(handle, pages)
     switch code {
     case SQLITE_OK: return true
     case SQLITE_DONE: return false
-    default: throw unsafe Failure(code: code, text: "a page cannot be copied: \(String(cString: sqlite3_errstr(code)))")
+    default:
+      throw unsafe SQLiteError(code: code, text: "a page cannot be copied: \(String(cString: sqlite3_errstr(code)))")
     }
   }
 }
 
-/// Tells the writer, for as long as it lives or until it is released, that a snapshot is open for long.
+/// Tells the writer that a long-lived snapshot is open, until it is released or deinitialized.
 final class LogHold: Sendable {
   private let progress: Progress
   private let isReleased = Atomic<Bool>(false)

@@ -3,12 +3,14 @@ import CSQLite
 import Glibc
 import Store
 
-/// Keeps a second process away from the file: SQLite would let it write, but a checkpoint beside another connection's
-/// commit can lose pages in SQLite 3.7.0 to 3.51.2 (the WAL-reset bug).
+/// Keeps a second process from opening the file.
+///
+/// SQLite would let it write. In SQLite 3.7.0 to 3.51.2, a checkpoint concurrent with another connection's commit can
+/// lose pages (the WAL-reset bug).
 struct LockFile: ~Copyable {
   private let descriptor: Int32
 
-  /// - Parameter file: as `resolve` names it, so that whoever comes by a link meets the same lock.
+  /// - Parameter file: the name that `resolve` returns, so that a process that uses a link finds the same lock.
   init(of file: String) throws(StoreError) {
     let path = file + ".lock"
     let opened = unsafe lk_open_lock(path)
@@ -17,16 +19,17 @@ struct LockFile: ~Copyable {
     guard held == 0 else {
       _ = Glibc.close(opened)
       guard held == EWOULDBLOCK else { throw LockFile.refusal("\(path) cannot be locked", code: held) }
-      throw .unavailable("\(path) is held by another process: one store file has one owner")
+      throw .unavailable("\(path) is held by another process: a store file can have only one owner")
     }
-    // Last: once all is set, `deinit` runs after a throw as well, and would close what is another's by then.
+    // Set last: once all properties are set, `deinit` runs after a throw as well. It would then close a descriptor that
+    // may belong to another file.
     descriptor = opened
   }
 
-  /// The file itself stays: removing it would let two processes hold two locks of one name.
+  /// Unlocks but does not remove the file. Otherwise two processes could hold two locks of the same name.
   deinit { _ = Glibc.close(descriptor) }
 
-  /// Before a lock is made beside a file that is not there.
+  /// Checks that the file exists, before a lock file is created next to it.
   static func requireFile(_ path: String) throws(StoreError) {
     guard unsafe Glibc.access(path, R_OK) == 0 else {
       let code = errno
@@ -34,7 +37,7 @@ struct LockFile: ~Copyable {
     }
   }
 
-  /// The one name, without links, of a file that is there. SQLite puts the log beside it.
+  /// Returns the name of an existing file without links. SQLite creates the WAL next to it.
   static func resolve(_ path: String) throws(StoreError) -> String {
     guard let resolved = unsafe Glibc.realpath(path, nil) else {
       let code = errno
@@ -44,7 +47,7 @@ struct LockFile: ~Copyable {
     return unsafe String(cString: resolved)
   }
 
-  /// Makes the file with mode 0600 before SQLite would make it with the umask's; its WAL inherits the mode.
+  /// Creates the file with mode 0600, before SQLite would create it with the umask's mode. The WAL inherits the mode.
   static func createPrivately(_ path: String) throws(StoreError) {
     let descriptor = unsafe Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
@@ -54,8 +57,10 @@ struct LockFile: ~Copyable {
     _ = Glibc.close(descriptor)
   }
 
-  /// What an error number says of a name: who may, and what is there, stays as it is; a lack of descriptors or room
-  /// does not. It is taken before a text is made, which may set another.
+  /// Maps an error number to a lasting or a passing failure. Permissions and missing files last; a lack of descriptors
+  /// or space does not.
+  ///
+  /// - Parameter code: read before any text is built, which may set another one.
   private static func refusal(_ what: String, code: Int32) -> StoreError {
     let text = unsafe "\(what): \(String(cString: strerror(code)))"
     let isLasting = [EACCES, EPERM, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, EROFS].contains(code)

@@ -1,12 +1,11 @@
-/// What one thread keeps of what it read lately. An entry is believed while it is not older than the mark of the
-/// account that it tells of.
+/// A cache of one thread's recent reads. An entry is valid while it is not older than the mark of its account.
 ///
-/// A key has its place in one set of four, so that few entries push each other out before all is full.
+/// A key maps to a set of four entries, so that few entries evict each other before the cache is full.
 final class MarkedCache<Key: Hashable, Value> {
   private struct Entry {
     let key: Key
     let value: Value
-    /// Of the account's id.
+    /// The hash of the account's id.
     let hash: UInt64
     let commit: UInt64
   }
@@ -16,14 +15,14 @@ final class MarkedCache<Key: Hashable, Value> {
   private var entries: [Entry?]
   private let marks: CommitMarks
 
-  /// - Parameter room: for how many values, a multiple of four; 0 keeps none.
+  /// - Parameter room: the number of values, a multiple of four. 0 caches none.
   init(room: Int, marks: CommitMarks) {
     precondition(room % MarkedCache.ways == 0)
     entries = Array(repeating: nil, count: room)
     self.marks = marks
   }
 
-  /// nil: not known.
+  /// nil: not cached.
   func find(_ key: Key) -> Value? {
     for index in places(of: key) {
       guard let entry = entries[index], entry.key == key else { continue }
@@ -32,8 +31,10 @@ final class MarkedCache<Key: Hashable, Value> {
     return nil
   }
 
-  /// `commit` is that of before the snapshot in which the value was found; `hash` says which account it tells of. The
-  /// key's older value makes room, or else the one that was read longest ago.
+  /// Caches a value. It replaces an older value of the key, or else the entry that was read longest ago.
+  ///
+  /// - Parameter hash: the hash of the account that the value belongs to.
+  /// - Parameter commit: the last commit before the snapshot in which the value was found.
   func keep(_ value: Value, of key: Key, account hash: UInt64, asOf commit: UInt64) {
     guard commit >= marks.last(hash) else { return }
     let places = places(of: key)
@@ -43,7 +44,7 @@ final class MarkedCache<Key: Hashable, Value> {
     if let place { entries[place] = Entry(key: key, value: value, hash: hash, commit: commit) }
   }
 
-  /// By a keyed hash, so that nobody can choose keys that push each other out.
+  /// Returns the entries of a key, chosen by a keyed hash. An attacker cannot choose keys that evict each other.
   private func places(of key: Key) -> Range<Int> {
     guard !entries.isEmpty else { return 0..<0 }
     var hasher = Hasher()

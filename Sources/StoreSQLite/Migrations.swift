@@ -1,43 +1,44 @@
 import CSQLite
 
-/// The schema, as the steps that lead to it. A step that was released is never edited; a change is a new step.
+/// The schema as a list of migrations. A released migration is never edited; a change is a new migration.
 ///
-/// Only what distributed PostgreSQL relatives accept too: no triggers, no sequences, no foreign keys across shards. A
-/// guard of `Write` is what keeps a child row from outliving its account.
+/// Uses only what distributed relatives of PostgreSQL accept too: no triggers, no sequences, no foreign keys across
+/// shards. The guards of `Write` keep a dependent row from outliving its account.
 enum Migrations {
   static let steps = [
-    accounts + credentials + sessions + pendings + rest, customTokens, strangers, sessionDays,
+    accounts + credentials + sessions + pendings + rest, customTokens, unknowns, sessionDays,
     deliveries, throttles, buriedDeliveries, passedFactors, closedAccounts, idleAnonymous, importKeys, codes,
     positions, completedRows, beginnings, channels, signIns,
     priorities, quotas,
   ]
 
-  /// Brings the file from its version (`user_version`, 0 for a new file) to the last step, one transaction a step, so
-  /// that a failed or interrupted step leaves the file as the version before it.
-  static func run(on connection: Connection, steps: [String] = steps) throws(Failure) {
+  /// Migrates the file from its version (`user_version`, 0 for a new file) to the latest one. Each step is one
+  /// transaction, so a failed or interrupted step leaves the file at the previous version.
+  static func run(on connection: Connection, steps: [String] = steps) throws(SQLiteError) {
     let version = Int(try connection.integer("PRAGMA user_version"))
     guard version <= steps.count else {
-      throw Failure(
+      throw SQLiteError(
         code: SQLITE_ERROR,
         text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
     }
     for number in version..<steps.count {
       try connection.execute("BEGIN IMMEDIATE")
-      do throws(Failure) {
+      do throws(SQLiteError) {
         try connection.execute(steps[number])
         try connection.execute("PRAGMA user_version = \(number + 1)")
         try connection.execute("COMMIT")
       } catch {
         if connection.isInTransaction { try connection.execute("ROLLBACK") }
-        throw Failure(code: error.code, text: "schema \(number + 1): \(error.text)")
+        throw SQLiteError(code: error.code, text: "schema \(number + 1): \(error.text)")
       }
     }
   }
 
-  /// `number` never leaves this file: what hangs on an account is kept by it, since comparing integers makes a look-up
-  /// about a fifth cheaper than comparing ids, and puts the rows of new accounts side by side.
+  /// `number` never leaves this file. It is the key of an account's dependents: integer comparisons make a lookup about
+  /// a fifth cheaper than comparisons of ids, and the rows of new accounts are adjacent.
   ///
-  /// The three counts say which of the child tables need no look at all when an account is read; most hold nothing.
+  /// The three counts state which dependent tables need no lookup when an account is read. Most accounts have no rows
+  /// there.
   private static let accounts = """
     CREATE TABLE accounts (
       number INTEGER PRIMARY KEY,
@@ -66,8 +67,8 @@ enum Migrations {
     ) STRICT;
     """
 
-  /// Kept in the order of their account, so that one seek finds all of it. The index on addresses holds only those
-  /// that a look-up may find (tier verified and above).
+  /// Ordered by account, so that one seek finds all rows of an account. The index on email addresses contains only
+  /// those that a lookup may find (tier verified and above).
   private static let credentials = """
     CREATE TABLE identities (
       account_number INTEGER NOT NULL,
@@ -102,7 +103,7 @@ enum Migrations {
     ) STRICT, WITHOUT ROWID;
     """
 
-  /// `ends_at` is when the session is over whatever its reason: the earliest of closed, idle and absolute end.
+  /// `ends_at` is the earliest of the session's close, idle and absolute end.
   private static let sessions = """
     CREATE TABLE sessions (
       id TEXT NOT NULL PRIMARY KEY,
@@ -132,8 +133,8 @@ enum Migrations {
     CREATE INDEX sessions_by_end ON sessions (ends_at);
     """
 
-  /// `pending_counts` holds how many rows each account ('account', its id), each caller ('caller', its name) and the
-  /// table ('total', '') hold, kept in the transaction of every insert and delete: a limit costs one look.
+  /// `pending_counts` holds the row counts of each account ('account', its id), each caller ('caller', its name) and
+  /// the table ('total', ''). Each insert and delete updates them in its transaction, so a limit costs one lookup.
   private static let pendings = """
     CREATE TABLE pendings (
       digest BLOB NOT NULL PRIMARY KEY,
@@ -203,16 +204,16 @@ enum Migrations {
     ALTER TABLE accounts ADD COLUMN custom_token INTEGER NOT NULL DEFAULT 0;
     """
 
-  /// Rows of an account are counted as 'stranger' or 'account' (`CountScope.ofAccount`), with its id.
-  private static let strangers = """
+  /// The rows of an account are counted in two scopes (`CountScope.ofAccount`), both under its id.
+  private static let unknowns = """
     DELETE FROM pending_counts WHERE scope = 'account';
     INSERT INTO pending_counts (scope, name, held)
       SELECT CASE WHEN purpose = 'link' AND tier = 0 THEN 'stranger' ELSE 'account' END AS scope, account_id, COUNT(*)
       FROM pendings GROUP BY scope, account_id;
     """
 
-  /// A refresh puts off the end of its session, and moved it in the index by the millisecond, which cost a page of the
-  /// index far from its own. Within a day it now leaves the index alone.
+  /// A refresh postpones the end of its session. Before this step, that moved the session's index entry by
+  /// milliseconds, which cost a page of the index far from its own. Now a refresh leaves the index alone within a day.
   private static let sessionDays = """
     ALTER TABLE sessions ADD COLUMN ends_day INTEGER NOT NULL DEFAULT 0;
     UPDATE sessions SET ends_day = ends_at / 86400000;
@@ -220,8 +221,8 @@ enum Migrations {
     CREATE INDEX sessions_by_end_day ON sessions (ends_day);
     """
 
-  /// What waits to be sent; how many do is held in `pending_counts` as 'delivery'. Those that were given up keep their
-  /// row and are not counted.
+  /// The waiting messages. `pending_counts` holds their count as 'delivery'. Given-up messages keep their row and are
+  /// not counted.
   private static let deliveries = """
     CREATE TABLE deliveries (
       id TEXT NOT NULL PRIMARY KEY,
@@ -238,7 +239,7 @@ enum Migrations {
     CREATE INDEX deliveries_by_attempt ON deliveries (next_attempt_at) WHERE buried_at IS NULL;
     """
 
-  /// The index of an account's sessions also says on which devices they are.
+  /// The index of an account's sessions also contains their devices.
   private static let throttles = """
     CREATE TABLE throttles (
       key BLOB NOT NULL PRIMARY KEY,
@@ -253,20 +254,20 @@ enum Migrations {
     CREATE INDEX sessions_by_account ON sessions (account_id, device_id);
     """
 
-  /// How long what was given up is kept, counted in `pending_counts` as 'buried_delivery'. The age of the queue is that
-  /// of the first row of `deliveries_by_age`.
+  /// The retention of given-up messages, counted in `pending_counts` as 'buried_delivery'. The first row of
+  /// `deliveries_by_age` states the age of the queue.
   private static let buriedDeliveries = """
     ALTER TABLE deliveries ADD COLUMN kept_until INTEGER;
     CREATE INDEX deliveries_by_end ON deliveries (kept_until) WHERE kept_until IS NOT NULL;
     CREATE INDEX deliveries_by_age ON deliveries (created_at) WHERE buried_at IS NULL;
     """
 
-  /// Which factor a session passed, so that it counts no longer once that one is withdrawn.
+  /// The factor that a session passed, so that it no longer counts once that factor is removed.
   private static let passedFactors = """
     ALTER TABLE sessions ADD COLUMN second_factor_id TEXT;
     """
 
-  /// Kept for ever, since an id is never given twice.
+  /// Kept permanently, because an id is never assigned twice.
   private static let closedAccounts = """
     CREATE TABLE closed_accounts (
       id TEXT NOT NULL PRIMARY KEY,
@@ -276,8 +277,10 @@ enum Migrations {
     ) STRICT, WITHOUT ROWID;
     """
 
-  /// Since when an anonymous account is not known to have been used. Kept when the account is made and when it was
-  /// looked at, so that each is looked at once in the time that makes one idle, however often it is used.
+  /// The time since which an anonymous account is not known to have been used.
+  ///
+  /// Set when the account is created and when it is checked. Each account is thus checked once per idle period, no
+  /// matter how often it is used.
   private static let idleAnonymous = """
     ALTER TABLE accounts ADD COLUMN idle_since INTEGER NOT NULL DEFAULT 0;
     UPDATE accounts SET idle_since = created_at WHERE anonymous = 1;
@@ -292,15 +295,14 @@ enum Migrations {
     ) STRICT, WITHOUT ROWID;
     """
 
-  /// A code that is asked for again ends the one before, which is found by whom it went to.
+  /// Requesting a code again ends the previous one, which is found by its recipient.
   private static let codes = """
     ALTER TABLE accounts ADD COLUMN email_proved_at INTEGER;
     ALTER TABLE accounts ADD COLUMN phone_number_set_at INTEGER;
     CREATE INDEX pendings_by_identity ON pendings (subject, provider_id, purpose);
     """
 
-  /// Rows are appended in the order of their commit, and read in it: the position is the key, and there is no index
-  /// beside it to be kept.
+  /// Rows are appended and read in commit order. The position is the key, so no other index is needed.
   private static let positions = """
     CREATE TABLE events (
       position INTEGER NOT NULL PRIMARY KEY,
@@ -317,7 +319,7 @@ enum Migrations {
     ALTER TABLE events RENAME TO audit;
     """
 
-  /// A completed row holds no place of its account.
+  /// A completed row no longer counts towards its account.
   private static let completedRows = """
     DELETE FROM pending_counts WHERE scope IN ('account', 'stranger');
     INSERT INTO pending_counts (scope, name, held)
@@ -325,21 +327,23 @@ enum Migrations {
       FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id;
     """
 
-  /// A link goes on in a session that names what was linked; what the session before it began with is kept beside.
-  /// NULL in sessions that are older than this: they are taken to have begun with what they name.
+  /// A link continues in a session that names what was linked; `began_with` keeps what the previous session began with.
+  /// NULL in sessions older than this step, which count as begun with what they name.
   private static let beginnings = """
     ALTER TABLE sessions ADD COLUMN began_with TEXT;
     """
 
-  /// Messages are looked for by their channel.
+  /// Messages are looked up by their channel.
   private static let channels = """
     CREATE INDEX deliveries_by_channel ON deliveries (channel, next_attempt_at) WHERE buried_at IS NULL;
     DROP INDEX deliveries_by_attempt;
     """
 
-  /// The sign-in that opened the session, where its account does not say it: NULL in sessions that go on from another,
-  /// of sign-ins that changed more of the account, and older than this. What finds an account's sessions also tells its
-  /// last sign-in; few of them are on a device that has a name.
+  /// The time of the sign-in that opened the session, if its account does not state it.
+  ///
+  /// NULL in sessions that continue another one, that belong to a sign-in that changed more of the account, or that are
+  /// older than this step. The index that finds an account's sessions also states its last sign-in. Few sessions are on
+  /// a named device.
   private static let signIns = """
     ALTER TABLE sessions ADD COLUMN signed_in_at INTEGER;
     CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);
@@ -347,7 +351,7 @@ enum Migrations {
     DROP INDEX sessions_by_account;
     """
 
-  /// Codes are sent before notices, and equal notices are merged. Messages from before this step count as codes.
+  /// Codes are sent before notices, and equal notices are merged. Messages older than this step count as codes.
   private static let priorities = """
     ALTER TABLE deliveries ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE deliveries ADD COLUMN merge_key BLOB;
@@ -357,8 +361,8 @@ enum Migrations {
     DROP INDEX deliveries_by_channel;
     """
 
-  /// Each purpose has places of its own with each caller. `pending_networks` holds how many of them each network has;
-  /// rows from before this step belong to none.
+  /// Each purpose has its own quota with each caller. `pending_networks` holds each network's part of it. Rows older
+  /// than this step belong to no network.
   private static let quotas = """
     ALTER TABLE pendings ADD COLUMN network BLOB;
     CREATE INDEX pendings_by_network ON pendings (purpose, caller, coalesce(network, x''), created_at);

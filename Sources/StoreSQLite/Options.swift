@@ -1,43 +1,47 @@
 package struct Options: Sendable {
-  /// Changes that share one transaction and one sync.
+  /// The largest number of changes that share one transaction and one sync.
   package var groupMax = 256
-  /// Changes of one turn of a reactor that go to the writer before the turn ends, so that it begins in good time.
+  /// The number of changes in one reactor turn that go to the writer before the turn ends, so that it begins early.
   package var handOverMax = 64
-  /// Changes (and, beside them, look-ups from threads without a connection) that may wait; more are refused.
+  /// The largest number of waiting changes, and separately of waiting lookups from threads without a connection. The
+  /// store rejects more.
   package var queueMax = 4096
-  /// How long the writer waits for a lock. Nobody else writes, so only a foreign program can make it wait.
+  /// How long the writer waits for a lock. No other part of the store writes, so only a foreign program can make it
+  /// wait.
   package var writerBusyMillis: Int32 = 5000
-  /// The same for readers: a reactor must not stand still.
+  /// How long a reader waits for a lock. Short, because a reactor must not block.
   package var readerBusyMillis: Int32 = 100
-  /// SQLite walks through all of the cache at a commit after which pages have changed places (it numbers one past 1 GiB
-  /// for a moment), and what is not in it is read through the mapping: a large one costs more than it saves.
+  /// The page cache of the writer. A large one costs more than it saves.
+  ///
+  /// SQLite scans the whole cache at a commit after which pages have moved (it temporarily numbers a page past 1 GiB).
+  /// Pages outside the cache are read through the memory mapping.
   package var writerCacheKiB = 4 * 1024
-  /// A commit empties a reader's cache; between two it holds what all look-ups share, the inner pages of the indexes of
-  /// ten million accounts.
+  /// The page cache of a reader. A commit empties it. Between two commits it holds what all lookups share: the inner
+  /// pages of the indexes of ten million accounts.
   package var readerCacheKiB = 32 * 1024
-  /// How much of the file is read through a memory mapping, shared by all connections.
+  /// The part of the file that is read through a memory mapping, shared by all connections.
   package var mappedBytes: Int64 = 2 << 30
-  /// Pages in the WAL from which on the writer moves them into the file. A reader looks past every older copy of a page
-  /// that the log holds, so a long log costs more than it saves.
+  /// The number of WAL pages from which the writer checkpoints. A reader skips every older copy of a page in the WAL,
+  /// so a long WAL costs more than it saves.
   package var checkpointPages: Int32 = 1000
-  /// How long the writer waits for readers to start a long log over. Callers wait meanwhile.
+  /// How long the writer waits for readers to restart a long WAL. Callers wait during that time.
   package var restartBusyMillis: Int32 = 200
-  /// How long it then leaves those alone that have not gone away.
+  /// How long the writer waits before it tries again if readers did not finish.
   package var restartRestMillis: Int64 = 30_000
-  /// The most that the cache of who signs in how may take: 32 bytes for each account that there is room for.
-  package var waysInCacheBytesMax = 512 << 20
-  /// How many accounts each reader keeps in memory, of those that signed in by an identity or refreshed lately: once
-  /// for each of the two.
+  /// The largest size of the sign-in methods cache. It takes 32 bytes for each account that it has room for.
+  package var methodsCacheBytesMax = 512 << 20
+  /// The number of accounts that each reader caches: those that recently signed in with an identity or refreshed a
+  /// session. An account that did both counts twice.
   package var accountsKept = 8192
-  /// How many accounts' versions the writer keeps in memory.
+  /// The number of account versions that the writer caches.
   package var versionsKept = 16_384
-  /// What the WAL is cut down to once it starts over after it grew longer, as it does while a copy is made.
+  /// The size to which the WAL is truncated when it restarts after it grew longer, as it does during a copy.
   package var logBytesKept: Int64 = 64 << 20
-  /// A copy is made in steps of so many pages, with a pause after each: whoever serves callers wants the disk too.
+  /// The pages that a copy takes per step. A pause follows each step, because serving callers needs the disk too.
   package var copyPagesPerStep: Int32 = 256
   package var copyPauseMillis: UInt32 = 2
   package var copyCacheKiB = 2 * 1024
-  /// How large the file may grow; nil: as large as the disk allows.
+  /// The largest size of the file. nil: limited by the disk only.
   package var pagesMax: Int64?
 
   package init() {}

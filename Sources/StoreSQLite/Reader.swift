@@ -1,17 +1,17 @@
 import Store
 
-/// A read-only connection with every look-up of `Query` prepared, and the snapshot of the turn.
+/// A read-only connection with every lookup of `Query` prepared, and the snapshot of the turn.
 final class Reader {
   private let connection: Connection
   private let marks: CommitMarks
-  private let waysIn: WaysInCache
+  private let methods: SignInMethodsCache
   private let accounts: AccountCache
   private let providerNames: ProviderNames
-  /// The last commit that the snapshot is sure to show.
+  /// The last commit that the snapshot certainly shows.
   private var snapshotCommit: UInt64 = 0
   private let begin, end: Statement
   private let accountByID, accountByEmail, accountByPhone, accountByIdentity: Statement
-  private let waysInByEmail, waysInByLinkedEmail: Statement
+  private let methodsByEmail, methodsByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
   private let dueDeliveries, oldestDelivery, deliveryCounts: Statement
@@ -20,12 +20,12 @@ final class Reader {
   private let firstPage, nextPage, importKey: Statement
   private let throttle, device, events, lastEvent: Statement
 
-  init(path: String, options: Options, marks: CommitMarks, waysIn: WaysInCache) throws(Failure) {
+  init(path: String, options: Options, marks: CommitMarks, methods: SignInMethodsCache) throws(SQLiteError) {
     connection = try Connection.reader(path: path, options: options)
     self.marks = marks
-    self.waysIn = waysIn
+    self.methods = methods
     accounts = AccountCache(room: options.accountsKept, marks: marks)
-    providerNames = ProviderNames(waysIn)
+    providerNames = ProviderNames(methods)
     let account = "SELECT \(AccountRow.columns) FROM accounts AS a"
     let ownerByIdentity = """
       SELECT \(AccountRow.columns) FROM identities AS i JOIN accounts AS a ON a.number = i.account_number
@@ -36,13 +36,13 @@ final class Reader {
     accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
     accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
     accountByIdentity = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.subject = ?")
-    let waysIn = """
-      SELECT \(WaysInRow.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_number = a.number
+    let methods = """
+      SELECT \(SignInMethodsRow.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_number = a.number
       """
-    waysInByEmail = try connection.prepare("\(waysIn) WHERE a.email = ?")
-    waysInByLinkedEmail = try connection.prepare(
+    methodsByEmail = try connection.prepare("\(methods) WHERE a.email = ?")
+    methodsByLinkedEmail = try connection.prepare(
       """
-      \(waysIn) WHERE a.number = (
+      \(methods) WHERE a.number = (
         SELECT account_number FROM identities WHERE email = ? AND tier >= 1 ORDER BY linked_at LIMIT 1)
       """)
     identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_number = ?")
@@ -88,10 +88,10 @@ final class Reader {
     importKey = try connection.prepare("SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = ?")
   }
 
-  /// Answers from the snapshot, which the first question opens that nothing kept in memory can answer.
-  func facts(_ query: Query) throws(Failure) -> Facts {
+  /// Returns facts from the snapshot. The first lookup that no cache can answer opens the snapshot.
+  func facts(_ query: Query) throws(SQLiteError) -> Facts {
     var facts = Facts()
-    if let email = query.waysIn { facts.waysIn = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
+    if let email = query.methods { facts.methods = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id), SessionRecord.init)
       if let session = facts.session {
@@ -106,7 +106,7 @@ final class Reader {
       facts.$identityOwner = try owner(of: key, lastSignInMayLag: query.lastSignInMayLag)
     }
     if let email = query.email {
-      // An address has one owner, and who signs in with a provider is mostly the owner of what it says.
+      // An address has one owner, who usually also owns the identity that asserts it.
       if facts.identityOwner?.account.email == email {
         facts.$emailOwner = facts.$identityOwner
       } else {
@@ -153,7 +153,7 @@ final class Reader {
     return facts
   }
 
-  private func readThrottles(_ query: Query, _ facts: inout Facts) throws(Failure) {
+  private func readThrottles(_ query: Query, _ facts: inout Facts) throws(SQLiteError) {
     for key in query.throttles {
       if let record = try one(throttle.bind(key), ThrottleRecord.init) { facts.throttles.append(record) }
     }
@@ -164,9 +164,9 @@ final class Reader {
     }
   }
 
-  private func deliveries(_ due: DueDeliveries) throws(Failure) -> DeliveryQueue {
-    func count(_ scope: CountScope) throws(Failure) -> Int {
-      try one(deliveryCounts.bind(scope.rawValue)) { row throws(Failure) in row.int() } ?? 0
+  private func deliveries(_ due: DueDeliveries) throws(SQLiteError) -> DeliveryQueue {
+    func count(_ scope: CountScope) throws(SQLiteError) -> Int {
+      try one(deliveryCounts.bind(scope.rawValue)) { row throws(SQLiteError) in row.int() } ?? 0
     }
     var queue = DeliveryQueue()
     for each in DeliveryClass.all {
@@ -175,42 +175,44 @@ final class Reader {
     }
     queue.waitingCount = try count(.waiting)
     queue.buriedCount = try count(.buried)
-    queue.oldestCreatedAt = try one(oldestDelivery) { row throws(Failure) in row.timestamp() }
+    queue.oldestCreatedAt = try one(oldestDelivery) { row throws(SQLiteError) in row.timestamp() }
     return queue
   }
 
-  /// What only administrators and sign-ins with an imported password ask.
-  private func administer(_ query: Query, _ facts: inout Facts) throws(Failure) {
+  /// Reads what only administrators and sign-ins with an imported password request.
+  private func administer(_ query: Query, _ facts: inout Facts) throws(SQLiteError) {
     if let page = query.page {
       let statement = page.afterID.map { nextPage.bind($0) } ?? firstPage
       let rows = try all(statement.bind(page.accountsMax), AccountRow.init)
-      facts.page = try rows.map { row throws(Failure) in try state(row) }
+      facts.page = try rows.map { row throws(SQLiteError) in try state(row) }
     }
     if let id = query.importKeyID { facts.importKey = try one(importKey.bind(id), ImportKeyRecord.init) }
   }
 
-  /// Nothing is left to fail when a read transaction is rolled back: every statement is reset where it was stepped.
-  /// COMMIT would answer with the failure of an earlier read. Most failed reads (IOERR, NOMEM) have ended it already.
+  /// Closes the snapshot. The ROLLBACK cannot fail, because every statement is reset after its last step.
+  ///
+  /// COMMIT would return the error of an earlier read. Most failed reads (IOERR, NOMEM) have already ended the
+  /// transaction.
   func endSnapshot() {
     guard connection.isInTransaction else { return }
-    do throws(Failure) {
+    do throws(SQLiteError) {
       try end.run()
     } catch {
       preconditionFailure("a snapshot cannot be closed: \(error.text)")
     }
   }
 
-  private func recordOfWaysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
-    let key = WaysInCache.Key(email, linkedToo: linkedToo)
-    if let found = waysIn.find(key, providerNames) { return found }
-    let record = try storedWaysIn(email, linkedToo: linkedToo)
-    waysIn.keep(record, key, asOf: snapshotCommit, providerNames)
+  private func recordOfWaysIn(_ email: String, linkedToo: Bool) throws(SQLiteError) -> SignInMethodsRecord? {
+    let key = SignInMethodsCache.Key(email, linkedToo: linkedToo)
+    if let found = methods.find(key, providerNames) { return found }
+    let record = try storedMethods(email, linkedToo: linkedToo)
+    methods.keep(record, key, asOf: snapshotCommit, providerNames)
     return record
   }
 
-  private func storedWaysIn(_ email: String, linkedToo: Bool) throws(Failure) -> WaysInRecord? {
-    var rows = try all(waysInByEmail.bind(email), WaysInRow.init)
-    if rows.isEmpty, linkedToo { rows = try all(waysInByLinkedEmail.bind(email), WaysInRow.init) }
+  private func storedMethods(_ email: String, linkedToo: Bool) throws(SQLiteError) -> SignInMethodsRecord? {
+    var rows = try all(methodsByEmail.bind(email), SignInMethodsRow.init)
+    if rows.isEmpty, linkedToo { rows = try all(methodsByLinkedEmail.bind(email), SignInMethodsRow.init) }
     guard var record = rows.first?.record else { return nil }
     if rows.count > 1 { rows.sort { $0.linkedAt < $1.linkedAt } }
     record.providerIDs = rows.compactMap(\.providerID)
@@ -219,62 +221,62 @@ final class Reader {
 
   private func owner(
     of key: IdentityKey, lastSignInMayLag: Bool
-  ) throws(Failure) -> Held<AccountState> {
+  ) throws(SQLiteError) -> Held<AccountState> {
     if lastSignInMayLag, let kept = accounts.find(.identity(key)) { return kept }
     let owner = Held(wrappedValue: try state(accountByIdentity.bind(key.providerID).bind(key.subject)))
     if lastSignInMayLag { accounts.keep(owner, of: .identity(key), asOf: snapshotCommit) }
     return owner
   }
 
-  private func account(_ id: String, lastSignInMayLag: Bool) throws(Failure) -> Held<AccountState> {
+  private func account(_ id: String, lastSignInMayLag: Bool) throws(SQLiteError) -> Held<AccountState> {
     if lastSignInMayLag, let kept = accounts.find(.id(id)) { return kept }
     let account = Held(wrappedValue: try state(accountByID.bind(id)))
     if lastSignInMayLag { accounts.keep(account, of: .id(id), asOf: snapshotCommit) }
     return account
   }
 
-  private func state(_ statement: Statement) throws(Failure) -> AccountState? {
+  private func state(_ statement: Statement) throws(SQLiteError) -> AccountState? {
     guard let row = try one(statement, AccountRow.init) else { return nil }
     return try state(row)
   }
 
-  private func state(_ row: AccountRow) throws(Failure) -> AccountState {
+  private func state(_ row: AccountRow) throws(SQLiteError) -> AccountState {
     var state = AccountState(account: row.account)
     let id = row.account.id
     if row.identityCount > 0 {
-      state.identities = try all(identities.bind(row.number)) { row throws(Failure) in
+      state.identities = try all(identities.bind(row.number)) { row throws(SQLiteError) in
         try IdentityRecord(row, of: id)
       }
       if state.identities.count > 1 { state.identities.sort { $0.linkedAt < $1.linkedAt } }
     }
     if row.factorCount > 0 {
-      state.factors = try all(factors.bind(row.number)) { row throws(Failure) in try FactorRecord(row, of: id) }
+      state.factors = try all(factors.bind(row.number)) { row throws(SQLiteError) in try FactorRecord(row, of: id) }
       state.factors.sort { $0.enrolledAt < $1.enrolledAt }
     }
     if row.unlinkCount > 0 {
-      state.unlinks = try all(unlinks.bind(row.number)) { row throws(Failure) in UnlinkRecord(row, of: id) }
+      state.unlinks = try all(unlinks.bind(row.number)) { row throws(SQLiteError) in UnlinkRecord(row, of: id) }
     }
     return state
   }
 
-  /// The commit is asked for first: the snapshot may be newer, and never older.
-  private func openSnapshot() throws(Failure) {
+  /// Opens the snapshot if none is open. Reads the last commit first: the snapshot may be newer, but never older.
+  private func openSnapshot() throws(SQLiteError) {
     guard !connection.isInTransaction else { return }
     snapshotCommit = marks.commit
     try begin.run()
   }
 
   private func one<Record>(
-    _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
-  ) throws(Failure) -> Record? {
+    _ statement: Statement, _ read: (Statement) throws(SQLiteError) -> Record
+  ) throws(SQLiteError) -> Record? {
     defer { statement.reset() }
     try openSnapshot()
     return try statement.step() ? try read(statement) : nil
   }
 
   private func all<Record>(
-    _ statement: Statement, _ read: (Statement) throws(Failure) -> Record
-  ) throws(Failure) -> [Record] {
+    _ statement: Statement, _ read: (Statement) throws(SQLiteError) -> Record
+  ) throws(SQLiteError) -> [Record] {
     defer { statement.reset() }
     try openSnapshot()
     var records: [Record] = []
@@ -283,28 +285,29 @@ final class Reader {
   }
 }
 
-/// A look-up of a thread that has no connection of its own.
+/// A lookup from a thread without its own connection.
 struct ReadOrder: Sendable {
   let query: Query
   let answer: CheckedContinuation<Facts, any Error>
 }
 
-/// The reading thread: serves whoever is not attached.
+/// The reader thread. It serves all threads that are not attached.
 final class ReadServer {
   private let reader: Reader
-  private let inbox: Inbox<ReadOrder>
+  private let queue_: JobQueue<ReadOrder>
   private static let groupMax = 64
 
-  init(_ reader: Reader, inbox: Inbox<ReadOrder>) {
+  init(_ reader: Reader, queue_: JobQueue<ReadOrder>) {
     self.reader = reader
-    self.inbox = inbox
+    self.queue_ = queue_
   }
 
-  /// The snapshot is opened after the orders were taken, so it is as new as each of their calls.
+  /// Runs until the queue is closed. Opens each snapshot after it has taken the lookups, so the snapshot is as new as
+  /// each call.
   func run() {
-    while let orders = inbox.take(atMost: ReadServer.groupMax) {
+    while let orders = queue_.take(atMost: ReadServer.groupMax) {
       for order in orders {
-        do throws(Failure) {
+        do throws(SQLiteError) {
           order.answer.resume(returning: try reader.facts(order.query))
         } catch {
           order.answer.resume(throwing: error.storeError)
@@ -312,6 +315,6 @@ final class ReadServer {
       }
       reader.endSnapshot()
     }
-    inbox.end()
+    queue_.end()
   }
 }

@@ -1,8 +1,8 @@
 import Store
 
-// Each record beside the columns that it is read from, in the same order.
+// Each record with the columns that it is read from, in the same order.
 
-/// An account's own row, with how much hangs on it.
+/// An account's own row, with the number of its dependents.
 struct AccountRow {
   static let columns = """
     a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
@@ -17,7 +17,7 @@ struct AccountRow {
   let factorCount: Int
   let unlinkCount: Int
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     number = row.int64()
     var account = AccountRecord(id: row.text(), createdAt: Timestamp(millis: 0))
     account.version = row.int64()
@@ -40,7 +40,7 @@ struct AccountRow {
     account.createdAt = row.timestamp()
     let (noted, toldBySessions) = (row.optionalTimestamp(), row.optionalTimestamp())
     account.lastSignInAt = [noted, toldBySessions].compactMap(\.self).max()
-    account.emailProvedAt = row.optionalTimestamp()
+    account.emailVerifiedAt = row.optionalTimestamp()
     account.phoneNumberSetAt = row.optionalTimestamp()
     self.account = account
     identityCount = row.int()
@@ -49,21 +49,21 @@ struct AccountRow {
   }
 }
 
-/// One identity of an account beside what the account itself says, or that alone where it has none.
-struct WaysInRow {
+/// One identity of an account with the account's own sign-in methods, or only those if it has no identity.
+struct SignInMethodsRow {
   static let columns = """
     a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
     CASE WHEN a.phone_number IS NULL OR a.factor_count = 0 THEN 0 ELSE coalesce(( \
       SELECT min(kind = 'phone') FROM factors WHERE account_number = a.number AND kind <> 'recovery_code'), 0) END, \
     i.provider_id, i.linked_at
     """
-  let record: WaysInRecord
+  let record: SignInMethodsRecord
   let providerID: String?
   let linkedAt: Int64
 
-  init(_ row: Statement) throws(Failure) {
-    record = WaysInRecord(
-      hasPassword: row.bool(), emailLink: row.bool(), emailProved: row.bool(), hasPhoneNumber: row.bool(),
+  init(_ row: Statement) throws(SQLiteError) {
+    record = SignInMethodsRecord(
+      hasPassword: row.bool(), emailLink: row.bool(), emailVerified: row.bool(), hasPhoneNumber: row.bool(),
       hasOnlyPhoneFactors: row.bool())
     providerID = row.optionalText()
     linkedAt = row.int64()
@@ -75,7 +75,7 @@ extension IdentityRecord {
     provider_id, subject, email, tier, display_name, photo_url, username, linked_at
     """
 
-  init(_ row: Statement, of accountID: String) throws(Failure) {
+  init(_ row: Statement, of accountID: String) throws(SQLiteError) {
     let assertion = Assertion(
       identity: row.identityKey(), email: row.optionalText(), tier: try row.tier(), displayName: row.text(),
       photoURL: row.text(), username: row.text())
@@ -86,7 +86,7 @@ extension IdentityRecord {
 extension FactorRecord {
   static let columns = "id, kind, display_name, phone_number, sealed_secret, enrolled_at"
 
-  init(_ row: Statement, of accountID: String) throws(Failure) {
+  init(_ row: Statement, of accountID: String) throws(SQLiteError) {
     self.init(
       id: row.text(), accountID: accountID, kind: try row.name(), displayName: row.text(),
       phoneNumber: row.optionalText(), sealedSecret: row.bytes(), enrolledAt: row.timestamp())
@@ -108,7 +108,7 @@ extension SessionRecord {
     ip_address, user_agent, device_id, claims_json, second_factor_id, began_with
     """
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       id: row.text(), accountID: row.text(), caller: CallerName(row.text()), refreshDigest: try row.digest(),
       authTime: row.timestamp(), signInProviderID: row.text(), methods: SessionRecord.methods(fromLines: row.text()),
@@ -134,7 +134,7 @@ extension PendingRecord {
     expires_at, attempts_left, version, completed_at, completed_account_id, completed_session_id, network
     """
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       digest: try row.digest(), purpose: try row.name(), identity: row.identityKey(), email: row.optionalText(),
       tier: try row.tier(), accountID: row.text(), caller: CallerName(row.text()), binding: try row.optionalDigest(),
@@ -151,7 +151,7 @@ extension PendingRecord {
 extension IdempotencyRecord {
   static let columns = "key, request, outcome, account_id, session_id, created_at, expires_at"
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       key: try row.digest(), request: try row.digest(), outcome: row.text(), accountID: row.text(),
       sessionID: row.optionalText(), createdAt: row.timestamp(), expiresAt: row.timestamp())
@@ -161,7 +161,7 @@ extension IdempotencyRecord {
 extension AuditRecord {
   static let columns = "position, id, at, account_id, event, caller, details"
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     let position = row.int64()
     self.init(
       id: row.text(), at: row.timestamp(), accountID: row.text(), event: row.text(), caller: CallerName(row.text()),
@@ -173,7 +173,7 @@ extension AuditRecord {
 extension ThrottleRecord {
   static let columns = "key, count, since, blocks, blocked_until, expires_at"
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       key: try row.digest(), count: row.int(), since: row.timestamp(), blocks: row.int(),
       blockedUntil: row.optionalTimestamp(), expiresAt: row.timestamp())
@@ -186,7 +186,7 @@ extension DeliveryRecord {
     priority, merge_key
     """
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       id: row.text(), channel: try row.name(), kind: row.text(), sealed: row.bytes(), createdAt: row.timestamp(),
       expiresAt: row.timestamp())
@@ -203,7 +203,7 @@ extension DeliveryRecord {
 extension SigningKeyRecord {
   static let columns = "key_id, algorithm, sealed_private_key, published_at, active_from, retired_at"
 
-  init(_ row: Statement) throws(Failure) {
+  init(_ row: Statement) throws(SQLiteError) {
     self.init(
       keyID: row.text(), algorithm: row.text(), sealedPrivateKey: row.bytes(), publishedAt: row.timestamp(),
       activeFrom: row.timestamp(), retiredAt: row.optionalTimestamp())
@@ -237,21 +237,21 @@ extension ImportKeyRecord {
 extension Statement {
   fileprivate func identityKey() -> IdentityKey { IdentityKey(providerID: text(), subject: text()) }
 
-  fileprivate func tier() throws(Failure) -> TrustTier {
+  fileprivate func tier() throws(SQLiteError) -> TrustTier {
     let number = int()
-    guard let tier = TrustTier(rawValue: number) else { throw .corrupt("\(number) is no tier") }
+    guard let tier = TrustTier(rawValue: number) else { throw .corrupt("\(number) is not a tier") }
     return tier
   }
 
-  fileprivate func name<Kind: RawRepresentable<String>>() throws(Failure) -> Kind {
+  fileprivate func name<Kind: RawRepresentable<String>>() throws(SQLiteError) -> Kind {
     let text = text()
-    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is not a \(Kind.self)") }
     return value
   }
 
-  fileprivate func optionalName<Kind: RawRepresentable<String>>() throws(Failure) -> Kind? {
+  fileprivate func optionalName<Kind: RawRepresentable<String>>() throws(SQLiteError) -> Kind? {
     guard let text = optionalText() else { return nil }
-    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is no \(Kind.self)") }
+    guard let value = Kind(rawValue: text) else { throw .corrupt("'\(text)' is not a \(Kind.self)") }
     return value
   }
 }

@@ -1,14 +1,14 @@
 package import Store
 
-/// The tables of a file that no server holds, for whoever moves them to another backend: all of one snapshot.
+/// One snapshot of the tables of a file that no server holds, for a migration to another backend.
 ///
-/// Nothing is written, so that a server can go on with the file whatever becomes of the move. A file of an older schema
-/// is therefore refused and not brought up to date: the version that wrote it could not open it any more.
+/// Nothing is written, so a server can continue with the file if the migration fails. A file with an older schema is
+/// therefore rejected, not migrated: the version that wrote it could no longer open it.
 package final class SQLiteTables {
-  /// Of integrity_check, which would else name each row of a file that is broken throughout.
+  /// The limit on faults from integrity_check, which would otherwise name each row of a thoroughly broken file.
   private static let faultsMax = 20
 
-  /// Kept until the end, so that no server begins to write meanwhile.
+  /// Held until the end, so that no server begins to write.
   private let lock: LockFile
   private let connection: Connection
 
@@ -17,7 +17,7 @@ package final class SQLiteTables {
     let path = try LockFile.resolve(path)
     lock = try LockFile(of: path)
     let version: Int
-    do throws(Failure) {
+    do throws(SQLiteError) {
       connection = try Connection.reader(path: path, options: Options())
       try connection.execute("BEGIN")
       version = Int(try connection.integer("PRAGMA user_version"))
@@ -35,9 +35,9 @@ package final class SQLiteTables {
     }
   }
 
-  /// What `PRAGMA integrity_check` says; `["ok"]` for a sound file. Reads the whole file.
+  /// Returns the result of `PRAGMA integrity_check`; `["ok"]` for an intact file. Reads the whole file.
   package func integrityCheck() throws(StoreError) -> [String] {
-    do throws(Failure) {
+    do throws(SQLiteError) {
       return try connection.texts("PRAGMA integrity_check(\(SQLiteTables.faultsMax))")
     } catch {
       throw error.storeError
@@ -45,7 +45,7 @@ package final class SQLiteTables {
   }
 
   package func rows(of table: StoredTable) throws(StoreError) -> SQLiteTableRows {
-    do throws(Failure) {
+    do throws(SQLiteError) {
       return try SQLiteTableRows(table, connection)
     } catch {
       throw error.storeError
@@ -53,29 +53,29 @@ package final class SQLiteTables {
   }
 }
 
-/// The rows of one table in the order of their keys, some at a time.
+/// The rows of one table in key order, in portions.
 package final class SQLiteTableRows {
-  /// From so many bytes on, no more rows are taken up with others.
+  /// The size from which a portion takes no more rows.
   private static let bytesPerPortion = 256 * 1024
 
   private let table: StoredTable
   private let statement: Statement
-  /// As many as must be found by their accounts; nil: they are not looked for by them.
+  /// The number of rows that must be found through their accounts. nil: the table is not read through accounts.
   private let countWanted: Int64?
   private var count: Int64 = 0
   private var isOver = false
-  /// Texts that hold a character which other backends cannot keep.
+  /// The number of texts with a character that other backends cannot store.
   package private(set) var changedTexts = 0
 
-  fileprivate init(_ table: StoredTable, _ connection: Connection) throws(Failure) {
+  fileprivate init(_ table: StoredTable, _ connection: Connection) throws(SQLiteError) {
     self.table = table
     statement = try connection.prepare(table.select)
     countWanted = table.hangsOnAccount ? try connection.integer("SELECT count(*) FROM \(table.name)") : nil
   }
 
-  /// At least one row, or nil after the last.
+  /// Returns at least one row, or nil after the last.
   package func next() throws(StoreError) -> StoredRows? {
-    do throws(Failure) {
+    do throws(SQLiteError) {
       var rows = StoredRows()
       while !isOver, rows.bytes.count < SQLiteTableRows.bytesPerPortion {
         if try statement.step() { append(to: &rows) } else { try end() }
@@ -100,14 +100,14 @@ package final class SQLiteTableRows {
     }
   }
 
-  /// NUL takes the form that the other backends give it when they write a text.
+  /// Replaces NUL as the other backends do when they write a text.
   private func withoutNUL(_ text: [UInt8]) -> [UInt8] {
     guard text.contains(0) else { return text }
     changedTexts += 1
     return text.flatMap { $0 == 0 ? Array("\u{FFFD}".utf8) : [$0] }
   }
 
-  private func end() throws(Failure) {
+  private func end() throws(SQLiteError) {
     isOver = true
     statement.reset()
     if let countWanted, count != countWanted {
@@ -117,15 +117,15 @@ package final class SQLiteTableRows {
 }
 
 extension StoredTable {
-  /// Kept by the account's number, which never leaves the file.
+  /// Whether the table refers to accounts by their number, which never leaves the file.
   fileprivate var hangsOnAccount: Bool { [.identities, .factors, .unlinks].contains(self) }
 
-  /// Rows in the order of their keys, along an index: a file may be larger than what it could be sorted in. CROSS JOIN
-  /// keeps SQLite from turning the join round.
+  /// Selects the rows in key order, along an index: the file may be too large to sort. CROSS JOIN keeps SQLite from
+  /// reversing the join.
   var select: String {
     let tables =
       hangsOnAccount ? "accounts AS a CROSS JOIN \(name) AS t ON t.account_number = a.number" : "\(name) AS t"
-    // A count of none is the same as no count.
+    // A count of 0 is equivalent to no count.
     let condition = self == .pendingCounts ? "WHERE t.held <> 0" : ""
     let values = columns.map { expression($0.name) }.joined(separator: ", ")
     return "SELECT \(values) FROM \(tables) \(condition) ORDER BY \(key.map(expression).joined(separator: ", "))"
@@ -133,12 +133,12 @@ extension StoredTable {
 
   private func expression(_ column: String) -> String {
     if column == "account_id", hangsOnAccount { return "a.id" }
-    // Of an account, which others tell of their own accord: here its sessions may tell a later one.
+    // The last sign-in of an account. Other backends store it in the account; here its sessions may state a later one.
     if column == "last_sign_in_at" {
       let told = "(SELECT max(signed_in_at) FROM sessions WHERE account_id = t.id)"
       return "coalesce(max(t.last_sign_in_at, \(told)), t.last_sign_in_at, \(told))"
     }
-    // Of the absolute end, which here is divided where it is needed.
+    // The day of the absolute end, which this backend computes on demand.
     if column == "expires_day" { return "t.expires_at / 86400000" }
     return "t.\(column)"
   }

@@ -1,14 +1,15 @@
 import CSQLite
 import Store
 
-/// A prepared statement. Values are bound and columns are read in order, each by one call.
+/// A prepared statement. Values are bound and columns are read in order, one per call.
 @safe final class Statement {
   private let handle: OpaquePointer
   private var bound: Int32 = 0
   private var bindCode = SQLITE_OK
   private var column: Int32 = 0
-  /// Texts and blobs of this run, one behind the other: SQLite would put each into memory of its own. What has no room
-  /// it does copy, and the next run has room for as much.
+  /// The texts and blobs of this run, stored consecutively. SQLite would allocate memory for each.
+  ///
+  /// SQLite does copy what has no room, and the next run has room for that much.
   private var values = unsafe UnsafeMutableRawBufferPointer(start: nil, count: 0)
   private var valueBytes = 0
   private static let valueBytesMax = 16 << 10
@@ -22,15 +23,16 @@ import Store
 
   // MARK: Running
 
-  /// Moves to the next row; false at the end. Whoever steps must `reset` afterwards, and bind every value anew.
-  func step() throws(Failure) -> Bool {
-    assert(unsafe bound == sqlite3_bind_parameter_count(handle), "what was bound for another run is gone")
-    guard bindCode == SQLITE_OK else { throw Failure(code: bindCode, text: "a value cannot be bound") }
+  /// Moves to the next row. False: no row is left. After the last step, the caller must call `reset` and bind every
+  /// value again.
+  func step() throws(SQLiteError) -> Bool {
+    assert(unsafe bound == sqlite3_bind_parameter_count(handle), "a parameter is not bound; reset drops earlier values")
+    guard bindCode == SQLITE_OK else { throw SQLiteError(code: bindCode, text: "a value cannot be bound") }
     column = 0
     let code = unsafe sqlite3_step(handle)
     if code == SQLITE_ROW { return true }
     if code == SQLITE_DONE { return false }
-    throw unsafe Failure.last(of: sqlite3_db_handle(handle))
+    throw unsafe SQLiteError.last(of: sqlite3_db_handle(handle))
   }
 
   func reset() {
@@ -44,23 +46,23 @@ import Store
     valueBytes = 0
   }
 
-  /// Runs to the end and returns how many rows it changed.
+  /// Runs to the end and returns the number of changed rows.
   @discardableResult
-  func run() throws(Failure) -> Int64 {
+  func run() throws(SQLiteError) -> Int64 {
     defer { reset() }
     while try step() {}
     return unsafe sqlite3_changes64(sqlite3_db_handle(handle))
   }
 
-  /// For a statement that a key limits to one row: whether it hit it.
-  func runHitsRow() throws(Failure) -> Bool {
+  /// Runs a statement that a key limits to one row, and returns whether it changed the row.
+  func runHitsRow() throws(SQLiteError) -> Bool {
     let rows = try run()
-    guard rows <= 1 else { throw .corrupt("a change of one row hit \(rows)") }
+    guard rows <= 1 else { throw .corrupt("a change of one row changed \(rows) rows") }
     return rows == 1
   }
 
-  /// For an insert that adds its row or fails.
-  func runInsert() throws(Failure) {
+  /// Runs an insert that adds its row or fails.
+  func runInsert() throws(SQLiteError) {
     guard try runHitsRow() else { throw .corrupt("an insert added no row") }
   }
 
@@ -156,7 +158,7 @@ import Store
     return unsafe sqlite3_column_int64(handle, column)
   }
 
-  /// Of a text its UTF-8, as it is stored.
+  /// Returns a blob, or the UTF-8 bytes of a text as stored.
   func optionalBytes() -> [UInt8]? {
     guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
       column += 1
@@ -165,13 +167,13 @@ import Store
     return bytes()
   }
 
-  func digest() throws(Failure) -> Digest {
+  func digest() throws(SQLiteError) -> Digest {
     let bytes = bytes()
     guard bytes.count == 32 else { throw .corrupt("a stored digest has \(bytes.count) bytes") }
     return Digest(bytes)
   }
 
-  func optionalDigest() throws(Failure) -> Digest? {
+  func optionalDigest() throws(SQLiteError) -> Digest? {
     guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
       column += 1
       return nil

@@ -1,11 +1,11 @@
-// StoreSQLite: the embedded store, one file of SQLite in WAL mode.
+// StoreSQLite: the embedded store, one SQLite file in WAL mode.
 //
-// Owns: the file and its lock, the schema and its migrations, the one writing thread with group commit, the read-only
-// connections of the reactors, the reading thread that serves everybody else, and the thread that makes a copy.
-// Does not own: what a change means to the product (Identity), which numbers are configured (Server), any log.
-// Read next: Writer.swift (group commit), CheckpointPlan.swift (when the log is moved), Reader.swift (snapshots),
-// CommitMarks.swift (what readers may keep in memory), Migrations.swift (the schema), SQLiteTables.swift (whole tables,
-// on their way to another backend).
+// Owns: the file and its lock, the schema and its migrations, the single writer thread with group commit, the reactors'
+// read-only connections, the reader thread for all other callers, and the thread that makes a copy.
+// Does not own: what a change means to the product (Identity), the configured values (Server), logs.
+// Read next: Writer.swift (group commit), CheckpointPlan.swift (when the WAL is checkpointed), Reader.swift
+// (snapshots), CommitMarks.swift (what readers may cache), Migrations.swift (the schema), SQLiteTables.swift (whole
+// tables, for a migration to another backend).
 
 import Glibc
 import Reactor
@@ -17,18 +17,18 @@ package final class SQLiteStore: Store {
   private let path: String
   private let options: Options
   private let observer: (any StoreObserver)?
-  private let writing: Inbox<WriteOrder>
-  private let reading: Inbox<ReadOrder>
+  private let writing: JobQueue<WriteOrder>
+  private let reading: JobQueue<ReadOrder>
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
-  private let desks: ThreadSlot<ThreadDesk>
+  private let threads: ThreadSlot<ThreadState>
   private let marks = CommitMarks()
-  private let waysIn: WaysInCache
+  private let methods: SignInMethodsCache
 
-  /// Opens the file, creating it (mode 0600) and bringing its schema up to date; refuses a file that another process
+  /// Opens the file, creates it with mode 0600 if needed, and migrates its schema. Rejects a file that another process
   /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
   ///
-  /// - Parameter appended: told, on the writing thread, whenever audit rows have become visible. Must not wait.
+  /// - Parameter appended: called on the writer thread whenever audit rows have become visible. Must not block.
   package init(
     path: String, options: Options = Options(), observer: (any StoreObserver)? = nil,
     appended: (@Sendable () -> Void)? = nil
@@ -38,29 +38,29 @@ package final class SQLiteStore: Store {
     self.path = path
     self.options = options
     self.observer = observer
-    writing = try Inbox(jobsMax: options.queueMax)
-    reading = try Inbox(jobsMax: options.queueMax)
+    writing = try JobQueue(jobsMax: options.queueMax)
+    reading = try JobQueue(jobsMax: options.queueMax)
     do throws(SystemError) {
-      desks = try ThreadSlot()
+      threads = try ThreadSlot()
     } catch {
       throw .unavailable("\(error)")
     }
     let lock = try LockFile(of: path)
-    do throws(Failure) {
+    do throws(SQLiteError) {
       let connection = try Connection.writer(path: path, options: options)
       try Migrations.run(on: connection)
-      // Numbers are given in order and hardly ever go away, so the last one is near the count and takes no walk.
+      // Numbers are assigned in order and rarely removed, so the last one approximates the count without a scan.
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
-      waysIn = WaysInCache(accounts: accounts, bytesMax: options.waysInCacheBytesMax, marks: marks)
+      methods = SignInMethodsCache(accounts: accounts, bytesMax: options.methodsCacheBytesMax, marks: marks)
       let writer = try Writer(
-        connection, lock: lock, inbox: writing, options: options, progress: progress, marks: marks,
-        waysIn: waysIn, observer: observer, appended: appended)
-      let server = ReadServer(try Reader(path: path, options: options, marks: marks, waysIn: waysIn), inbox: reading)
+        connection, lock: lock, queue_: writing, options: options, progress: progress, marks: marks,
+        methods: methods, observer: observer, appended: appended)
+      let server = ReadServer(try Reader(path: path, options: options, marks: marks, methods: methods), queue_: reading)
       do throws(SystemError) {
         try tryStartThread(named: "store-writer") { writer.run() }
         try tryStartThread(named: "store-reader") { server.run() }
       } catch {
-        throw Failure(error)
+        throw SQLiteError(error)
       }
     } catch {
       writing.close()
@@ -74,26 +74,26 @@ package final class SQLiteStore: Store {
     reading.close()
   }
 
-  /// Version and source id of the library: a report of trouble with the file starts with these.
+  /// The version and source id of the SQLite library, for reports of file corruption.
   package static var version: String { Connection.libraryVersion }
 
-  /// Changes that wait for the writing thread.
+  /// The number of changes that wait for the writer thread.
   package var queuedCount: Int { writing.count }
 
-  /// Look-ups that wait for the reading thread.
+  /// The number of lookups that wait for the reader thread.
   package var queuedLookUps: Int { reading.count }
 
-  /// Changes that the writing thread has taken up since the store was opened.
+  /// The number of changes that the writer thread has taken since the store was opened.
   package var changeCount: Int { progress.changes.load(ordering: .relaxed) }
 
-  /// Transactions committed by the writing thread since the store was opened.
+  /// The number of transactions that the writer thread has committed since the store was opened.
   package var transactionCount: Int { progress.transactions.load(ordering: .relaxed) }
 
   package func attachThread() throws {
     try ensureOpen()
-    guard desks.value == nil else { return }
-    do throws(Failure) {
-      desks.value = ThreadDesk(try Reader(path: path, options: options, marks: marks, waysIn: waysIn))
+    guard threads.value == nil else { return }
+    do throws(SQLiteError) {
+      threads.value = ThreadState(try Reader(path: path, options: options, marks: marks, methods: methods))
     } catch {
       throw error.storeError
     }
@@ -101,23 +101,23 @@ package final class SQLiteStore: Store {
 
   package func detachThread() {
     endTurn()
-    desks.value = nil
+    threads.value = nil
   }
 
   package func endTurn() {
-    desks.value?.reader.endSnapshot()
+    threads.value?.reader.endSnapshot()
     handOver()
   }
 
-  /// Sends the writer what the calling thread has gathered.
+  /// Sends the writer the changes that the calling thread has collected.
   func handOver() {
-    if let desk = desks.value { handOver(desk.takeOrders()) }
+    if let thread = threads.value { handOver(thread.takeOrders()) }
   }
 
   package func now(_ query: Query) throws -> Facts? {
-    guard let reader = desks.value?.reader else { return nil }
+    guard let reader = threads.value?.reader else { return nil }
     try ensureOpen()
-    do throws(Failure) {
+    do throws(SQLiteError) {
       return try reader.facts(query)
     } catch {
       throw error.storeError
@@ -125,10 +125,10 @@ package final class SQLiteStore: Store {
   }
 
   package func load(_ query: Query) async throws -> Facts {
-    if let reader = desks.value?.reader {
+    if let reader = threads.value?.reader {
       reader.endSnapshot()
       try ensureOpen()
-      do throws(Failure) {
+      do throws(SQLiteError) {
         return try reader.facts(query)
       } catch {
         throw error.storeError
@@ -137,12 +137,12 @@ package final class SQLiteStore: Store {
     return try await answer(from: reading) { ReadOrder(query: query, answer: $0) }
   }
 
-  package func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+  package func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     try await withCheckedThrowingContinuation { continuation in
-      let order = ChangeOrder(change: change, fate: fate, answer: continuation)
-      guard let desk = desks.value else { return handOver([order]) }
-      desk.orders.append(order)
-      if desk.orders.count == options.handOverMax { handOver(desk.takeOrders()) }
+      let order = ChangeOrder(change: change, commitDecision: commitDecision, answer: continuation)
+      guard let thread = threads.value else { return handOver([order]) }
+      thread.orders.append(order)
+      if thread.orders.count == options.handOverMax { handOver(thread.takeOrders()) }
     }
   }
 
@@ -160,8 +160,8 @@ package final class SQLiteStore: Store {
     try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore, $0) }
   }
 
-  /// The writing thread is asked once before the snapshot is opened: a checkpoint that it had begun, waiting for
-  /// readers, would wait for this one.
+  /// Waits for the writer thread before it opens the snapshot. A checkpoint that the writer has begun, and that waits
+  /// for readers, would otherwise wait for this one.
   package func copy(to copyPath: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     try ensureOpen()
     let hold = LogHold(progress)
@@ -172,7 +172,7 @@ package final class SQLiteStore: Store {
     return try await withCheckedThrowingContinuation { continuation in
       do throws(SystemError) {
         try tryStartThread(named: "store-copier", niceness: Copier.niceness) { [self] in
-          do throws(Failure) {
+          do throws(SQLiteError) {
             continuation.resume(returning: try copier.copy(to: copyPath) { hold.release() })
           } catch {
             let isClosed = isClosed.load(ordering: .acquiring)
@@ -185,8 +185,8 @@ package final class SQLiteStore: Store {
     }
   }
 
-  /// The reading thread goes first, so that the writer's connection is the last and leaves an empty WAL behind. Threads
-  /// that are still attached keep their connection until they detach, and are told `.closed`.
+  /// Ends the reader thread first, so that the writer's connection is the last one and leaves an empty WAL. Threads
+  /// that are still attached keep their connection until they detach. Their calls fail with `.closed`.
   package func close() async {
     isClosed.store(true, ordering: .releasing)
     await reading.closeAndWait()
@@ -194,11 +194,11 @@ package final class SQLiteStore: Store {
   }
 
   private func answer<Job, Answer>(
-    from inbox: Inbox<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
+    from queue_: JobQueue<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
   ) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
       do throws(StoreError) {
-        try inbox.push(order(continuation))
+        try queue_.push(order(continuation))
       } catch {
         if error != .closed { observer?.refusedByFullQueue() }
         continuation.resume(throwing: error)
@@ -211,9 +211,11 @@ package final class SQLiteStore: Store {
   }
 }
 
-/// What a thread that serves callers has of the store: its reader, and the changes of its turn. They go to the writer
-/// together, so that it wakes once and they share a commit; one by one, each would wake it for a commit of its own.
-final class ThreadDesk {
+/// The store state of an attached thread: its reader, and the changes of its turn.
+///
+/// The changes go to the writer together, so that it wakes once and they share a commit. Sent one by one, each would
+/// wake the writer for a commit of its own.
+final class ThreadState {
   let reader: Reader
   var orders: [ChangeOrder] = []
 
@@ -225,11 +227,11 @@ final class ThreadDesk {
   }
 }
 
-/// What the writing thread counts for others to read, and they for it.
+/// Counters shared between the writer thread and other threads.
 final class Progress: Sendable {
   let changes = Atomic<Int>(0)
   let transactions = Atomic<Int>(0)
-  /// Copies that hold, or are about to hold, a snapshot.
+  /// The number of copies that hold, or are about to hold, a snapshot.
   let copies = Atomic<Int>(0)
 
   var isLogHeld: Bool { copies.load(ordering: .acquiring) > 0 }

@@ -3,47 +3,48 @@ import Reactor
 import Store
 import Synchronization
 
-/// A change on its way, with whoever waits for its outcome.
+/// A queued change with the continuation that waits for its outcome.
 struct ChangeOrder: Sendable {
   let change: Change
-  let fate: Fate
+  let commitDecision: CommitDecision
   let answer: CheckedContinuation<Outcome, any Error>
 }
 
 enum WriteOrder: Sendable {
   case change(ChangeOrder)
   case sweep(at: Timestamp, rowsMax: Int, auditedBefore: Timestamp, CheckedContinuation<Int, any Error>)
-  /// Answered once what the thread was at is done.
+  /// Resumed when the writer thread has finished its current work.
   case settle(CheckedContinuation<Void, any Error>)
 }
 
-/// The writing thread: takes what waits, carries it out in one transaction, and answers only after the commit returned.
+/// The writer thread. It takes waiting changes, applies them in one transaction, and resumes their callers only after
+/// the commit has returned.
 final class Writer {
   let connection: Connection
   private var lock: LockFile?
-  private let inbox: Inbox<WriteOrder>
+  private let queue_: JobQueue<WriteOrder>
   private let options: Options
   private let progress: Progress
   private let observer: (any StoreObserver)?
-  /// Since the observer was told.
+  /// Whether a count has changed since the last report to the observer.
   var pendingsChanged = false
   var deliveriesChanged = false
-  /// Notices that the transaction has not queued.
+  /// The reasons why the transaction left notices unqueued.
   var unqueuedNotices: [UnqueuedNotice] = []
-  /// Limits of which the transaction has used up a caller's half.
+  /// The per-caller limits of which the transaction has used up half.
   var halfUsedLimits: [ThrottleKind] = []
-  /// The purposes of the rows that made room for others.
+  /// The purposes of the rows that were removed to make room for others.
   var removedPendings: [PendingPurpose] = []
-  /// Since watchers were told.
+  /// Whether audit rows were appended since the last notification of watchers.
   var eventsAppended = false
   private let appended: (@Sendable () -> Void)?
   let marks: CommitMarks
-  let waysIn: WaysInCache
-  /// Of accounts that confirmed theirs lately.
+  let methods: SignInMethodsCache
+  /// The versions of accounts that recently confirmed theirs.
   let versions: MarkedCache<String, Int64>
   private var checkpoints: CheckpointPlan
 
-  /// What stands around changes. Prepared at the start, since what undoes must not fail for lack of memory.
+  /// The statements around changes. Prepared at the start, because a rollback must not fail for lack of memory.
   private enum Bracket {
     static let begin: StaticString = "BEGIN IMMEDIATE"
     static let commit: StaticString = "COMMIT"
@@ -55,18 +56,18 @@ final class Writer {
   }
 
   init(
-    _ connection: Connection, lock: consuming LockFile, inbox: Inbox<WriteOrder>, options: Options,
-    progress: Progress, marks: CommitMarks, waysIn: WaysInCache, observer: (any StoreObserver)?,
+    _ connection: Connection, lock: consuming LockFile, queue_: JobQueue<WriteOrder>, options: Options,
+    progress: Progress, marks: CommitMarks, methods: SignInMethodsCache, observer: (any StoreObserver)?,
     appended: (@Sendable () -> Void)?
-  ) throws(Failure) {
+  ) throws(SQLiteError) {
     self.connection = connection
     self.lock = consume lock
-    self.inbox = inbox
+    self.queue_ = queue_
     self.options = options
     self.progress = progress
     self.observer = observer
     self.marks = marks
-    self.waysIn = waysIn
+    self.methods = methods
     versions = MarkedCache(room: options.versionsKept, marks: marks)
     self.appended = appended
     checkpoints = CheckpointPlan(options)
@@ -75,20 +76,20 @@ final class Writer {
     observer?.holds(waitingDeliveries: try held(.waiting))
   }
 
-  /// Ends once the inbox is closed and empty. The checkpoint may be kept back by a reader that is still attached; the
+  /// Runs until the queue is closed and empty. A reader that is still attached may hold back the last checkpoint. The
   /// next start then reads the WAL.
   func run() {
-    while let orders = inbox.take(atMost: options.groupMax) {
+    while let orders = queue_.take(atMost: options.groupMax) {
       serve(orders)
       checkpointWhenDue()
     }
     _ = checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
     connection.close()
     lock = nil
-    inbox.end()
+    queue_.end()
   }
 
-  private func run(_ bracket: StaticString) throws(Failure) { try connection.statement(bracket).run() }
+  private func run(_ bracket: StaticString) throws(SQLiteError) { try connection.statement(bracket).run() }
 
   private func serve(_ orders: [WriteOrder]) {
     var group: [ChangeOrder] = []
@@ -102,8 +103,8 @@ final class Writer {
       switch order {
       case .change: continue
       case .sweep(let now, let rowsMax, let auditedBefore, let answer):
-        reply(to: answer) { () throws(Failure) in
-          try transaction { () throws(Failure) in try sweep(now, rowsMax, auditedBefore: auditedBefore) }
+        reply(to: answer) { () throws(SQLiteError) in
+          try transaction { () throws(SQLiteError) in try sweep(now, rowsMax, auditedBefore: auditedBefore) }
         }
         tellOfCounts()
       case .settle(let answer): answer.resume()
@@ -113,25 +114,25 @@ final class Writer {
 
   // MARK: Group commit
 
-  /// One transaction for all, first without savepoints: SQLite would copy each page that a change touches, for the sake
-  /// of the few changes that cannot be carried out. Where one is met, all is rolled back and done again with a
-  /// savepoint each, so that a refused change leaves nothing behind and the others go on.
+  /// Applies all changes in one transaction, first without savepoints. With savepoints, SQLite would copy each page
+  /// that a change touches, only for the few changes that fail. If one fails, the transaction is rolled back and
+  /// repeated with a savepoint for each change. A rejected change then leaves nothing behind and the others proceed.
   ///
-  /// Where the transaction is lost (a failed commit, or FULL, IOERR, NOMEM inside it), nobody has been told anything
-  /// and nothing was written: each change is run again alone, and may be cancelled until then. Where a foreign program
-  /// holds the lock, each would only wait for it again.
+  /// The transaction can be lost: a failed commit, or FULL, IOERR or NOMEM inside it. No caller has a result then and
+  /// nothing was written. Each change runs again alone, and may be cancelled until then. If a foreign program holds the
+  /// lock, there is no second attempt, because each change would only wait for the lock again.
   private func carryOut(_ group: [ChangeOrder]) {
     let begun = ContinuousClock.now
     forgetReports()
-    do throws(Failure) {
-      var results = try transaction(if: { $0.count == group.count }) { () throws(Failure) in try attemptAll(group) }
+    do throws(SQLiteError) {
+      var results = try transaction(if: { $0.count == group.count }) { () throws(SQLiteError) in try attemptAll(group) }
       if results.count < group.count {
-        for order in group { order.fate.release() }
+        for order in group { order.commitDecision.release() }
         forgetReports()
-        results = try transaction { () throws(Failure) in try attemptEach(group) }
+        results = try transaction { () throws(SQLiteError) in try attemptEach(group) }
       }
       observer?.committed(changes: group.count, took: begun.duration(to: .now))
-      // Before anyone is told of his change: who then looks finds it counted.
+      // Before callers receive their results: a caller that then looks finds its change counted.
       tellOfCounts()
       for why in unqueuedNotices { observer?.leftUnqueued(why) }
       for limit in halfUsedLimits { observer?.reachedHalf(of: limit) }
@@ -148,19 +149,20 @@ final class Writer {
         return
       }
       for order in group {
-        order.fate.release()
+        order.commitDecision.release()
         carryOut([order])
       }
     }
   }
 
   private func answer(_ order: ChangeOrder, _ result: Result<Outcome, StoreError>) {
-    if result != .success(.committed) { order.fate.release() }
+    if result != .success(.committed) { order.commitDecision.release() }
     observer?.settled(result)
     order.answer.resume(with: result.mapError { $0 as any Error })
   }
 
-  /// One look at one row, and only where it has changed. A count that cannot be read is told with the next change.
+  /// Reports the counts that have changed, with one lookup of one row each. A count that cannot be read is reported
+  /// with the next change.
   private func tellOfCounts() {
     if pendingsChanged, let observer, let count = try? held(.total) {
       pendingsChanged = false
@@ -172,14 +174,14 @@ final class Writer {
     }
   }
 
-  /// Stops before the first change that cannot be carried out: what it wrote is still there.
-  private func attemptAll(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
+  /// Applies changes until the first one that fails. Its writes are still in the transaction.
+  private func attemptAll(_ group: [ChangeOrder]) throws(SQLiteError) -> [Result<Outcome, StoreError>] {
     var results: [Result<Outcome, StoreError>] = []
     results.reserveCapacity(group.count)
     for order in group {
       let outcome: Outcome
-      do throws(Failure) {
-        outcome = order.fate.take() ? try apply(order.change) : .cancelled
+      do throws(SQLiteError) {
+        outcome = order.commitDecision.take() ? try apply(order.change) : .cancelled
       } catch {
         guard connection.isInTransaction else { throw error }
         return results
@@ -192,20 +194,20 @@ final class Writer {
 
   private func forgetReports() { (unqueuedNotices, halfUsedLimits, removedPendings) = ([], [], []) }
 
-  private func attemptEach(_ group: [ChangeOrder]) throws(Failure) -> [Result<Outcome, StoreError>] {
+  private func attemptEach(_ group: [ChangeOrder]) throws(SQLiteError) -> [Result<Outcome, StoreError>] {
     var results: [Result<Outcome, StoreError>] = []
     results.reserveCapacity(group.count)
     for order in group { results.append(try attempt(order)) }
     return results
   }
 
-  /// A change that cannot be carried out leaves the transaction as it was before, so that the others go on.
-  private func attempt(_ order: ChangeOrder) throws(Failure) -> Result<Outcome, StoreError> {
-    guard order.fate.take() else { return .success(.cancelled) }
+  /// Applies one change inside a savepoint. If the change fails, it leaves no trace and the others proceed.
+  private func attempt(_ order: ChangeOrder) throws(SQLiteError) -> Result<Outcome, StoreError> {
+    guard order.commitDecision.take() else { return .success(.cancelled) }
     try run(Bracket.savepoint)
     let counts = (unqueuedNotices.count, halfUsedLimits.count, removedPendings.count)
     let result: Result<Outcome, StoreError>
-    do throws(Failure) {
+    do throws(SQLiteError) {
       result = .success(try apply(order.change))
     } catch {
       guard connection.isInTransaction else { throw error }
@@ -221,12 +223,12 @@ final class Writer {
     return result
   }
 
-  /// Runs `body` between BEGIN and COMMIT, or ROLLBACK where its value is not to be kept; whatever fails, no
-  /// transaction is left open.
+  /// Runs `body` between BEGIN and COMMIT, or ROLLBACK if its value must not be kept. No error leaves a transaction
+  /// open.
   private func transaction<Value>(
-    if isKept: (Value) -> Bool = { _ in true }, _ body: () throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    do throws(Failure) {
+    if isKept: (Value) -> Bool = { _ in true }, _ body: () throws(SQLiteError) -> Value
+  ) throws(SQLiteError) -> Value {
+    do throws(SQLiteError) {
       try run(Bracket.begin)
       let value = try body()
       guard isKept(value) else {
@@ -245,9 +247,9 @@ final class Writer {
   }
 
   private func reply<Value: Sendable>(
-    to answer: CheckedContinuation<Value, any Error>, with body: () throws(Failure) -> Value
+    to answer: CheckedContinuation<Value, any Error>, with body: () throws(SQLiteError) -> Value
   ) {
-    do throws(Failure) {
+    do throws(SQLiteError) {
       answer.resume(returning: try body())
     } catch {
       answer.resume(throwing: error.storeError)
@@ -256,7 +258,7 @@ final class Writer {
 
   // MARK: Checkpoint
 
-  /// After the callers were answered: none of them waits for it.
+  /// Checkpoints if due. Runs after the callers have their results, so none of them waits for it.
   private func checkpointWhenDue() {
     let due = checkpoints.due(
       logPages: connection.walPages, isLogHeld: progress.isLogHeld, nowMillis: monotonicMillis())
@@ -269,9 +271,10 @@ final class Writer {
     }
   }
 
-  /// A checkpoint that fails otherwise than by its sync loses nothing: the log keeps the pages until the next one.
-  private func checkpoint(_ mode: Int32, busyMillis: Int32? = nil) -> Failure? {
-    do throws(Failure) {
+  /// Checkpoints, and returns the error of a failure. A failure other than of the sync loses nothing: the WAL keeps the
+  /// pages until the next checkpoint.
+  private func checkpoint(_ mode: Int32, busyMillis: Int32? = nil) -> SQLiteError? {
+    do throws(SQLiteError) {
       try connection.checkpoint(mode, busyMillis: busyMillis)
       return nil
     } catch {
@@ -280,9 +283,9 @@ final class Writer {
     }
   }
 
-  private func stopIfSyncFailed(_ failure: Failure) {
+  private func stopIfSyncFailed(_ failure: SQLiteError) {
     if failure.isSyncFailure {
-      fatalError("the store cannot be synced to disk (\(failure.text)): stopping, a restart reads the log anew")
+      fatalError("the store cannot be synced to disk (\(failure.text)): stopping; a restart reads the log again")
     }
   }
 }

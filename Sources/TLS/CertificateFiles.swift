@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The content of a file of certificates or of a key, wiped from memory at its end.
+/// The content of a PEM file. `deinit` erases it from memory.
 @safe struct PEMFile: ~Copyable {
   let content: lk_tls_file
 
@@ -20,8 +20,8 @@ internal import COpenSSL
   deinit { unsafe lk_tls_forget(content) }
 }
 
-/// Tells the files of a configuration from those that stood under the same names before: by device, inode, size and
-/// time of change, so that a rename and the exchange of a symbolic link on the way are seen like a rewriting.
+/// Identifies the files of a configuration by device, inode, size and change time. Detects a rewritten or renamed file,
+/// and a changed symbolic link in the path.
 struct FileMarks: Hashable {
   private var numbers: [Int64] = []
 
@@ -36,7 +36,7 @@ struct FileMarks: Hashable {
   }
 }
 
-/// What the log and the metrics say of the server's certificate.
+/// Facts about the server's certificate for the log and the metrics.
 package struct LeafCertificate: Hashable, Sendable {
   package var serial: String
   package var notAfterMillis: Int64
@@ -51,13 +51,14 @@ package struct LeafCertificate: Hashable, Sendable {
 }
 
 extension TLSSettings {
-  /// What a verdict on the pair means; nil where it is sound. `why` is libssl's own word.
+  /// Converts a verdict on the certificate and key into an error. Returns nil if they are valid. `why` is the text of
+  /// libssl.
   func refusal(_ verdict: lk_tls_verdict, _ why: String) -> TLSError? {
     let (certificate, key) = ("tls.certificate_file", "tls.key_file")
     switch UInt32(verdict.fault) {
     case LK_TLS_SOUND.rawValue: return nil
     case LK_TLS_NOT_OF_A_SERVER.rawValue:
-      return TLSError(setting: certificate, why: "\(certificateFile) begins with a certificate that is not a server's")
+      return TLSError(setting: certificate, why: "\(certificateFile) does not start with a server certificate")
     case LK_TLS_OUT_OF_ORDER.rawValue:
       return TLSError(
         setting: certificate,
@@ -71,7 +72,7 @@ extension TLSSettings {
         setting: certificate, why: "\(certificateFile): certificate \(verdict.at) is not valid before \(moment)",
         isPassing: true)
     case LK_TLS_ENCRYPTED_KEY.rawValue:
-      return TLSError(setting: key, why: "\(keyFile) is encrypted, and there is nobody to ask for a passphrase")
+      return TLSError(setting: key, why: "\(keyFile) is encrypted; use a key without a passphrase")
     case LK_TLS_KEY_OF_ANOTHER.rawValue:
       return TLSError(setting: key, why: "the key does not belong to the certificate")
     case LK_TLS_UNREADABLE_KEY.rawValue: return TLSError(setting: key, why: "\(keyFile) cannot be used: \(why)")

@@ -1,26 +1,27 @@
 internal import COpenSSL
 
-/// What a step on a channel came to. A read can want to write and the reverse (key updates), so both are always heeded.
+/// The result of a step on a channel. A read can require a write and the reverse (key updates), so handle both cases
+/// after every step.
 package enum ChannelStep: Hashable, Sendable {
-  /// This many bytes were moved (for a handshake: it is complete).
+  /// The number of bytes moved. For a handshake: it is complete.
   case done(Int)
   case wantRead
   case wantWrite
-  /// The peer is gone, politely or not.
+  /// The peer has closed the connection, with close_notify or without.
   case closed
-  /// The connection cannot be used any more; the text is for the log.
+  /// The connection is unusable. The text is for the log.
   case failed(String)
-  /// The peer changes its keys as nobody needs to.
+  /// The peer sent more key updates than the limit.
   case tooManyKeyUpdates
 }
 
-/// One end of a TLS connection on a non-blocking socket, which it does not own.
+/// One end of a TLS connection on a non-blocking socket. The channel does not own the socket.
 @safe package final class Channel {
   private let ssl: OpaquePointer
-  /// Another may be current by now, but libssl goes on asking this one's ticket keys.
+  /// Keeps the context of this connection alive. A newer one may be current, but libssl uses this one's ticket keys.
   private let context: AnyObject
   private var broken = false
-  /// Why the last step failed.
+  /// Why the last step failed, or nil.
   package private(set) var fault: HandshakeFault?
 
   package init?(_ context: TLSContext, descriptor: Int32) {
@@ -31,7 +32,8 @@ package enum ChannelStep: Hashable, Sendable {
     unsafe SSL_set_accept_state(ssl)
   }
 
-  /// The client's end. `ticket` is of an earlier connection with the same context and the same name.
+  /// Creates the client side.
+  /// - Parameter ticket: A ticket from an earlier connection with the same context and server name.
   package init?(_ context: ClientTLSContext, descriptor: Int32, serverName: ServerName, ticket: SessionTicket? = nil) {
     guard let ssl = unsafe SSL_new(context.handle) else { return nil }
     unsafe self.ssl = ssl
@@ -46,13 +48,13 @@ package enum ChannelStep: Hashable, Sendable {
 
   package func handshake() -> ChannelStep { step(unsafe lk_tls_handshake(ssl)) }
 
-  /// Why the peer's certificate was not believed, after a handshake that failed.
+  /// Why the peer's certificate was rejected, after a failed handshake.
   package var refusal: String? { unsafe lk_tls_refusal(ssl).map { unsafe String(cString: $0) } }
 
-  /// After the handshake of a client: the server has chosen HTTP/2.
+  /// Whether the server has chosen HTTP/2. Valid on the client side after the handshake.
   package var speaksHTTP2: Bool { unsafe lk_tls_agreed_on_h2(ssl) == 1 }
 
-  /// What a later connection can take up. The server sends it after the handshake, so it is here once something was
+  /// The session ticket for a later connection. The server sends it after the handshake, so it is available after a
   /// read.
   package var ticket: SessionTicket? { unsafe lk_tls_ticket(ssl).map { unsafe SessionTicket($0) } }
 
@@ -61,7 +63,7 @@ package enum ChannelStep: Hashable, Sendable {
     step(unsafe lk_tls_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count)))
   }
 
-  /// Writes a prefix of `bytes`; the rest is offered again later, possibly from elsewhere in memory.
+  /// Writes a prefix of `bytes`. The caller offers the rest again later, possibly at another place in memory.
   package func write(_ bytes: UnsafeRawBufferPointer) -> ChannelStep {
     step(unsafe lk_tls_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)))
   }
@@ -84,16 +86,16 @@ package enum ChannelStep: Hashable, Sendable {
     unsafe bytes.withUnsafeBytes { unsafe write($0) }
   }
 
-  /// Decrypted or still sealed bytes wait inside libssl, where epoll cannot see them (read-ahead is on, so SSL_pending
-  /// alone would not tell).
+  /// Whether libssl holds decrypted or encrypted bytes, which epoll cannot see. Read-ahead is on, so SSL_pending alone
+  /// does not report all of them.
   package var hasPending: Bool { unsafe SSL_has_pending(ssl) == 1 }
 
-  /// The handshake was spared its signatures by a ticket of an earlier one.
+  /// Whether the handshake resumed an earlier session and needed no signatures.
   package var isResumed: Bool { unsafe SSL_session_reused(ssl) == 1 }
 
   package var peerName: PeerName { unsafe PeerName { text, count in unsafe lk_tls_peer_name(ssl, text, count) } }
 
-  /// Tells the peer that no more comes. After a failure libssl must not be asked again.
+  /// Sends close_notify. After a failure libssl must not be called again.
   package func sayGoodbye() {
     if !broken { unsafe lk_tls_shutdown(ssl) }
   }

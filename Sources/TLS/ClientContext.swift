@@ -1,10 +1,10 @@
 internal import COpenSSL
 
-/// Whom a client believes, and who it says it is.
+/// The authorities that a client trusts, and the certificate that it presents.
 package struct ClientTLSSettings: Sendable {
-  /// PEM; empty: the authorities that the system believes.
+  /// PEM file. Empty: the authorities that the system trusts.
   package var authorityFile: String
-  /// Of the client itself, with its key; empty: it proves no name.
+  /// PEM file of the client's certificate; `keyFile` holds its key. Empty: the client presents no certificate.
   package var certificateFile: String
   package var keyFile: String
   package var tls13Only: Bool
@@ -19,10 +19,11 @@ package struct ClientTLSSettings: Sendable {
   }
 }
 
-/// The name that a server's certificate must have.
+/// The name that the server's certificate must contain.
 package struct ServerName: Hashable, Sendable {
   package var text: String
-  /// An IPv4 or IPv6 literal: looked for among the certificate's addresses, and never sent (RFC 6066 3).
+  /// Whether the text is an IPv4 or IPv6 literal. The certificate must contain it as an IP address. The client never
+  /// sends it in SNI (RFC 6066 3).
   package var isAddress: Bool
 
   package init(_ text: String, isAddress: Bool) {
@@ -31,16 +32,16 @@ package struct ServerName: Hashable, Sendable {
   }
 }
 
-/// The client's counterpart of `TLSContext`: one per configuration.
+/// The client-side counterpart of `TLSContext`. Create one per configuration.
 @safe package final class ClientTLSContext: Sendable {
   nonisolated(unsafe) let handle: OpaquePointer
 
-  /// Its errors name what is at fault as `authority`, `certificate` or `key`.
+  /// Throws a `TLSError` whose setting is `authority`, `certificate`, `key` or `tls`.
   package init(_ settings: ClientTLSSettings) throws(TLSError) {
     guard let context = unsafe SSL_CTX_new(TLS_client_method()) else {
-      throw TLSError(setting: "tls", why: "libssl gives no context")
+      throw TLSError(setting: "tls", why: "libssl cannot create a context")
     }
-    // From here on `deinit` frees it, also where the next line throws.
+    // From here on `deinit` frees the context, even if the next line throws.
     unsafe handle = context
     try unsafe ClientTLSContext.configure(context, settings)
   }
@@ -49,7 +50,7 @@ package struct ServerName: Hashable, Sendable {
 
   private static func configure(_ context: OpaquePointer, _ settings: ClientTLSSettings) throws(TLSError) {
     let step = unsafe lk_tls_configure_client(context, settings.tls13Only ? 1 : 0)
-    guard step == 0 else { throw TLSError(setting: "tls", why: "step \(step) of the context failed: \(lastError())") }
+    guard step == 0 else { throw TLSError(setting: "tls", why: "configuration step \(step) failed: \(lastError())") }
     guard unsafe lk_tls_trust(context, settings.authorityFile) == 1 else {
       throw TLSError(setting: "authority", why: "\(settings.authorityFile) cannot be used: \(lastError())")
     }
@@ -60,7 +61,7 @@ package struct ServerName: Hashable, Sendable {
     case LK_TLS_SOUND.rawValue: return
     case LK_TLS_ENCRYPTED_KEY.rawValue:
       throw TLSError(
-        setting: "key", why: "\(settings.keyFile) is encrypted, and there is nobody to ask for a passphrase")
+        setting: "key", why: "\(settings.keyFile) is encrypted; use a key without a passphrase")
     case LK_TLS_KEY_OF_ANOTHER.rawValue:
       throw TLSError(setting: "key", why: "the key does not belong to the certificate")
     case LK_TLS_UNREADABLE_KEY.rawValue:
@@ -70,7 +71,7 @@ package struct ServerName: Hashable, Sendable {
   }
 }
 
-/// What a server gave a client so that a later handshake costs neither of them a signature.
+/// A session ticket from a server. A later handshake with it needs no signature on either side.
 @safe package final class SessionTicket {
   let handle: OpaquePointer
 

@@ -1,26 +1,26 @@
 // TLS: libssl on a socket.
 //
-// Owns: the contexts of server and client (versions, suites, ALPN, certificates, whose are believed), the exchange of
-// the server's when its files change, the keys of session tickets, one channel a connection, and the name that a peer's
-// certificate gives it.
-// Does not own: when files are looked at (Server), what a name may do (Admission), the bytes inside (HTTP2),
-// cryptography for tokens (Crypto).
-// Read next: Channel.swift, then CurrentContext.swift; ClientContext.swift for the other end.
+// Owns: the contexts of server and client (versions, cipher suites, ALPN, certificates, trusted authorities), the
+// replacement of the server context when its files change, session ticket keys, one channel per connection, and the
+// name in a peer's certificate.
+// Does not own: the times of checks for changed files (Server), the permissions of a name (Callers), the bytes inside
+// the connection (HTTP2), cryptography for tokens (Crypto).
+// Read next: Channel.swift, then CurrentContext.swift; ClientContext.swift for the client side.
 
 internal import COpenSSL
 
-/// Which client certificates a context asks for.
+/// Whether a context requests or requires a client certificate.
 package enum ClientCertificates: String, Sendable, CaseIterable {
   case none
   case optional
   case required
 }
 
-/// What is spoken inside of a connection.
+/// The application protocol on a TLS connection.
 package enum ServedProtocol: Sendable {
-  /// Demanded by ALPN.
+  /// The client must offer it through ALPN.
   case http2
-  /// Taken where a client offers it, or offers nothing.
+  /// Used if the client offers it through ALPN, or sends no ALPN.
   case http1
 }
 
@@ -47,26 +47,26 @@ package struct TLSSettings: Sendable {
 }
 
 package struct TLSLimits: Sendable {
-  /// From a full handshake to the last resumption that comes of it, however often its ticket is renewed.
+  /// Maximum time from a full handshake to the last resumption based on it. Renewed tickets do not extend it.
   package var ticketLifetimeSeconds = 3_600
-  /// How long one key seals tickets; for as long again it opens them.
+  /// Time for which a key encrypts tickets. It then decrypts tickets for the same time again.
   package var ticketKeyMillis: Int64 = 86_400_000
-  /// Of a certificate, key or authority file.
+  /// Maximum size of a certificate, key or authority file.
   package var fileBytesMax = 1 << 20
 
   package init() {}
 }
 
-/// Why a context could not be made; names the setting at fault.
+/// An error that prevented the creation of a context, with the setting at fault.
 package struct TLSError: Error, Hashable, CustomStringConvertible {
   package var setting: String
   package var why: String
-  /// The same files may do later.
+  /// Whether the same files may become usable later.
   package var isPassing = false
   package var description: String { "\(setting): \(why)" }
 }
 
-/// One per configuration, never per connection: making a context is slow and takes locks in OpenSSL 3.
+/// A server context. Create one per configuration, never per connection: creation is slow and takes locks in OpenSSL 3.
 @safe package final class TLSContext: Sendable {
   nonisolated(unsafe) let handle: OpaquePointer
   private let ticketKeys: TicketKeys
@@ -74,14 +74,14 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
 
   init(_ settings: TLSSettings, ticketKeys: TicketKeys, wallMillis: Int64) throws(TLSError) {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
-      throw TLSError(setting: "tls", why: "libssl gives no context")
+      throw TLSError(setting: "tls", why: "libssl cannot create a context")
     }
     unsafe handle = context
     self.ticketKeys = ticketKeys
     do throws(TLSError) {
       certificate = try unsafe TLSContext.configure(context, settings, ticketKeys, wallMillis / 1_000)
     } catch {
-      // `deinit` belongs to whole objects only.
+      // `deinit` does not run for a partially initialized object.
       unsafe SSL_CTX_free(context)
       throw error
     }
@@ -94,9 +94,9 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
   ) throws(TLSError) -> LeafCertificate {
     let step = unsafe lk_tls_configure(
       context, settings.tls13Only ? 1 : 0, settings.serves == .http1 ? 1 : 0)
-    guard step == 0 else { throw TLSError(setting: "tls", why: "step \(step) of the context failed: \(lastError())") }
+    guard step == 0 else { throw TLSError(setting: "tls", why: "configuration step \(step) failed: \(lastError())") }
     guard unsafe lk_tls_use_tickets(context, ticketKeys.handle, settings.limits.ticketLifetimeSeconds) == 1 else {
-      throw TLSError(setting: "tls", why: "the context takes no ticket keys: \(lastError())")
+      throw TLSError(setting: "tls", why: "libssl rejects the ticket keys: \(lastError())")
     }
     let leaf = try unsafe usePair(context, settings, now)
     try unsafe trustClients(context, settings)
@@ -128,17 +128,17 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
   }
 
   private static func bind(_ result: Int32) throws(TLSError) {
-    guard result == 1 else { throw TLSError(setting: "tls", why: "sessions cannot be bound: \(lastError())") }
+    guard result == 1 else { throw TLSError(setting: "tls", why: "libssl cannot bind sessions: \(lastError())") }
   }
 
 }
 
-/// OpenSSL's text for what failed last.
+/// Returns OpenSSL's text for the most recent error.
 func lastError() -> String { describe(ERR_peek_last_error()) }
 
-/// OpenSSL's text for an error of its queue.
+/// Returns OpenSSL's text for an error from its queue.
 func describe(_ error: UInt) -> String {
-  guard error != 0 else { return "no further word" }
+  guard error != 0 else { return "no further details" }
   return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { text in
     unsafe ERR_error_string_n(error, text.baseAddress, text.count)
     return unsafe String(cString: text.baseAddress!)

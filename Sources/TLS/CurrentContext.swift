@@ -1,24 +1,23 @@
 internal import Synchronization
 
-/// What is known of the certificate that is served, for the log and the metrics.
+/// State of the server's certificate, for the log and the metrics.
 package struct CertificateStatus: Hashable, Sendable {
   package var certificate: LeafCertificate
-  /// When its files were last taken over, as Unix time.
+  /// When the files were last loaded, in milliseconds since 1970.
   package var loadedMillis: Int64
-  /// The one of the start is the first.
+  /// Number of loads, including the one at the start.
   package var loads = 1
-  /// Changes of the files that could not be taken over.
+  /// Number of file changes that could not be loaded.
   package var failures = 0
 }
 
-/// The context for connections that begin now. When the files behind it change, another takes its place; connections
-/// that are open keep theirs.
+/// The context for new connections. When its files change, a new context replaces it. Open connections keep theirs.
 package final class CurrentContext: Sendable {
-  /// What a look at the files came to.
+  /// The result of a check for changed files.
   package enum Look: Sendable {
     case unchanged
     case loaded(CertificateStatus)
-    /// They cannot be used, so what was loaded before stays. Said once a change.
+    /// The files are unusable, so the earlier context stays. Reported once per change.
     case refused(TLSError)
   }
 
@@ -31,13 +30,13 @@ package final class CurrentContext: Sendable {
   private let settings: TLSSettings
   private let ticketKeys: TicketKeys
   private let served: Mutex<TLSContext>
-  /// Held while files are read, which nobody who accepts a connection waits for.
+  /// Locked while files are read. Accepting a connection does not wait for this lock.
   private let loaded: Mutex<Loaded>
 
   package init(_ settings: TLSSettings, wallMillis: Int64, monotonicMillis: Int64) throws(TLSError) {
     self.settings = settings
     ticketKeys = try TicketKeys(nowMillis: monotonicMillis)
-    // Before the files are read: what changes meanwhile is then read again.
+    // Read before the files, so that the next check detects changes made while they are read.
     let marks = FileMarks(settings)
     let context = try TLSContext(settings, ticketKeys: ticketKeys, wallMillis: wallMillis)
     served = Mutex(context)
@@ -49,13 +48,13 @@ package final class CurrentContext: Sendable {
 
   package var status: CertificateStatus { loaded.withLock(\.status) }
 
-  /// Loads the files if they are not those of the last look, or in any case where it is `demanded`.
+  /// Loads the files if they have changed since the last check, or unconditionally if `demanded`.
   package func look(demanded: Bool = false, wallMillis: Int64, monotonicMillis: Int64) -> Look {
     ticketKeys.rotate(ifOlderThan: settings.limits.ticketKeyMillis, nowMillis: monotonicMillis)
     return loaded.withLock { loaded in
       let marks = FileMarks(settings)
       let isChanged = demanded || marks != loaded.marks
-      // What failed is tried again: a certificate becomes valid, or a disk readable, without a change of the file.
+      // Retry after a failure: a certificate can become valid, or a disk readable, without a change of the file.
       guard isChanged || loaded.fault != nil else { return .unchanged }
       loaded.marks = marks
       do throws(TLSError) {

@@ -1,19 +1,20 @@
 internal import COpenSSL
 
-/// Who the peer is, by its certificate.
+/// The name in the peer's certificate.
 package enum PeerName: Hashable, Sendable {
   case none
-  /// With its type, so that no DNS name equals a URI: `uri:spiffe://…` or `dns:…`, the latter in lower case.
+  /// The name with its type, so that no DNS name equals a URI: `uri:spiffe://…` or `dns:…`, the latter in lower case.
   case name(String)
-  /// It proved a certificate that names nobody.
+  /// The peer has presented a valid certificate without a usable name.
   case unusable
 
-  /// Of a certificate in DER that somebody else has verified.
+  /// Reads the name from a DER certificate that another component has already verified.
   package init(certificate der: [UInt8]) {
     unsafe self.init { text, count in unsafe lk_tls_der_name(der, der.count, text, count) }
   }
 
-  /// `read` writes the name and returns its length; 0: there is no certificate, negative: it has no usable name.
+  /// - Parameter read: Writes the name and returns its length. 0: there is no certificate; negative: it has no usable
+  ///   name.
   init(_ read: (UnsafeMutablePointer<CChar>?, Int32) -> Int32) {
     self = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2048) { text in
       let bytes = unsafe read(text.baseAddress, Int32(text.count))

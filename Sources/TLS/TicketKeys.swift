@@ -1,16 +1,16 @@
 internal import COpenSSL
 internal import Synchronization
 
-/// The keys that seal session tickets. They outlive contexts: were each to have its own, a new certificate would make
-/// all clients do full handshakes at once.
+/// The keys that encrypt session tickets. They outlive contexts: with separate keys per context, a new certificate
+/// would force full handshakes on all clients at the same time.
 @safe final class TicketKeys: Sendable {
   nonisolated(unsafe) let handle: UnsafeMutablePointer<lk_tls_tickets>
   private let madeMillis: Mutex<Int64>
 
-  /// - Parameter nowMillis: of a clock that never goes back, here and in `rotate`.
+  /// - Parameter nowMillis: Time of a monotonic clock, the same as in `rotate`.
   init(nowMillis: Int64) throws(TLSError) {
     guard let handle = unsafe lk_tls_tickets_new() else {
-      throw TLSError(setting: "tls", why: "no randomness for ticket keys: \(describe(ERR_peek_last_error()))")
+      throw TLSError(setting: "tls", why: "libssl cannot generate ticket keys: \(describe(ERR_peek_last_error()))")
     }
     unsafe self.handle = handle
     madeMillis = Mutex(nowMillis)
@@ -18,8 +18,8 @@ internal import Synchronization
 
   deinit { unsafe lk_tls_tickets_free(handle) }
 
-  /// Makes a new key where the newest has sealed for `ageMillis`; the one before it opens tickets from then on, and the
-  /// one before that is gone.
+  /// Creates a new key if the newest has encrypted tickets for `ageMillis`. The previous key then only decrypts
+  /// tickets, and the key before it is deleted.
   func rotate(ifOlderThan ageMillis: Int64, nowMillis: Int64) {
     madeMillis.withLock { made in
       guard nowMillis - made >= ageMillis, unsafe lk_tls_tickets_rotate(handle) == 1 else { return }

@@ -1,14 +1,18 @@
 internal import CIdn2
 
-/// The one spelling of an address, made once at the border and before every comparison (check 24): trimmed, NFC, local
-/// part in lower case, domain in the lower-case ASCII of IDNA2008 without its trailing dot.
+/// Returns the canonical form of an email address. The service applies it once to input, and before every comparison
+/// (check 24).
 ///
-/// Stricter than the RFCs where they allow what only confuses: the local part is a dot-atom (RFC 5322 3.2.3, with the
-/// UTF-8 of RFC 6531; `Mailbox.swift` has the exception) and never quoted, the domain has at least two labels and is no
-/// address literal. Characters that merely look alike stay different; characters that Unicode calls compatible are
-/// refused.
+/// The canonical form is trimmed and in NFC. Its local part is in lower case. Its domain is the lower-case ASCII of
+/// IDNA2008 without the trailing dot.
+///
+/// The rules are stricter than the RFCs where the RFCs allow forms that only cause confusion:
+/// - The local part is a dot-atom (RFC 5322 3.2.3, with the UTF-8 of RFC 6531) and never quoted. `LocalPart.swift` has
+///   the exception.
+/// - The domain has at least two labels and is not an address literal.
+/// - Characters that merely look alike stay different. Unicode compatibility characters are rejected.
 package func normaliseEmail(_ address: String) throws(TextError) -> String {
-  // Normal forms cost time in proportion, and no address needs a longer input than this.
+  // Normalisation takes time proportional to its input, and no valid address needs a longer input than this.
   guard address.utf8.count <= 1_024 else { throw .invalidEmail(.tooLong) }
   if isPlainSpelling(address.utf8) {
     try checkShape(address.utf8.span)
@@ -28,10 +32,10 @@ package func normaliseEmail(_ address: String) throws(TextError) -> String {
   return normalised
 }
 
-/// Whether there is nothing to change: nearly every address arrives like this, and then costs two passes over its
+/// Reports whether the address needs no conversion. Nearly every address needs none, which costs two passes over its
 /// bytes and no allocation.
 private func isPlainSpelling(_ bytes: String.UTF8View) -> Bool {
-  let aLabelPrefix: UInt32 = 0x786E_2D2D  // "xn--": to be decoded and checked, or a domain has made-up spellings.
+  let aLabelPrefix: UInt32 = 0x786E_2D2D  // "xn--": must be decoded and checked, or invalid spellings pass.
   var lastFour: UInt32 = 0
   for byte in bytes {
     lastFour = lastFour << 8 | UInt32(byte)
@@ -47,12 +51,12 @@ func trimmed(_ text: String) -> String {
   return String(scalars[...last])
 }
 
-/// Lower case can undo composition, so the normal form is made again.
+/// Converts text to lower case, then to NFC again, because lower-casing can undo composition.
 private func lowerCased(_ text: String) -> String {
   normalForm(text.lowercased(), .nfc)
 }
 
-/// No character that prints nothing: two addresses that look the same would be two accounts.
+/// Reports whether a character is visible. Two addresses that look the same must not be two accounts.
 private func isVisible(_ scalar: Unicode.Scalar) -> Bool {
   switch scalar.properties.generalCategory {
   case .control, .format, .surrogate, .privateUse, .unassigned, .spaceSeparator, .lineSeparator, .paragraphSeparator:
@@ -62,7 +66,7 @@ private func isVisible(_ scalar: Unicode.Scalar) -> Bool {
   }
 }
 
-/// Nil where a label is not one of IDNA2008. Plain ASCII labels are left to `checkShape`.
+/// Converts a domain to ASCII. Returns nil if a label is not valid in IDNA2008. `checkShape` checks plain ASCII labels.
 private func asciiDomain(_ name: String) -> String? {
   let name = name.hasSuffix(".") ? name.dropLast() : name[...]
   var labels: [String] = []
@@ -76,18 +80,19 @@ private func asciiDomain(_ name: String) -> String? {
 private func asciiLabel(_ label: String) -> String? {
   let isALabel = label.hasPrefix("xn--")
   guard isALabel || !label.utf8.allSatisfy({ $0 < 0x80 }) else { return label }
-  // A NUL would end the C string early and hide what follows it.
+  // A NUL would end the C string early and hide the bytes after it.
   guard !label.utf8.contains(0) else { return nil }
   var ascii: UnsafeMutablePointer<CChar>?
   let outcome = unsafe lk_label_to_ascii(label, isALabel ? 1 : 0, &ascii)
   defer { unsafe free(ascii) }
-  // A provider's address that has no spelling is passed over; one that there is no memory for must not be.
+  // `Providers` skips an invalid email address from a provider. It must not skip a valid one for lack of memory.
   precondition(outcome != LK_LABEL_NO_MEMORY, "libidn2 has no memory")
   guard outcome == LK_LABEL_GOOD, let ascii = unsafe ascii else { return nil }
   return unsafe String(cString: ascii)
 }
 
-/// RFC 5321 4.5.3.1: 64 bytes before the sign, 254 in all (which leaves the domain below its own limit of 253).
+/// Checks the syntax and the length limits of RFC 5321 4.5.3.1: 64 bytes before the sign and 254 in total. The total
+/// keeps the domain below its own limit of 253.
 private func checkShape(_ bytes: Span<UInt8>) throws(TextError) {
   guard bytes.count <= 254 else { throw .invalidEmail(.tooLong) }
   let at = UInt8(ascii: "@")
@@ -101,7 +106,8 @@ private func checkShape(_ bytes: Span<UInt8>) throws(TextError) {
   guard isHostName(domain) else { throw .invalidEmail(.domain) }
 }
 
-/// - Parameter dotsAreFree: whether dots may be repeated and be last; none may be first.
+/// Reports whether the bytes are a dot-atom of at most 64 bytes.
+/// - Parameter dotsAreFree: whether dots may repeat and be last. A dot must never be first.
 private func isDotAtom(_ bytes: Span<UInt8>, dotsAreFree: Bool = false) -> Bool {
   let dot = UInt8(ascii: ".")
   var previous = dot
@@ -114,7 +120,7 @@ private func isDotAtom(_ bytes: Span<UInt8>, dotsAreFree: Bool = false) -> Bool 
   return (previous != dot || (dotsAreFree && !bytes.isEmpty)) && bytes.count <= 64
 }
 
-/// Controls, space and the specials of RFC 5322 3.2.3.
+/// Reports whether a byte is a control character, a space, or one of the specials of RFC 5322 3.2.3.
 private func isSpecial(_ byte: UInt8) -> Bool {
   switch byte {
   case ...0x20, 0x7F, UInt8(ascii: "\""), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: ","), UInt8(ascii: ":"),
@@ -125,7 +131,8 @@ private func isSpecial(_ byte: UInt8) -> Bool {
   }
 }
 
-/// Letters, digits and inner hyphens (RFC 1123 2.1); a last label of digits alone would be an IPv4 address.
+/// Reports whether the bytes are a host name: letters, digits and inner hyphens (RFC 1123 2.1). Rejects a last label of
+/// only digits, which would be an IPv4 address.
 private func isHostName(_ bytes: Span<UInt8>) -> Bool {
   let dot = UInt8(ascii: ".")
   let hyphen = UInt8(ascii: "-")

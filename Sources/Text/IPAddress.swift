@@ -1,21 +1,22 @@
-/// An IP address as a calling service reports that of its user's client, in one spelling: IPv4 in dotted decimals,
-/// IPv6 as RFC 5952 writes it, and an IPv4-mapped IPv6 address as IPv4.
+/// An IP address of a user's client, as the caller reports it, in canonical form.
+///
+/// IPv4 is in dotted decimal notation. IPv6 follows RFC 5952. An IPv4-mapped IPv6 address becomes IPv4.
 package struct IPAddress: Hashable, Sendable {
-  /// The longest accepted spelling, in bytes: a full IPv6 address with zone, brackets and port, and some blanks.
+  /// The maximum length of the input, in bytes: a full IPv6 address with zone, brackets, port and some whitespace.
   package static let textBytesMax = 128
 
   package let text: String
   /// The eight groups of an IPv6 address; nil for IPv4.
   let groups: [UInt16]?
 
-  /// Nil: the text is not one address, or not unambiguously.
+  /// Parses an address. Returns nil if the text is not exactly one unambiguous address.
   ///
-  /// Accepts a port (`203.0.113.77:443`, `[2001:db8::7]:443`), brackets around IPv6, blanks around the text, and a zone
-  /// of an IPv6 address, which names an interface of the caller and is dropped.
+  /// Accepts a port (`203.0.113.77:443`, `[2001:db8::7]:443`), brackets around IPv6, whitespace around the text, and an
+  /// IPv6 zone. The zone names a network interface of the caller, so the parser drops it.
   package init?(_ text: String) {
     guard text.utf8.count <= IPAddress.textBytesMax else { return nil }
     let bare = trimmed(text)
-    // Past this check, one character is one byte.
+    // After this check, each character is one byte.
     guard bare.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else { return nil }
     if bare.hasPrefix("[") {
       guard let end = bare.firstIndex(of: "]"), IPAddress.isPortOrNothing(bare[bare.index(after: end)...]) else {
@@ -26,7 +27,7 @@ package struct IPAddress: Hashable, Sendable {
       guard IPAddress.isPortOrNothing(bare.drop { $0 != ":" }) else { return nil }
       self.init(octets)
     } else {
-      // Behind a dotted tail, a colon begins a port: an address has no group there.
+      // After a dotted tail, a colon starts a port: an address cannot have another group there.
       let tail = bare.lastIndex(of: ".").map { bare[$0...] } ?? ""
       let port = tail.drop { $0 != ":" }
       guard !tail.contains("%"), IPAddress.isPortOrNothing(port) else {
@@ -58,9 +59,9 @@ package struct IPAddress: Hashable, Sendable {
     }
   }
 
-  // MARK: parts
+  // MARK: Parts
 
-  /// Four decimal octets. A leading zero is rejected: some readers take it for octal.
+  /// Parses four decimal octets. Rejects leading zeros, because some parsers read them as octal.
   private static func octets(_ text: Substring) -> [UInt8]? {
     let octets = text.split(separator: ".", omittingEmptySubsequences: false).compactMap { part in
       isNumber(part, digitsMax: 3) ? UInt8(part) : nil
@@ -81,7 +82,8 @@ package struct IPAddress: Hashable, Sendable {
       && (text.utf8.count == 1 || !text.hasPrefix("0"))
   }
 
-  /// Letters, digits and the unreserved marks of RFC 6874, and the percent sign that it escapes.
+  /// Reports whether the text is a zone: letters, digits, the unreserved marks of RFC 6874, and the percent sign of its
+  /// escapes.
   private static func isZone(_ zone: Substring) -> Bool {
     !zone.isEmpty && zone.utf8.allSatisfy { byte in
       switch byte {
@@ -93,7 +95,7 @@ package struct IPAddress: Hashable, Sendable {
     }
   }
 
-  /// The eight numbers of an IPv6 address (RFC 4291, 2.2).
+  /// Parses the eight groups of an IPv6 address (RFC 4291, 2.2).
   private static func groups(_ address: Substring) -> [UInt16]? {
     let halves = address.split(separator: "::", omittingEmptySubsequences: false)
     guard halves.count <= 2, let head = numbers(halves[0], endsAddress: halves.count == 1) else { return nil }
@@ -102,7 +104,8 @@ package struct IPAddress: Hashable, Sendable {
     return head + [UInt16](repeating: 0, count: 8 - head.count - tail.count) + tail
   }
 
-  /// - Parameter endsAddress: only the end of an address may be written as IPv4.
+  /// Parses the groups on one side of `::`.
+  /// - Parameter endsAddress: whether the text ends the address. Only the end may be in IPv4 notation.
   private static func numbers(_ half: Substring, endsAddress: Bool) -> [UInt16]? {
     guard !half.isEmpty else { return [] }
     var numbers: [UInt16] = []
@@ -111,7 +114,7 @@ package struct IPAddress: Hashable, Sendable {
       if endsAddress, index == parts.count - 1, let octets = octets(part) {
         numbers += [UInt16(octets[0]) << 8 | UInt16(octets[1]), UInt16(octets[2]) << 8 | UInt16(octets[3])]
       } else {
-        // The initializer would take a sign.
+        // `UInt16(_:radix:)` accepts a sign.
         guard 1...4 ~= part.utf8.count, part.utf8.first != UInt8(ascii: "+"), part.utf8.first != UInt8(ascii: "-"),
           let number = UInt16(part, radix: 16)
         else { return nil }
@@ -121,7 +124,8 @@ package struct IPAddress: Hashable, Sendable {
     return numbers
   }
 
-  /// RFC 5952: lower case, no leading zeros, the first of the longest runs of zero groups left out.
+  /// Formats groups as in RFC 5952: in lower case, without leading zeros, and without the first of the longest runs of
+  /// zero groups.
   private static func shortest(_ groups: [UInt16]) -> String {
     var longest = 0..<0
     var start = 0

@@ -1,6 +1,8 @@
-// Text owns the one spelling of what users type: email addresses, passwords, phone numbers, one-time codes; and of IP
-// addresses and their networks. It is the only importer of utf8proc (Unicode normal forms) and libidn2 (domain names).
-// It does not own what an address means for an account, how long a password must be, or the escaping of any format.
+// Text owns the canonical forms of user input: email addresses, passwords, phone numbers and one-time codes. It also
+// owns those of IP addresses and networks. It is the only importer of utf8proc (Unicode normal forms) and libidn2
+// (domain names).
+// It does not own what an email address means for an account, how long a password must be, or the escaping of any
+// format.
 // Next: Email.swift.
 
 internal import CUtf8proc
@@ -10,18 +12,19 @@ package enum TextError: Error, Equatable, Sendable {
   case invalidPhoneNumber
 }
 
-/// Which rule an address broke, for the log and the field violation; the reason is INVALID_EMAIL for all of them.
+/// The rule that an email address breaks, for the log and the field violation. The reason is `INVALID_EMAIL` for all
+/// rules.
 package enum EmailDefect: String, Sendable {
   case tooLong = "TOO_LONG"
-  /// Its NFKC form is another address: full-width letters and signs, ligatures, superscripts.
+  /// The NFKC form is a different address, because of full-width letters and signs, ligatures or superscripts.
   case compatibilityCharacter = "COMPATIBILITY_CHARACTER"
   case notOneAtSign = "NOT_ONE_AT_SIGN"
   case localPart = "LOCAL_PART"
   case domain = "DOMAIN"
 }
 
-/// The spelling of a password that is hashed: NFKC, as NIST SP 800-63B advises, so that one password typed on two
-/// keyboards is one password (check 103).
+/// Returns the form of a password that the service hashes: NFKC, as NIST SP 800-63B advises. The same password typed on
+/// two keyboards then has one form (check 103).
 package func normalisePassword(_ password: String) -> String {
   password.utf8.allSatisfy { $0 < 0x80 } ? password : normalForm(password, .nfkc)
 }
@@ -31,7 +34,7 @@ enum NormalForm: Int32 {
   case nfkc = 1
 }
 
-/// A normal form of UAX 15. A Swift string is always valid UTF-8, so only memory can be wanting.
+/// Converts text to a normal form of UAX 15. A Swift string is always valid UTF-8, so only memory allocation can fail.
 func normalForm(_ text: String, _ form: NormalForm) -> String {
   var text = text
   return text.withUTF8 { bytes in

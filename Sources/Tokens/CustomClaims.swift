@@ -1,35 +1,37 @@
 internal import Encodings
 
 package enum CustomClaimsError: Error, Equatable, Sendable {
-  /// No JSON object, or one that a strict reader refuses.
+  /// Not a JSON object, or one that a strict reader rejects.
   case malformed
-  /// CLAIMS_TOO_LARGE
+  /// `CLAIMS_TOO_LARGE`
   case tooLarge
-  /// FORBIDDEN_CLAIM, and which.
+  /// `FORBIDDEN_CLAIM`, with the name.
   case forbidden(String)
-  /// FORBIDDEN_CLAIM: two names that a reader without regard to case takes for one.
+  /// `FORBIDDEN_CLAIM`: two names that a case-insensitive reader treats as one.
   case sameName(String)
-  /// FORBIDDEN_CLAIM: a name with a control character, at any depth.
+  /// `FORBIDDEN_CLAIM`: a name with a control character, at any depth.
   case controlCharacter
 }
 
-/// Claims that an administrator attaches to an account, or a custom token to a session: a JSON object whose members go
-/// to the top level of our ID tokens, so their names must not be those of the token's own, in any case: some readers,
-/// such as Go's `encoding/json`, match names without regard to case and take the last one.
+/// Claims that an administrator attaches to an account, or a custom token to a session.
+///
+/// The members of this JSON object become top-level claims of our ID tokens. Their names must differ from the token's
+/// own claims in any case. Some readers, such as Go's `encoding/json`, match names case-insensitively and take the last
+/// match.
 package struct CustomClaims: Equatable, Sendable {
   package static let byteCountMax = 1_000
-  /// They stand one level deeper in a custom token, which must still be readable.
+  /// A custom token nests them one level deeper, and must still be readable.
   package static let depthMax = JSONValue.depthMax - 1
   package static let none = CustomClaims(members: [])
 
-  /// What RFC 7519, OpenID Connect and Firebase reserve, and what our tokens say themselves.
+  /// Names that RFC 7519, OpenID Connect and Firebase reserve, and those of our tokens' own claims.
   static let reservedNames: Set<String> = [
     "acr", "amr", "at_hash", "aud", "auth_time", "azp", "c_hash", "cnf", "email", "email_verified", "exp", "firebase",
     "iat", "iss", "jti", "latchkey", "name", "nbf", "nonce", "phone_number", "picture", "s_hash", "sid", "sub",
     "sub_jwk", "uid",
   ]
 
-  /// The text between the outer braces, as it was given: no number loses a digit by being read and written again.
+  /// The original text between the outer braces: no number loses a digit by being read and written again.
   let members: [UInt8]
 
   package init(validating json: String) throws(CustomClaimsError) {
@@ -43,8 +45,8 @@ package struct CustomClaims: Equatable, Sendable {
     members = object.isEmpty ? [] : Array(bytes[(opening + 1)..<closing])
   }
 
-  /// Claims that were validated when they were stored, perhaps by an earlier version with fewer rules. Members that are
-  /// not valid any more are left out: they must not keep their account from signing in.
+  /// Reads claims that were validated when they were stored, perhaps by an earlier version with fewer rules. Members
+  /// that are no longer valid are dropped: they must not prevent sign-in to the account.
   package static func stored(_ json: String) throws(CustomClaimsError) -> CustomClaims {
     do {
       return try CustomClaims(validating: json)
@@ -72,7 +74,7 @@ package struct CustomClaims: Equatable, Sendable {
     }
   }
 
-  /// A name as readers compare it that have no regard to case. Upper case first: `ſ` (U+017F) and `ı` (U+0131) have the
+  /// Folds a name for a case-insensitive comparison. Upper case comes first: `ſ` (U+017F) and `ı` (U+0131) have the
   /// capitals of `s` and `i`. The dot that `İ` leaves on its `i` is dropped.
   static func folded(_ name: String) -> String {
     if name.utf8.allSatisfy({ $0 < 0x80 }) { return name.lowercased() }
@@ -84,7 +86,7 @@ package struct CustomClaims: Equatable, Sendable {
 
   private static func hasControl(_ member: JSONMember) -> Bool { hasControl(member.name) || hasControl(member.value) }
 
-  /// Names of members only: a value may hold any text.
+  /// Checks only the names of members: a value may contain any text.
   private static func hasControl(_ value: JSONValue) -> Bool {
     switch value {
     case .object(let members): members.contains { hasControl($0) }
@@ -97,7 +99,7 @@ package struct CustomClaims: Equatable, Sendable {
     self.members = members
   }
 
-  /// What is left of a token of ours without its own claims.
+  /// Keeps the custom claims of one of our tokens, without the token's own claims.
   init(of token: [JSONMember]) {
     var writer = JSONWriter()
     for member in token where !Self.reservedNames.contains(Self.folded(member.name)) {
@@ -107,7 +109,7 @@ package struct CustomClaims: Equatable, Sendable {
     members = writer.bytes
   }
 
-  /// These claims with those of `other` in place of the ones of the same name, in any case.
+  /// Returns these claims, in which those of `other` replace claims of the same name in any case.
   package func overridden(by other: CustomClaims) -> CustomClaims {
     if other.isEmpty { return self }
     if isEmpty { return other }

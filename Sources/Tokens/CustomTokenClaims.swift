@@ -1,4 +1,4 @@
-/// What a custom token says: the bearer is this account, as a trusted backend has made sure of by its own means.
+/// The claims of a custom token, by which a trusted backend states that the bearer is this account.
 package struct CustomTokenClaims: Equatable, Sendable {
   package static let lifetimeSecondsMax: Int64 = 3_600
 
@@ -7,10 +7,10 @@ package struct CustomTokenClaims: Equatable, Sendable {
   package let accountID: String
   package let issuedAt: Int64
   package let expiresAt: Int64
-  /// For the session that it opens, beside those of the account.
+  /// Claims of the session that the token opens, in addition to those of the account.
   package let claims: CustomClaims
   /// The account's last cut-off when we minted the token, in milliseconds; 0 without one. nil in tokens of registered
-  /// signers, who do not know it.
+  /// signers, which do not know it.
   package var cutOffMillis: Int64?
 
   package init(
@@ -43,8 +43,8 @@ package struct CustomTokenClaims: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// From the payload of a token whose signature is verified. The signer may be a registered key of somebody else's, so
-  /// the session's claims are held to the rules of our own.
+  /// Reads the payload of a token with a verified signature. The signer may be another service's registered key, so the
+  /// session's claims must follow our rules.
   package init(payload: [UInt8]) throws(TokenError) {
     guard let (token, texts) = try? JSONValue.parseWithTexts(payload, byteCountMax: JWS.byteCountMax) else {
       throw .malformed(.claims)
@@ -63,8 +63,8 @@ package struct CustomTokenClaims: Equatable, Sendable {
       claims: claims, cutOffMillis: token["cut_off_millis"]?.int)
   }
 
-  /// A token that lives longer than an hour is refused whoever signed it (leeway for a signer's clock, none for its
-  /// lifetime).
+  /// Checks issuer, audience and times. A lifetime above one hour is invalid for every signer: the leeway is for the
+  /// signer's clock, not for the lifetime.
   package func check(
     issuer: String, audience: String, leewaySeconds: Int64 = 60, now: Int64
   ) throws(TokenError) {

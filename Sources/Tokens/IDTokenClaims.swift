@@ -1,4 +1,4 @@
-/// What our ID token says (the contract of every service behind us), and its JSON.
+/// The claims of our ID tokens, and their JSON. They are the contract with every service behind this one.
 package struct IDTokenClaims: Equatable, Sendable {
   package struct Identity: Equatable, Sendable {
     package let providerID: String
@@ -17,7 +17,7 @@ package struct IDTokenClaims: Equatable, Sendable {
   package var expiresAt: Int64
   package var authenticatedAt: Int64
   package var sessionID: String
-  /// RFC 8176.
+  /// Authentication methods (RFC 8176).
   package var methods: [String]
   package var email: String?
   package var emailVerified = false
@@ -46,7 +46,7 @@ package struct IDTokenClaims: Equatable, Sendable {
   }
 
   package func encoded() -> [UInt8] {
-    // Most take less; a block of a kibibyte and more would be none of those that malloc has at hand.
+    // Most tokens are shorter. A block of 1 KiB or more would not come from malloc's cache.
     var writer = JSONWriter(reservingBytes: 896)
     writer.open(.object)
     writer.member("iss", issuer)
@@ -80,7 +80,7 @@ package struct IDTokenClaims: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// From the claims of a token that our own key ring has verified.
+  /// Reads the claims of a token that our own key ring has verified.
   package init(_ claims: JSONValue) throws(TokenError) {
     let facts = claims["latchkey"]
     guard let members = claims.members, let issuer = claims["iss"]?.string, let audience = claims["aud"]?.string,
@@ -103,7 +103,8 @@ package struct IDTokenClaims: Equatable, Sendable {
     customClaims = CustomClaims(of: members)
   }
 
-  /// Our own clocks made these times, so there is no leeway. Whether the session is open is asked of the store.
+  /// Checks issuer, audience and expiry. Our own clocks set these times, so there is no leeway. The store decides
+  /// whether the session is open.
   package func check(issuer: String, audiences: [String], now: Int64) throws(TokenError) {
     guard identical(self.issuer, issuer) else { throw .wrongIssuer }
     guard audiences.contains(where: { identical($0, audience) }) else { throw .wrongAudience }

@@ -1,31 +1,31 @@
 internal import Encodings
 
-/// A JSON document (RFC 8259) as a value. Members keep their order; no name occurs twice.
+/// A JSON document (RFC 8259) as a value. Members keep their order, and names are unique unless the parse was lenient.
 package enum JSONValue: Equatable, Sendable {
   case null
   case bool(Bool)
-  /// A number without fraction and exponent that fits: 64-bit ids survive (check 75).
+  /// A number without fraction and exponent that fits: 64-bit ids keep all digits (check 75).
   case int(Int64)
   case double(Double)
   case string(String)
   case array([JSONValue])
   case object([JSONMember])
 
-  /// Nil also for what is no object.
+  /// The value of a member; nil also if this is not an object.
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     for member in members where member.isNamed(name) { return member.value }
     return nil
   }
 
-  /// A member that may be left out, which null says as well.
+  /// Returns a member that may be absent. Null counts as absent.
   package func optional(_ name: String) -> JSONValue? {
     let value = self[name]
     return value == .null ? nil : value
   }
 
-  /// Nil as well for a text that takes the square of its length to compare: what a provider or a stranger says is
-  /// compared with names before anything is proved of it.
+  /// The text; nil also for a text whose comparison takes quadratic time. Names are compared with texts of providers
+  /// and unauthenticated clients before anything is verified.
   package var string: String? {
     guard case .string(let value) = self, StreamSafeText.holds(value) else { return nil }
     return value
@@ -51,14 +51,14 @@ package enum JSONValue: Equatable, Sendable {
     return members
   }
 
-  /// An array of strings and nothing else.
+  /// The elements of an array that contains only strings.
   package var strings: [String]? {
     guard let array else { return nil }
     let strings = array.compactMap(\.string)
     return strings.count == array.count ? strings : nil
   }
 
-  /// RFC 7519 2: seconds since 1970, which may have a fraction.
+  /// Seconds since 1970, without their fraction (RFC 7519 2).
   package var numericDate: Int64? {
     switch self {
     case .int(let value): value
@@ -77,9 +77,9 @@ package struct JSONMember: Equatable, Sendable {
     self.value = value
   }
 
-  /// The same bytes (RFC 8259 8.3); `==` takes a composed letter for the two that it is composed of. Lengths come
-  /// first, because nearly every name that is not the one has another length, and then `==`, which looks at eight bytes
-  /// at once.
+  /// Returns whether the name has the same bytes (RFC 8259 8.3). `==` alone treats a composed letter as equal to its
+  /// decomposition. Lengths come first, because nearly every other name differs in length. Then comes `==`, which
+  /// compares eight bytes at a time.
   func isNamed(_ wanted: String) -> Bool {
     name.utf8.count == wanted.utf8.count && name == wanted && name.utf8.elementsEqual(wanted.utf8)
   }
@@ -87,7 +87,7 @@ package struct JSONMember: Equatable, Sendable {
 
 package struct JSONMemberText: Sendable {
   package let name: String
-  /// From the name to the end of the value.
+  /// The text from the name to the end of the value.
   let member: ArraySlice<UInt8>
   package let value: ArraySlice<UInt8>
 }
@@ -99,21 +99,23 @@ package enum JSONError: Error, Equatable, Sendable {
   case syntax(offset: Int)
 }
 
-/// An escape that is half a character. The grammar allows it, and readers differ in what they make of it (RFC 8259,
-/// 8.2).
+/// The treatment of an escape that is half a surrogate pair. The grammar allows it, and readers treat it differently
+/// (RFC 8259, 8.2).
 package enum LoneSurrogates: Sendable {
-  /// By U+FFFD: what others say is read as far as it makes sense.
+  /// Read as U+FFFD: documents of other services are read as far as possible.
   case replaced
-  /// As a syntax error: what is handed on as it stands has to be read by everybody.
+  /// A syntax error: text that is passed on unchanged must be readable by every reader.
   case refused
 }
 
 extension JSONValue {
-  /// Arrays and objects inside each other; the documents of providers need four.
+  /// Maximum nesting of arrays and objects. Documents of providers need four levels.
   package static let depthMax = 8
 
-  /// Strict: RFC 8259 to the letter, valid UTF-8, no byte order mark, nothing behind the document, and no name twice in
-  /// an object, since two readers that choose differently see two documents. The size is looked at before the text.
+  /// Parses strictly: RFC 8259 without deviation, valid UTF-8, no byte order mark, nothing after the document.
+  ///
+  /// Duplicate names in an object are an error, since two readers that choose differently see two documents. The size
+  /// is checked before the text is read.
   package static func parse(
     _ bytes: [UInt8], byteCountMax: Int, depthMax: Int = depthMax, _ loneSurrogates: LoneSurrogates = .replaced
   ) throws(JSONError) -> JSONValue {
@@ -122,8 +124,8 @@ extension JSONValue {
     return try reader.document()
   }
 
-  /// With the members of the outermost object as they stand in the text: a number that is read and written again can
-  /// lose digits and grow.
+  /// Parses strictly, and returns the members of the outermost object with their source texts. A number that is read
+  /// and written again can lose digits and grow.
   package static func parseWithTexts(
     _ bytes: [UInt8], byteCountMax: Int, _ loneSurrogates: LoneSurrogates = .refused
   ) throws(JSONError) -> (value: JSONValue, texts: [JSONMemberText]) {

@@ -1,6 +1,7 @@
 import Encodings
 
-/// Appends JSON to bytes, with commas and escapes where they belong. The caller opens and closes in pairs.
+/// A writer that appends JSON to bytes, with commas and escapes where they belong. The caller opens and closes in
+/// pairs.
 package struct JSONWriter {
   package private(set) var bytes: [UInt8] = []
 
@@ -16,7 +17,7 @@ package struct JSONWriter {
   }
 
   package mutating func close(_ bracket: Bracket) {
-    // In ASCII each closing bracket stands two places behind its opening one.
+    // In ASCII, the code of each closing bracket is that of the opening one plus two.
     bytes.append(bracket.rawValue + 2)
   }
 
@@ -25,7 +26,7 @@ package struct JSONWriter {
     case array = 0x5B
   }
 
-  /// The name of the member whose value comes next.
+  /// Writes the name of the member whose value comes next.
   package mutating func name(_ name: String) {
     string(name)
     bytes.append(UInt8(ascii: ":"))
@@ -83,13 +84,13 @@ package struct JSONWriter {
     close(.array)
   }
 
-  /// Text that is known to be JSON: a value, or members of the object that is open.
+  /// Appends text that is known to be JSON: a value, or members of the open object.
   mutating func raw(_ text: some Collection<UInt8>) {
     separate()
     bytes.append(contentsOf: text)
   }
 
-  /// A comma, unless what was written last opens something or names a member.
+  /// Appends a comma, unless the last byte opens a bracket or ends a name.
   private mutating func separate() {
     guard let last = bytes.last, last != UInt8(ascii: "{"), last != UInt8(ascii: "["), last != UInt8(ascii: ":") else {
       return

@@ -1,7 +1,7 @@
 package import Crypto
 import Encodings
 
-/// A fault of a key set as a document. Entries that cannot be used are skipped one by one.
+/// A fault of the key set as a document. Unusable entries are skipped one by one instead.
 package enum KeySetError: Error, Equatable, Sendable {
   case tooLarge
   case notAKeySet
@@ -9,20 +9,20 @@ package enum KeySetError: Error, Equatable, Sendable {
 
 /// The keys of a JWK set (RFC 7517) that can verify a signature.
 ///
-/// An entry that is odd, weak or for another use is skipped with its reason (RFC 7517, 5). Every key that is kept has
-/// passed all checks, so that the key which signs a token is always checked in full.
+/// An odd or weak entry, or one for another use, is skipped with its reason (RFC 7517, 5). Every kept key has passed
+/// all checks, so the key that verifies a token is always fully checked.
 package struct JWKSet: Sendable {
   package static let byteCountMax = 262_144
-  /// Keys that are kept. A set of `byteCountMax` has room for some 2,000.
+  /// Maximum number of kept keys. A set of `byteCountMax` has room for about 2,000.
   package static let keyCountMax = 1_024
-  /// Keys of one `kid` and algorithm that are tried for one token: each takes a signature check.
+  /// Maximum number of keys with one `kid` and algorithm that are tried for one token. Each takes a signature check.
   package static let candidatesMax = 8
 
   package struct Key: Sendable {
     let keyID: String?
     let algorithms: [SignatureAlgorithm]
     package let publicKey: PublicKey
-    /// Whose tokens it signs, with the placeholder where it is any tenant's (Microsoft).
+    /// The issuer whose tokens it signs. Contains the placeholder if it signs for any tenant (Microsoft).
     let issuer: String?
 
     func fits(_ wantedID: String?, _ algorithm: SignatureAlgorithm) -> Bool {
@@ -30,17 +30,17 @@ package struct JWKSet: Sendable {
     }
   }
 
-  /// What became of the search for the key of a token.
+  /// The result of the search for a token's key.
   package enum Search: Sendable {
     case signed(by: Key)
     /// No key has this `kid` and algorithm.
     case unknownKey
-    /// Such keys exist, and none of them made the signature.
+    /// Such keys exist, but none of them made the signature.
     case badSignature
   }
 
   private let keys: [Key]
-  /// What was skipped, in the order of the document.
+  /// Skipped entries in the order of the document.
   package let skipped: [SkippedKey]
 
   package var isEmpty: Bool { keys.isEmpty }
@@ -64,15 +64,15 @@ package struct JWKSet: Sendable {
     return signer.map { .signed(by: $0) } ?? .badSignature
   }
 
-  /// The keys that a token with this header is checked with: those under its `kid`, or all if it has none, whose
-  /// algorithm fits.
+  /// Returns the keys to check a token with this header: those with its `kid`, or all if it has none, whose algorithm
+  /// fits.
   package func candidates(keyID: String?, algorithm: SignatureAlgorithm) -> [Key] {
     Array(keys.lazy.filter { $0.fits(keyID, algorithm) }.prefix(JWKSet.candidatesMax))
   }
 }
 
 extension PublicKeyComponents {
-  /// RFC 7638: the hash of the required members in alphabetical order.
+  /// The JWK thumbprint (RFC 7638): the hash of the required members in alphabetical order.
   package var thumbprint: String {
     var writer = JSONWriter()
     writer.open(.object)
@@ -81,7 +81,7 @@ extension PublicKeyComponents {
     return Base64URL.encode(sha256(writer.bytes))
   }
 
-  /// In alphabetical order, as the thumbprint needs them.
+  /// The required members in alphabetical order, as the thumbprint needs them.
   var requiredMembers: [(name: String, value: String)] {
     switch self {
     case .rsa(let modulus, let exponent):

@@ -1,11 +1,11 @@
 package import Crypto
 import Encodings
 
-/// A compact JWS (RFC 7515 7.1), taken apart but not yet believed.
+/// A compact JWS (RFC 7515 7.1), parsed but not yet verified.
 ///
-/// Of the header only `alg`, `kid`, `typ` and `crit` are looked at. `jku`, `x5u`, `jwk` and `x5c` are ignored: a token
-/// never says where its own key is (check 44). An algorithm that is not a case of `SignatureAlgorithm`, such as "none"
-/// or HS256, cannot even be written down here (check 43).
+/// The reader uses only `alg`, `kid`, `typ` and `crit` of the header. It ignores `jku`, `x5u`, `jwk` and `x5c`: a token
+/// never states where its own key is (check 44). A value of this type cannot have an algorithm outside
+/// `SignatureAlgorithm`, such as "none" or HS256 (check 43).
 package struct JWS: Sendable {
   package static let byteCountMax = 16_384
 
@@ -41,12 +41,12 @@ package struct JWS: Sendable {
     signingInput = bytes
   }
 
-  /// The caller has chosen the key, and pinned the algorithm to it.
+  /// Returns whether the key made the signature. The caller has chosen the key and pinned the algorithm to it.
   package func isSigned(by key: PublicKey) -> Bool {
     key.verify(signature: signature, of: signingInput, algorithm)
   }
 
-  /// The claims set. Meaningless before `isSigned`.
+  /// Returns the claims set. Call `isSigned` first: unverified claims have no meaning.
   package func claims() throws(TokenError) -> JSONValue {
     guard let claims = try? JSONValue.parse(payload, byteCountMax: Self.byteCountMax), claims.members != nil else {
       throw .malformed(.claims)

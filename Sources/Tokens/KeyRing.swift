@@ -1,16 +1,19 @@
 package import Crypto
 import Encodings
 
-/// What a token of ours is for. It stands in the header's `typ`, so that none can stand in for another (RFC 8725 3.11).
+/// The purpose of one of our tokens. The header's `typ` contains it, so that no kind of token can replace another (RFC
+/// 8725 3.11).
 package enum TokenType: String, Sendable, CaseIterable {
   case idToken = "JWT"
   case customToken = "latchkey-custom+jwt"
 }
 
-/// One of our own signing keys and its life, in seconds since 1970: published, so that every verifier has it before it
-/// is needed; then signing; then retired, and still verifying until the last token that it signed has expired.
+/// One of our own signing keys and its life cycle, in seconds since 1970.
+///
+/// First it is published, so that every verifier has it before its first signature. Then it signs. After retirement it
+/// still verifies, until the last token that it signed has expired.
 package final class SigningKey: Sendable {
-  /// RFC 7638.
+  /// The JWK thumbprint (RFC 7638).
   package let keyID: String
   package let algorithm: SignatureAlgorithm
   package let publishedAt: Int64
@@ -38,18 +41,18 @@ package final class SigningKey: Sendable {
     customTokenHeader = Self.header(algorithm, keyID: keyID, .customToken)
   }
 
-  /// Never before it is published, whatever was configured.
+  /// Returns whether the key may sign now. A key never signs before it is published, regardless of the configuration.
   func isActive(at now: Int64) -> Bool {
     max(publishedAt, activeFrom) <= now && now < retiredAt ?? .max
   }
 
-  /// Also before `publishedAt`, which only a clock that ran ahead leaves in the future: tokens of that time are still
-  /// valid.
+  /// Returns whether a token of this key may still be valid. True also before `publishedAt`: only a clock that ran
+  /// ahead leaves it in the future, and tokens from that time are still valid.
   func isNeeded(at now: Int64, tokenLifetimeSecondsMax: Int64) -> Bool {
     now - tokenLifetimeSecondsMax < retiredAt ?? .max
   }
 
-  /// The signing input of RFC 7515 5.1.
+  /// Returns the signing input (RFC 7515 5.1).
   func signingInput(_ payload: [UInt8], _ type: TokenType) -> [UInt8] {
     var input: [UInt8] = []
     let header = type == .idToken ? idTokenHeader : customTokenHeader
@@ -59,7 +62,8 @@ package final class SigningKey: Sendable {
     return input
   }
 
-  /// With the dot that follows it. Made once, since it is the same for every token of a type.
+  /// Returns the encoded header with the dot that follows it. It is the same for every token of a type, so it is made
+  /// once.
   private static func header(_ algorithm: SignatureAlgorithm, keyID: String, _ type: TokenType) -> [UInt8] {
     var writer = JSONWriter()
     writer.open(.object)
@@ -71,30 +75,30 @@ package final class SigningKey: Sendable {
   }
 }
 
-/// Our signing keys at one moment. A value: a rotation makes a new one, and calls in flight keep theirs.
+/// Our signing keys at one point in time. A rotation makes a new value, and calls in flight keep theirs.
 package struct KeyRing: Sendable {
   private let keys: [SigningKey]
   private let tokenLifetimeSecondsMax: Int64
 
-  /// The longest life of any token says how long a retired key is still needed (check 101).
+  /// - Parameter tokenLifetimeSecondsMax: the longest lifetime of any token. It determines how long a retired key is
+  ///   still needed (check 101).
   package init(_ keys: [SigningKey], tokenLifetimeSecondsMax: Int64) {
     self.keys = keys
     self.tokenLifetimeSecondsMax = tokenLifetimeSecondsMax
   }
 
-  /// The key that signs now: of several, the one that took over last.
+  /// Returns the key that signs now. If there are several, it is the one that became active last.
   package func activeKey(at now: Int64) -> SigningKey? {
     keys.lazy.filter { $0.isActive(at: now) }.max { $0.activeFrom < $1.activeFrom }
   }
 
-  /// A token to be signed with the key that is active.
+  /// Returns a token for the active key to sign.
   package func unsigned(_ payload: [UInt8], _ type: TokenType, at now: Int64) throws(TokenError) -> UnsignedToken {
     guard let key = activeKey(at: now) else { throw .noActiveKey }
     return UnsignedToken(key: key, input: key.signingInput(payload, type))
   }
 
-  /// The claims of a token that one of these keys signed for this purpose. Expiry, issuer and audience are the claims'
-  /// own checks.
+  /// Verifies a token for this purpose and returns its claims. The claims check expiry, issuer and audience themselves.
   package func verify(_ compact: String, _ type: TokenType, at now: Int64) throws(TokenError) -> JSONValue {
     let token = try JWS(compact)
     guard let tokenType = token.type, identical(tokenType, type.rawValue) else { throw .wrongType }
@@ -104,7 +108,7 @@ package struct KeyRing: Sendable {
     return try token.claims()
   }
 
-  /// What other services verify our tokens with (RFC 7517 5): the public halves only.
+  /// Returns the public keys with which other services verify our tokens (RFC 7517 5).
   package func jwks(at now: Int64) -> String {
     var writer = JSONWriter()
     writer.open(.object)
@@ -123,7 +127,7 @@ package struct KeyRing: Sendable {
     return writer.text
   }
 
-  /// What a verifier of our tokens has to know, in the order of the keys.
+  /// Returns the algorithms that a verifier of our tokens needs, in the order of the keys.
   package func algorithms(at now: Int64) -> [String] {
     neededKeys(at: now).map(\.algorithm.rawValue).reduce(into: []) { names, name in
       if !names.contains(name) { names.append(name) }

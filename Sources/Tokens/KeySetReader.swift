@@ -1,37 +1,37 @@
 import Crypto
 import Encodings
 
-/// An entry of a key set that verifies nothing, and why.
+/// An entry of a key set that verifies nothing, with the reason.
 package struct SkippedKey: Hashable, Sendable {
-  /// A closed set: each is a label of a metric.
+  /// The reason. The set is closed, because each is a label of a metric.
   package enum Reason: String, Sendable, CaseIterable {
-    /// The entry is null, a number, a text or a list.
+    /// The entry is null, a number, a string or an array.
     case notAnObject = "not_an_object"
-    /// A member that counts is there twice, with different values.
+    /// A relevant member occurs twice with different values.
     case duplicateMember = "duplicate_member"
     /// A member has the wrong type, is not base64url, or has the wrong length.
     case malformed
     case missingMember = "missing_member"
-    /// The private half is published, so that a signature proves nothing.
+    /// The private half is published, so a signature proves nothing.
     case privateKey = "private_key"
-    /// RSA of fewer than 2048 or more than 8192 bits.
+    /// RSA with fewer than 2048 or more than 8192 bits.
     case modulusSize = "modulus_size"
     case exponent
-    /// RSA that can be factored (CVE-2017-15361).
+    /// A factorable RSA key (CVE-2017-15361).
     case roca
     case notOnCurve = "not_on_curve"
-    /// Its `alg` is of another kind of key.
+    /// Its `alg` belongs to another kind of key.
     case algorithmMismatch = "algorithm_mismatch"
-    /// The same key under the same `kid` stands before it.
+    /// The same key with the same `kid` precedes it.
     case repeated
-    /// Too many keys, or too many of one `kid` and algorithm, stand before it.
+    /// Too many keys, or too many with one `kid` and algorithm, precede it.
     case tooMany = "too_many"
-    /// Not for signatures: encryption keys and the like.
+    /// Not for signatures, such as an encryption key.
     case otherUse = "other_use"
-    /// A type, curve or algorithm that no token is checked with here.
+    /// A type, curve or algorithm that this service accepts for no token.
     case unsupported
 
-    /// Providers publish such entries on purpose (RFC 7517, 5).
+    /// Whether providers publish such entries on purpose (RFC 7517, 5).
     package var isOrdinary: Bool { self == .otherUse || self == .unsupported }
 
     init(_ defect: KeyDefect) {
@@ -47,9 +47,9 @@ package struct SkippedKey: Hashable, Sendable {
   }
 
   package let reason: Reason
-  /// The entry's `kid`; nil where it has none.
+  /// The entry's `kid`; nil if it has none.
   package let keyID: String?
-  /// The place in the set, from 0.
+  /// The position in the set, from 0.
   package let index: Int
 
   package init(reason: Reason, keyID: String?, index: Int) {
@@ -59,19 +59,19 @@ package struct SkippedKey: Hashable, Sendable {
   }
 }
 
-/// Sorts the entries of one key set into keys and skipped ones.
+/// A reader that sorts the entries of one key set into keys and skipped ones.
 struct KeySetReader {
   private struct Skip: Error {
     let reason: SkippedKey.Reason
   }
 
-  /// Keys of one name: by `kid`, or all without one.
+  /// Positions of keys by `kid`; under nil, of those without one.
   private var places: [String?: [Int]] = [:]
   private var thumbprints: [String] = []
   private(set) var keys: [JWKSet.Key] = []
   private(set) var skipped: [SkippedKey] = []
 
-  /// Members that decide what a key is. A repeated name among others changes nothing.
+  /// Members that define a key. A duplicate of another name changes nothing.
   private static let decisive = ["kty", "use", "key_ops", "alg", "kid", "issuer", "crv", "x", "y", "n", "e", "d"]
   /// RFC 7518, 6.2.2 and 6.3.2.
   private static let privateMembers = ["d", "p", "q", "dp", "dq", "qi", "oth"]
@@ -127,7 +127,7 @@ struct KeySetReader {
     guard names.contains("verify") else { throw Skip(reason: .otherUse) }
   }
 
-  /// Those that the key is for: all of its kind, or the one that it names.
+  /// Returns the algorithms of a key: all of its kind, or the one that it names.
   private static func algorithms(_ jwk: JSONValue, of kind: KeyKind) throws(Skip) -> [SignatureAlgorithm] {
     guard let name = try text(jwk, "alg"), !name.isEmpty else { return kind.algorithms }
     guard let algorithm = SignatureAlgorithm(rawValue: name) else { throw Skip(reason: .unsupported) }
@@ -156,7 +156,7 @@ struct KeySetReader {
     return bytes
   }
 
-  /// Nil: absent, or null.
+  /// Returns nil if the member is absent or null.
   private static func text(_ jwk: JSONValue, _ name: String) throws(Skip) -> String? {
     guard let value = jwk.optional(name) else { return nil }
     guard let text = value.string else { throw Skip(reason: .malformed) }

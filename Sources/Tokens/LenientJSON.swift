@@ -1,28 +1,31 @@
-/// Reads documents in which one odd part must not spoil the others: key sets, metadata, profiles and token answers.
+/// Lenient parsing of documents in which one odd part must not invalidate the rest: key sets, metadata, profiles and
+/// token responses.
 ///
-/// Tokens stay with the strict reader.
+/// Tokens use the strict reader.
 extension JSONValue {
-  /// Deeper than any document needs, and shallow enough for the stack.
+  /// Deep enough for any document, and shallow enough for the stack.
   static let lenientDepthMax = 64
 
-  /// Accepts repeated names, invalid UTF-8 (as U+FFFD) and numbers that no `Double` holds. `repeats` finds the names.
+  /// Parses a document. Accepts duplicate names, invalid UTF-8 (as U+FFFD) and numbers beyond `Double`. `repeats` finds
+  /// the duplicates.
   static func parseLeniently(_ bytes: [UInt8], byteCountMax: Int) throws(JSONError) -> JSONValue {
     guard bytes.count <= byteCountMax else { throw .tooLarge }
     var reader = JSONReader(bytes, depthMax: lenientDepthMax, .replaced, isLenient: true)
     return try reader.document()
   }
 
-  /// The same with each name once: a repeated name has its value where all its values agree, else null.
+  /// Parses a document and makes names unique: a duplicate name keeps its value if all its values are equal, else it
+  /// becomes null.
   ///
-  /// - Parameter decisive: names in the outermost object, or in the objects of an outermost list, whose values must not
-  ///   differ; they throw `duplicateName`.
+  /// - Parameter decisive: names in the outermost object, or in the objects of an outermost array, whose values must
+  ///   not differ. They throw `duplicateName`.
   package static func parseLeniently(
     _ bytes: [UInt8], byteCountMax: Int, decisive: Set<String>
   ) throws(JSONError) -> JSONValue {
     try parseLeniently(bytes, byteCountMax: byteCountMax).settled(decisive)
   }
 
-  /// Whether an object has this name twice, with different values.
+  /// Returns whether an object has this name twice with different values.
   func repeats(_ name: String) -> Bool {
     let values = (members ?? []).lazy.filter { $0.isNamed(name) }.map(\.value)
     guard let first = values.first else { return false }

@@ -1,18 +1,18 @@
 package import Crypto
 import Encodings
 
-/// Which rule an ID token of a provider broke.
+/// The rule that a provider's ID token broke.
 package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case algorithmNotPinned = "ALGORITHM_NOT_PINNED"
-  /// It is a token of another kind.
+  /// The token is of another kind.
   case type = "TYPE"
-  /// Reading the key set again can help after this refusal and after `badSignature`: a new key may have the name of the
-  /// old one, or none.
+  /// Reading the key set again can help after this refusal and after `badSignature`: a new key may have the old key's
+  /// name, or none.
   case unknownKey = "UNKNOWN_KEY"
   case badSignature = "BAD_SIGNATURE"
   case malformedClaims = "MALFORMED_CLAIMS"
   case issuer = "ISSUER"
-  /// Its key signs the tokens of another issuer.
+  /// The key signs the tokens of another issuer.
   case keyIssuer = "KEY_ISSUER"
   case audience = "AUDIENCE"
   case untrustedAudience = "UNTRUSTED_AUDIENCE"
@@ -29,35 +29,35 @@ package enum TokenRefusal: String, Error, Sendable, CaseIterable {
   case nonce = "NONCE"
 }
 
-/// What a token that passed every rule says.
+/// The claims of a token that passed every rule.
 package struct ProviderClaims: Equatable, Sendable {
   package let issuer: String
   package let subject: String
   package let audiences: [String]
   package let issuedAt: Int64
   package let expiresAt: Int64
-  /// For the caller to compare: whether one is needed, and hashed or not, differs from provider to provider.
+  /// The nonce, which the caller compares. Providers differ in whether they need one, and whether it is hashed.
   package let nonce: String?
-  /// Whether the access token that came along is proved to belong to this ID token.
+  /// Whether the ID token proves that the accompanying access token belongs to it.
   package let accessTokenIsBound: Bool
-  /// All claims, for what only the provider knows (e-mail, profile, tenant).
+  /// All claims, for those that only the provider's adapter knows (email, profile, tenant).
   package let all: JSONValue
 }
 
-/// What an ID token of one provider must say (OpenID Connect Core 3.1.3.7).
+/// The rules for ID tokens of one provider (OpenID Connect Core 3.1.3.7).
 package struct ProviderTokenRules: Sendable {
-  /// Stands in an issuer for the tenant that the token names.
+  /// Represents the token's tenant in an issuer.
   package static let tenantPlaceholder = "{tenantid}"
 
   /// Compared byte by byte: a trailing slash makes another issuer (check 42).
   package let issuers: [String]
   package let clientIDs: [String]
-  /// Accepted in `aud` next to a client id, with `azp` a client id, and never alone.
+  /// Accepted in `aud` next to a client id, with a client id in `azp`, and never alone.
   package let additionalAudiences: [String]
   package let algorithms: [SignatureAlgorithm]
-  /// An `at_hash` must then be accompanied by the access token that it is about.
+  /// Whether a token with `at_hash` must come with the access token that it refers to.
   package let requireAccessToken: Bool
-  /// Which claim names the tenant of a provider whose issuers have the placeholder; it must then agree with `iss`.
+  /// The claim that names the tenant, for a provider whose issuers have the placeholder. It must agree with `iss`.
   package let tenantClaim: String?
   package let leewaySeconds: Int64
 
@@ -74,8 +74,10 @@ package struct ProviderTokenRules: Sendable {
     self.leewaySeconds = leewaySeconds
   }
 
-  /// Signature first: nothing else of an unsigned token is worth a look. `now` is in seconds since 1970.
-  /// - Parameter code: That the token was redeemed for, where it was.
+  /// Verifies a token. The signature comes first, because nothing else in an unsigned token matters.
+  ///
+  /// - Parameter code: code for which the token was redeemed, if any.
+  /// - Parameter now: in seconds since 1970.
   package func verify(
     _ token: JWS, keys: JWKSet, accessToken: String?, code: String? = nil, now: Int64
   ) throws(TokenRefusal) -> ProviderClaims {
@@ -86,15 +88,15 @@ package struct ProviderTokenRules: Sendable {
     return checked
   }
 
-  /// When a token with a missing key says that it was issued, in seconds since 1970.
+  /// Returns when a token with a missing key claims to have been issued, in seconds since 1970.
   ///
-  /// nil: its claims break another rule, so that no key would help. The signature is not verified here.
+  /// Returns nil if its claims break another rule, so that no key would help. This does not verify the signature.
   package func claimedIssuance(_ token: JWS, accessToken: String?, now: Int64) -> Int64? {
     guard let claims = try? token.claims() else { return nil }
     return (try? check(claims, signedWith: token.algorithm, accessToken: accessToken, now: now))?.issuedAt
   }
 
-  /// A signed answer of userinfo (OpenID Connect Core 5.3.2), which need not say whose it is and for whom.
+  /// Verifies a signed userinfo response (OpenID Connect Core 5.3.2), which need not name its issuer and audience.
   package func verifyUserinfo(
     _ token: JWS, keys: JWKSet, beside idToken: ProviderClaims
   ) throws(TokenRefusal) -> JSONValue {
@@ -123,12 +125,13 @@ package struct ProviderTokenRules: Sendable {
     }
   }
 
-  /// RFC 8725, 3.11: who signs access tokens, logout tokens and events with the same keys says so in their type. ID
-  /// tokens have `JWT`, none, or whatever their provider thought of.
+  /// Returns whether the type may be that of an ID token (RFC 8725, 3.11). Services that sign access tokens, logout
+  /// tokens and events with the same keys state that in the type. ID tokens have `JWT`, no type, or one that their
+  /// provider chose.
   private static func mayBeIDToken(type: String?) -> Bool { type?.lowercased().hasSuffix("+jwt") != true }
 
-  /// A provider of many tenants has keys that are for the tokens of some only. Elsewhere the member means nothing
-  /// (RFC 7517, 4).
+  /// Returns whether the key may sign these claims. A multi-tenant provider has keys for the tokens of some tenants
+  /// only. Elsewhere the member means nothing (RFC 7517, 4).
   private func speaks(_ key: JWKSet.Key, for claims: ProviderClaims) -> Bool {
     guard tenantClaim != nil, let issuer = key.issuer else { return true }
     return identical(filled(issuer, claims.all), claims.issuer)
@@ -146,9 +149,9 @@ package struct ProviderTokenRules: Sendable {
     let issuer = try checkIssuer(claims)
     let audiences = try checkAudience(claims)
     let (issuedAt, expiresAt) = try checkTimes(claims, now: now)
-    // Logout tokens and other events need not have a type of their own (Back-Channel Logout 1.0, 2.4; RFC 8417, 2.2).
+    // Logout tokens and other events need not have their own type (Back-Channel Logout 1.0, 2.4; RFC 8417, 2.2).
     guard claims["events"] == nil else { throw .type }
-    // OpenID Connect Core 2: at most 255 characters; an empty one would be everybody's identity.
+    // OpenID Connect Core 2: at most 255 characters. All users would share an empty subject.
     guard let subject = claims["sub"]?.string, (1...255).contains(subject.utf8.count) else { throw .subject }
     guard claims["nonce"] == nil || claims["nonce"]?.string != nil else { throw .nonce }
     if let code, let claim = claims["c_hash"] {
@@ -211,7 +214,8 @@ package struct ProviderTokenRules: Sendable {
     return true
   }
 
-  /// OpenID Connect Core 3.1.3.6 and 3.3.2.11: the left half of the hash, with the signature's hash function.
+  /// Checks a hash claim (OpenID Connect Core 3.1.3.6 and 3.3.2.11): the left half of the hash, with the signature's
+  /// hash function.
   private static func isHash(_ claim: JSONValue, of text: String, _ algorithm: SignatureAlgorithm) -> Bool {
     let digest = algorithm.hash.digest(Array(text.utf8))
     guard let claimed = claim.string.flatMap(Base64URL.decode) else { return false }

@@ -1,27 +1,31 @@
-// Tokens owns JOSE: strict JSON, compact JWS, key sets, the rules for ID tokens of providers, and our own tokens with
-// the keys that sign them. It does not own base64url (Encodings), cryptography (Crypto does the signatures), fetching
-// or caching of key sets (Providers), nor what a session may do (Identity). Everything is a pure function of bytes,
-// keys and the time it is given. Next: JWS.swift, then ProviderTokenRules for other people's tokens, KeyRing for ours.
+// Tokens: JOSE and JSON.
+//
+// Owns: strict and lenient JSON, compact JWS, key sets, the rules for ID tokens of providers, and our own tokens with
+// their signing keys.
+// Does not own: base64url (Encodings), cryptography (Crypto makes the signatures), fetching or caching of key sets
+// (Providers), or what a session may do (Identity).
+// Everything is a pure function of bytes, keys and the given time.
+// Read next: JWS.swift, then ProviderTokenRules.swift for providers' tokens, KeyRing.swift for ours.
 
-/// Why a token of any kind was not taken.
+/// Why a token of any kind was rejected.
 package enum TokenError: Error, Equatable, Sendable {
-  /// Past the limit, found before anything of it was read.
+  /// Larger than the limit. The size is checked before anything is read.
   case tooLarge
   case malformed(TokenDefect)
-  /// "none", a symmetric algorithm, an unknown one, or another than the key's.
+  /// "none", a symmetric or unknown algorithm, or not the algorithm of the key.
   case algorithmNotAllowed
   case unknownKey
   case badSignature
-  /// A token of one purpose presented for another (RFC 8725 3.11).
+  /// A token for one purpose, presented for another (RFC 8725 3.11).
   case wrongType
   case wrongIssuer
   case wrongAudience
-  /// Its signer may not speak for this account.
+  /// The signer may not issue tokens for this account.
   case accountNotAllowed
   case expired
-  /// The ring has no key that may sign now.
+  /// The key ring has no key that may sign now.
   case noActiveKey
-  /// OpenSSL could not; in practice, no memory.
+  /// OpenSSL failed; in practice, out of memory.
   case signingFailed
 }
 
@@ -29,12 +33,12 @@ package enum TokenDefect: String, Sendable {
   case segments = "SEGMENTS"
   case encoding = "ENCODING"
   case header = "HEADER"
-  /// RFC 7515 4.1.11: what must be understood and is not, refuses the token.
+  /// RFC 7515 4.1.11: an extension that must be understood but is not supported makes the token invalid.
   case criticalHeader = "CRITICAL_HEADER"
   case claims = "CLAIMS"
 }
 
-/// Swift compares strings by canonical equivalence; identifiers in tokens are compared byte by byte.
+/// Compares identifiers byte by byte, as tokens require. Swift's `==` compares by canonical equivalence.
 func identical(_ left: String, _ right: String) -> Bool {
   let (left, right) = (left.utf8Span.span, right.utf8Span.span)
   guard left.count == right.count else { return false }

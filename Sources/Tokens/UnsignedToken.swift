@@ -1,13 +1,13 @@
 import Crypto
 import Encodings
 
-/// All of a token but its signature, and whose that is to be.
+/// A token without its signature, and the key that will sign it.
 package struct UnsignedToken: Sendable {
   let key: SigningKey
   let input: [UInt8]
 
-  /// A compact JWS, made on the calling thread. With an RS256 key of 2048 bits that takes about ten times as long as
-  /// with the others.
+  /// Signs on the calling thread and returns a compact JWS. A 2048-bit RS256 key takes about ten times as long as the
+  /// other kinds.
   package func signed() throws(TokenError) -> String {
     do throws(CryptoError) {
       return with(try key.privateKey.sign(input, key.algorithm))

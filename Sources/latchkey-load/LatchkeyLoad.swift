@@ -1,9 +1,9 @@
 // latchkey-load: the load generator.
 //
-// Owns: workloads over every call of the service, when they start (open and closed loops), what a right answer is, the
-// latencies and the report.
-// Does not own: connections, frames and the rules of a call (Client), the generated stubs (C/Messages).
-// Read next: Run/Runner.swift, which drives it all on one thread; Pace/Pace.swift, Work/Work.swift and
+// Owns: workloads for every call of the service, their pace (open and closed loops), the checks of responses, latencies
+// and the report.
+// Does not own: connections, frames and the rules of a call (Client), the generated messages (API).
+// Read next: Run/Runner.swift, which runs everything on one thread; Pace/Pace.swift, Work/Work.swift and
 // Work/Chains.swift, People/Casting.swift, Measure/Recorder.swift.
 
 internal import ArgumentParser
@@ -13,45 +13,44 @@ internal import Reactor
 @main
 struct LatchkeyLoad: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "latchkey-load", abstract: "Calls Latchkey as many callers would, and looks at every answer.",
+    commandName: "latchkey-load", abstract: "Simulate many concurrent callers of Latchkey, and check every response.",
     discussion: """
-      Without --rate a closed loop: each of connections × streams callers calls again once it was answered. With \
-      --rate an open loop: iterations start on time whatever the server does, and latency counts from the intended \
-      start, so that waiting behind a stalled server is in the figures.
+      Without --rate the load is a closed loop: each of connections × streams callers sends its next call when it has \
+      received a response. With --rate the load is an open loop: iterations start at the given rate, independently of \
+      the server. Latency counts from the intended start, so it includes the time spent waiting for a stalled server.
 
-      Ends with 0 where every answer was right, 1 where one was not, 2 where the run could not be made, 64 for wrong \
-      arguments.
+      Exit codes: 0 all responses were correct; 1 a response was not; 2 the run failed; 64 invalid arguments.
 
       Workloads:
       \(WorkloadName.allCases.map { "  \($0.rawValue.padded(right: 25))\($0.meaning)" }.joined(separator: "\n"))
 
-      No workload:
+      Calls without a workload:
       \(WorkloadName.leftOut.map { "  \($0.call): \($0.why)" }.joined(separator: "\n"))
       """)
 
-  @Argument(help: ArgumentHelp("The workload; or --scenario.", valueName: "workload"))
+  @Argument(help: ArgumentHelp("The workload, unless --scenario is given.", valueName: "workload"))
   var workload: WorkloadName?
 
-  @Option(help: "A JSON5 file that mixes workloads by weights.")
+  @Option(help: "JSON5 file with a weighted mix of workloads.")
   var scenario: String?
 
-  @OptionGroup(title: "Where, and as whom")
+  @OptionGroup(title: "Server and caller")
   var service: ServiceOptions
 
-  @OptionGroup(title: "How")
+  @OptionGroup(title: "Load")
   var load: LoadOptions
 
-  @OptionGroup(title: "Who")
+  @OptionGroup(title: "Users")
   var people: PeopleOptions
 
-  @OptionGroup(title: "The report")
+  @OptionGroup(title: "Report")
   var output: OutputOptions
 
   func validate() throws {
-    guard (workload == nil) != (scenario == nil) else { throw ValidationError("One workload or --scenario is needed.") }
+    guard (workload == nil) != (scenario == nil) else { throw ValidationError("Give either a workload or --scenario.") }
     try load.validate()
     guard workload == .handshake || !(load.resume || load.withoutCall) else {
-      throw ValidationError("--resume and --without-call are for the workload handshake.")
+      throw ValidationError("Use --resume and --without-call with the workload handshake only.")
     }
   }
 
@@ -92,7 +91,7 @@ struct LatchkeyLoad: ParsableCommand {
     return (Report(facts, outcome), Plot(title: "\(named) at \(service.server), \(facts.loop)", outcome.recorder))
   }
 
-  /// The first signal ends the run early, and its report is written; the second one ends the process.
+  /// Handles SIGTERM and SIGINT. The first signal ends the run early with a report, the second ends the process.
   private func listenForSignals(_ interrupt: @escaping @Sendable () -> Void) {
     blockSignals()
     startThread(named: "signals") {

@@ -1,10 +1,10 @@
 internal import ArgumentParser
 internal import Client
 
-/// What the arguments may be. A run ends before the ID tokens and custom tokens that were made for it do.
+/// The valid ranges of arguments. They ensure that a run ends before its ID tokens and custom tokens expire.
 enum LoadLimits {
   static let connections = 1...1_024
-  /// Of one connection: the server takes a hundred.
+  /// Concurrent calls for each connection. The server accepts 100.
   static let streams = 1...100
   static let ratePerSecond = 0.01...1_000_000.0
   static let durationSeconds = 0.1...3_000.0
@@ -17,34 +17,34 @@ enum LoadLimits {
 }
 
 struct ServiceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Where the service is.", valueName: "host:port"))
+  @Option(help: ArgumentHelp("Address of the server.", valueName: "host:port"))
   var server = "localhost:8443"
 
-  @Option(help: ArgumentHelp("Its authority's certificate, PEM; by default those of the system.", valueName: "file"))
+  @Option(help: ArgumentHelp("PEM file of trusted certificate authorities. (default: the system's)", valueName: "file"))
   var ca: String?
 
-  @Option(help: ArgumentHelp("What its certificate is for, where that is not the host.", valueName: "name"))
+  @Option(help: ArgumentHelp("Name in the server's certificate. (default: the host)", valueName: "name"))
   var serverName: String?
 
-  @Option(help: ArgumentHelp("Your own certificate, PEM.", valueName: "file"))
+  @Option(help: ArgumentHelp("PEM file of the client certificate.", valueName: "file"))
   var cert: String?
 
-  @Option(help: ArgumentHelp("The certificate's key.", valueName: "file"))
+  @Option(help: ArgumentHelp("PEM file of the client certificate's key.", valueName: "file"))
   var key: String?
 
-  @Option(help: ArgumentHelp("The API key that says which service calls.", valueName: "file"))
+  @Option(help: ArgumentHelp("File with the caller's API key.", valueName: "file"))
   var apiKeyFile: String?
 
-  @Option(help: ArgumentHelp("The API key for AdminService; by default the other one.", valueName: "file"))
+  @Option(help: ArgumentHelp("File with the API key for AdminService. (default: --api-key-file)", valueName: "file"))
   var adminKeyFile: String?
 
   func validate() throws {
-    guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
+    guard (cert == nil) == (key == nil) else { throw ValidationError("Give both --cert and --key, or neither.") }
   }
 
   func target(_ load: LoadOptions) throws -> Target {
     guard let colon = server.lastIndex(of: ":"), let port = UInt16(server[server.index(after: colon)...]) else {
-      throw ValidationError("--server must be HOST:PORT, not \(server).")
+      throw ValidationError("Give --server as HOST:PORT, not as \(server).")
     }
     let host = server[..<colon].trimming { "[]".contains($0) }
     var settings = EndpointSettings(host: host, port: port, authorityFile: ca ?? "")
@@ -65,7 +65,7 @@ struct ServiceOptions: ParsableArguments {
     let bytes = try readWhole(keyFile, bytesMax: LoadLimits.keyFileBytesMax)
     let key = String(decoding: bytes, as: UTF8.self)[...].trimming { $0.isWhitespace }
     guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw FileError(description: "\(keyFile) does not hold an API key")
+      throw FileError(description: "\(keyFile) contains no API key")
     }
     options.metadata = [CallOptions.apiKey(key)]
     return options
@@ -73,31 +73,31 @@ struct ServiceOptions: ParsableArguments {
 }
 
 struct LoadOptions: ParsableArguments {
-  @Option(help: "Iterations a second that start whatever the server does; without it a closed loop.")
+  @Option(help: "Iterations started each second (open loop). (default: closed loop)")
   var rate: Double?
 
-  @Option(help: "Connections.")
+  @Option(help: "Number of connections.")
   var connections = 4
 
-  @Option(help: "Calls in flight on each connection, at most.")
+  @Option(help: "Maximum number of calls in flight on each connection.")
   var streams = 16
 
-  @Option(help: "Seconds that are measured.")
+  @Option(help: "Duration of the measurement, in seconds.")
   var duration = 10.0
 
-  @Option(help: "Seconds before them that are not.")
+  @Option(help: "Duration of the warm-up before the measurement, in seconds.")
   var warmUp = 1.0
 
-  @Option(help: "Seconds after which a call without an answer is lost.")
+  @Option(help: "Deadline of each call, in seconds.")
   var timeout = 20
 
-  @Option(help: "Settles which workload and whom each iteration draws.")
+  @Option(help: "Seed of the random choice of workloads and users.")
   var seed: UInt64 = 1
 
-  @Flag(help: "Handshakes take up the session of an earlier one.")
+  @Flag(help: "Resume the TLS session of an earlier handshake.")
   var resume = false
 
-  @Flag(help: "Handshakes are followed by no call.")
+  @Flag(help: "Make no call after a handshake.")
   var withoutCall = false
 
   func validate() throws {
@@ -111,28 +111,28 @@ struct LoadOptions: ParsableArguments {
 }
 
 struct PeopleOptions: ParsableArguments {
-  @Option(help: "People of each workload, made before the run; never fewer than calls in flight.")
+  @Option(help: "Users to create for each workload before the run; at least the number of calls in flight.")
   var prepare = 100
 
-  @Option(help: "Accounts with passwords, read if it is there and written: later runs need not make them again.")
+  @Option(help: "File of accounts with passwords. Read if it exists, then written, so that later runs reuse accounts.")
   var accountsFile: String?
 
-  @Option(help: "ID tokens of providers, which deploy/load/tokens.py makes.")
+  @Option(help: "File of providers' ID tokens, made by deploy/load/tokens.py.")
   var tokens: String?
 
-  @Option(help: "Addresses that fetch asks for, such as 'person{0-999999}@example.com', in place of prepared ones.")
+  @Option(help: "Email addresses for fetch, such as 'user{0-999999}@example.com'. (default: those of created users)")
   var addresses: String?
 
-  @Option(help: "The provider that start-flow begins flows at.")
+  @Option(help: "Provider for start-flow.")
   var flowProvider = FlowWish().providerID
 
-  @Option(help: "Where they, and mailed links, are to end: an address that the server has for this caller.")
+  @Option(help: "Redirect URI of flows and of links sent by email; one of the caller's `redirect_uris`.")
   var redirectURI = FlowWish().redirectURI
 
   func validate() throws {
     try demand("--prepare", prepare, in: LoadLimits.people)
     if let addresses, Addresses(addresses) == nil {
-      throw ValidationError("--addresses must hold one range of numbers, such as 'person{0-999}@example.com'.")
+      throw ValidationError("Give --addresses one range of numbers, such as 'user{0-999}@example.com'.")
     }
   }
 
@@ -156,13 +156,13 @@ struct PeopleOptions: ParsableArguments {
 }
 
 struct OutputOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("Writes the report as JSON; - is the standard output, in place of the table."))
+  @Option(help: ArgumentHelp("Write the report as JSON to a file, or with - to standard output instead of the table."))
   var json: String?
 
-  @Option(help: "Writes a picture of the latencies as SVG.")
+  @Option(help: "Write a plot of the latencies as SVG to a file.")
   var plot: String?
 
-  @Flag(help: "No line a second on standard error.")
+  @Flag(help: "Do not print progress to standard error.")
   var quiet = false
 
   func write(_ report: Report, _ picture: Plot) throws {
@@ -183,7 +183,7 @@ private func demand<Value: Comparable>(_ name: String, _ value: Value, in range:
 }
 
 extension Substring {
-  /// Without these characters at either end.
+  /// Removes matching characters from both ends.
   fileprivate func trimming(_ isLoose: (Character) -> Bool) -> String {
     guard let first = firstIndex(where: { !isLoose($0) }), let last = lastIndex(where: { !isLoose($0) }) else {
       return ""

@@ -2,31 +2,31 @@ import ArgumentParser
 import Tokens
 import API
 
-struct Update: DeskCommand {
+struct Update: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Change the name, the photo, the address or the password of your account.",
+    abstract: "Change the name, photo, email address or password of your account.",
     discussion: """
       latchkey update --display-name Alice
       latchkey update --email alice@new.example.com --continue-uri http://localhost:3000/callback
       latchkey update --new-password
 
-      A new address or password wants a proof that is a few minutes old at most (latchkey reauthenticate), and ends \
-      every other session. With --continue-uri the old address, if it was proved, is mailed a way back.
+      A new email address or password requires a recent sign-in (latchkey reauthenticate) and ends every other \
+      session. With --continue-uri, the service sends a link to the old address, if verified, that reverts the change.
       """)
 
-  @Option(name: .long, help: "How the account's owner is called; empty: nothing.")
+  @Option(name: .long, help: "New display name; empty to remove it.")
   var displayName: String?
 
-  @Option(name: .long, help: ArgumentHelp("The address of a photo; empty: none.", valueName: "url"))
+  @Option(name: .long, help: ArgumentHelp("New URL of the photo; empty to remove it.", valueName: "url"))
   var photoURL: String?
 
-  @Option(name: .long, help: "The new address, which nobody has proved then.")
+  @Option(name: .long, help: "New email address. It is unverified at first.")
   var email: String?
 
-  @Option(name: .long, help: "The page that the link of the way back leads to; one that the service knows.")
+  @Option(name: .long, help: "Page that the link to revert the change opens; one of the caller's redirect_uris.")
   var continueURI = ""
 
-  @Option(name: .long, help: ArgumentHelp("Of that message, such as de.", valueName: "language"))
+  @Option(name: .long, help: ArgumentHelp("Language of that email, such as de.", valueName: "language"))
   var locale = ""
 
   @Flag(name: .long, help: "Ask for a new password.")
@@ -34,19 +34,19 @@ struct Update: DeskCommand {
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where the new password stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("File with the new password; - for standard input.", valueName: "file"))
   var newPasswordFile: String?
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
     guard displayName != nil || photoURL != nil || email != nil || newPassword || newPasswordFile != nil else {
-      throw ValidationError("Say what is to be changed.")
+      throw ValidationError("Give at least one option that changes the account.")
     }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
-    var request = UpdateRequest(idToken: try desk.session().idToken, continueURI: continueURI, locale: locale)
+  func perform(_ context: CommandContext) throws -> Report {
+    var request = UpdateRequest(idToken: try context.session().idToken, continueURI: continueURI, locale: locale)
     let wanted = [("display_name", displayName), ("photo_url", photoURL), ("email", email)]
     request.account = Account(email: email ?? "", displayName: displayName ?? "", photoURL: photoURL ?? "")
     request.updateMask = FieldMask(paths: wanted.compactMap { path, value in value.map { _ in path } })
@@ -54,45 +54,45 @@ struct Update: DeskCommand {
       request.newPassword = try SecretSource(
         option: "--new-password-file", file: newPasswordFile, prompt: "New password: ", isNew: true).read()
     }
-    let answer = try desk.call(AccountRPC.update, request)
-    return try desk.opened(answer.session, "Changed")
+    let answer = try context.call(AccountRPC.update, request)
+    return try context.opened(answer.session, "Changed")
   }
 }
 
-struct Merge: DeskCommand {
+struct Merge: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Move what another account of yours has into this one, and close the other.",
+    abstract: "Move the contents of another account of yours into this one, and close the other account.",
     discussion: """
-      The calling service needs the right to merge (merge: true in its configuration). The other account is signed in \
-      under another profile; both sign-ins have to be a few minutes old at most:
+      The caller needs the right to merge (merge: true in its configuration). Sign in to the other account under \
+      another profile. Both sign-ins must be recent:
 
         latchkey sign-in --provider oidc.corp --id-token-file token.jwt --profile other
         latchkey merge --other-profile other --dry-run
         latchkey merge --other-profile other --keep password=this --keep oidc.corp=other
 
-      Where both have a password, a telephone or a person of one provider, --keep says whose stays. Of second factors \
-      (second_factors) it is asked where both have some and more than five together.
+      If both accounts have a password, a phone number or an identity of the same provider, --keep selects which one \
+      stays. For second factors (second_factors) it does so if both accounts have some, and more than five in total.
       """)
 
-  @Option(name: .long, help: ArgumentHelp("The profile that the other account is signed in under.", valueName: "name"))
+  @Option(name: .long, help: ArgumentHelp("Profile of the other account's session.", valueName: "name"))
   var otherProfile: String
 
-  @Flag(name: .long, help: "Only say what would happen.")
+  @Flag(name: .long, help: "Only report what would change.")
   var dryRun = false
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Settles a conflict: whose is kept. May be given several times.", valueName: "field=this|other"))
+    help: ArgumentHelp("Account whose value to keep in a conflict. Repeatable.", valueName: "field=this|other"))
   var keep: [String] = []
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
     guard keep.allSatisfy({ Merge.settled($0) != nil }) else {
-      throw ValidationError("--keep is FIELD=this or FIELD=other.")
+      throw ValidationError("Give --keep as FIELD=this or FIELD=other.")
     }
     guard otherProfile != common.profileName else {
-      throw ValidationError("--other-profile is another one than --profile.")
+      throw ValidationError("Give --other-profile another name than --profile.")
     }
   }
 
@@ -105,10 +105,10 @@ struct Merge: DeskCommand {
     }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
-    let otherDesk = desk.ofProfile(otherProfile)
-    let (mine, theirs) = (try desk.session(), try otherDesk.session())
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let otherDesk = context.ofProfile(otherProfile)
+    let (mine, theirs) = (try context.session(), try otherDesk.session())
+    let answer = try context.call(
       AccountRPC.merge,
       MergeRequest(
         survivorIDToken: mine.idToken, otherIDToken: theirs.idToken, dryRun: dryRun,
@@ -116,21 +116,21 @@ struct Merge: DeskCommand {
           MergeKeep(field: $0.field, fromAccountID: $0.isThis ? mine.accountID : theirs.accountID)
         }))
     guard let session = answer.session else { return try unfinished(answer) }
-    var report = try desk.opened(session, "Merged")
+    var report = try context.opened(session, "Merged")
     try otherDesk.keep(nil)
     report.lines.append("  Closed: account \(printable(answer.closedAccountID)).")
     report.members += members(answer)
     return report
   }
 
-  /// Of a dry run, or of a merge that has to be told first what to keep.
+  /// Reports a dry run, or a merge that requires --keep first.
   private func unfinished(_ answer: MergeResponse) throws -> Report {
     let moved = answer.movedProviderIDs.map(printable).joined(separator: ", ")
     var lines = ["Nothing was changed."]
-    if dryRun { lines.append("Would move: \(moved.isEmpty ? "no way of signing in" : moved).") }
+    if dryRun { lines.append("Would move: \(moved.isEmpty ? "no sign-in method" : moved).") }
     for conflict in answer.conflicts {
       let (this, other) = (printable(conflict.survivorValue), printable(conflict.otherValue))
-      lines.append("Both have one of \(printable(conflict.field)): this \(this), other \(other). Give --keep.")
+      lines.append("Both accounts have \(printable(conflict.field)): this \(this), other \(other). Select with --keep.")
     }
     let outcome = JSONMember("outcome", .string(dryRun ? "report" : "conflicts"))
     let report = Report(lines, [outcome] + members(answer))

@@ -2,56 +2,56 @@ import ArgumentParser
 import Client
 import Reactor
 
-/// What every command takes.
+/// The options of every command.
 struct CommonOptions: ParsableArguments {
-  @Option(name: .long, help: ArgumentHelp("Where the service is. ($LATCHKEY_SERVER)", valueName: "host:port"))
+  @Option(name: .long, help: ArgumentHelp("Address of the server. ($LATCHKEY_SERVER)", valueName: "host:port"))
   var server: String?
 
-  @Option(name: .long, help: ArgumentHelp("Its authority's certificate, PEM. ($LATCHKEY_CA)", valueName: "file"))
+  @Option(name: .long, help: ArgumentHelp("PEM file of trusted authorities. ($LATCHKEY_CA)", valueName: "file"))
   var ca: String?
 
-  @Option(name: .long, help: ArgumentHelp("Your own certificate, PEM. ($LATCHKEY_CERT)", valueName: "file"))
+  @Option(name: .long, help: ArgumentHelp("PEM file of the client certificate. ($LATCHKEY_CERT)", valueName: "file"))
   var cert: String?
 
-  @Option(name: .long, help: ArgumentHelp("The certificate's key. ($LATCHKEY_KEY)", valueName: "file"))
+  @Option(name: .long, help: ArgumentHelp("PEM file of the certificate's key. ($LATCHKEY_KEY)", valueName: "file"))
   var key: String?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "The API key that says which service calls. ($LATCHKEY_API_KEY_FILE, or the key in $LATCHKEY_API_KEY)",
+      "File with the caller's API key. ($LATCHKEY_API_KEY_FILE, or the key in $LATCHKEY_API_KEY)",
       valueName: "file"))
   var apiKeyFile: String?
 
-  @Option(name: .long, help: ArgumentHelp("How long a call may take.", valueName: "seconds"))
+  @Option(name: .long, help: ArgumentHelp("Deadline of each call.", valueName: "seconds"))
   var timeout: UInt16 = 20
 
-  @Option(name: .long, help: ArgumentHelp("Which of the remembered sessions. ($LATCHKEY_PROFILE)", valueName: "name"))
+  @Option(name: .long, help: ArgumentHelp("Name of the stored session. ($LATCHKEY_PROFILE)", valueName: "name"))
   var profile: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where sessions are remembered. ($LATCHKEY_SESSION_FILE)", valueName: "file"))
+    help: ArgumentHelp("File of stored sessions. ($LATCHKEY_SESSION_FILE)", valueName: "file"))
   var sessionFile: String?
 
   @Flag(name: .long, help: "Print one JSON document.")
   var json = false
 
   func validate() throws {
-    guard (cert == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
-    guard timeout > 0 else { throw ValidationError("--timeout is at least one second.") }
+    guard (cert == nil) == (key == nil) else { throw ValidationError("Give both --cert and --key, or neither.") }
+    guard timeout > 0 else { throw ValidationError("--timeout must be at least one second.") }
   }
 
   var profileName: String { profile ?? environmentVariable("LATCHKEY_PROFILE") ?? "default" }
 
-  /// The XDG Base Directory Specification has state, such as this, below `~/.local/state`.
+  /// The path of the session file. By default below `~/.local/state` (XDG Base Directory Specification).
   var sessionPath: String {
     if let path = sessionFile ?? environmentVariable("LATCHKEY_SESSION_FILE") { return path }
     let state = environmentVariable("XDG_STATE_HOME") ?? (environmentVariable("HOME") ?? ".") + "/.local/state"
     return state + "/latchkey/session.json"
   }
 
-  /// As it stands in commands that we propose: what was given here has to be given again.
+  /// The given options as words, to repeat in proposed commands.
   var repeated: [String] {
     let options = [
       ("--server", server), ("--ca", ca), ("--cert", cert), ("--key", key), ("--api-key-file", apiKeyFile),
@@ -62,11 +62,13 @@ struct CommonOptions: ParsableArguments {
 
   // MARK: The connection
 
-  /// `host:port`, with an IPv6 address in brackets.
+  /// The server as `host:port`, with an IPv6 address in brackets.
   var address: String { server ?? environmentVariable("LATCHKEY_SERVER") ?? "localhost:8443" }
 
-  /// The development authority is believed for the development server only: a folder that somebody else has made must
-  /// not decide who a real server is.
+  /// The file of trusted authorities.
+  ///
+  /// The development authority applies to the default server only. Otherwise an attacker's `.latchkey` folder could
+  /// authenticate any server.
   private var authorityFile: String {
     if let file = ca ?? environmentVariable("LATCHKEY_CA") { return file }
     guard server == nil, environmentVariable("LATCHKEY_SERVER") == nil else { return "" }
@@ -76,7 +78,7 @@ struct CommonOptions: ParsableArguments {
   func caller() throws -> Caller {
     guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...]), port > 0,
       case let host = address[..<colon].trimmingBrackets, !host.isEmpty
-    else { throw Ending.usage("--server", "\(address) is not host:port") }
+    else { throw Ending.usage("--server", "\(address) is not of the form host:port") }
     var settings = EndpointSettings(host: host, port: port, authorityFile: authorityFile)
     settings.certificateFile = cert ?? environmentVariable("LATCHKEY_CERT") ?? ""
     settings.keyFile = key ?? environmentVariable("LATCHKEY_KEY") ?? ""
@@ -101,19 +103,19 @@ struct CommonOptions: ParsableArguments {
     return try environmentVariable("LATCHKEY_API_KEY").map { try apiKey($0, of: "$LATCHKEY_API_KEY") }
   }
 
-  /// Without the empty lines that may follow it in a file. RFC 6750 2.1: a bearer token has no blank inside.
+  /// Validates an API key and removes trailing whitespace. A bearer token contains no spaces (RFC 6750 2.1).
   private func apiKey(_ text: String, of option: String) throws -> String {
     var key = text
     while key.last?.isWhitespace == true { key.removeLast() }
     guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw Ending.usage(option, "an API key is one word of visible ASCII characters")
+      throw Ending.usage(option, "an API key consists of visible ASCII characters without spaces")
     }
     return key
   }
 }
 
 extension Substring {
-  /// RFC 3986 3.2.2: an IPv6 address stands in brackets, so that its colons are not the port's.
+  /// The text without the brackets around an IPv6 address (RFC 3986 3.2.2).
   fileprivate var trimmingBrackets: String {
     hasPrefix("[") && hasSuffix("]") ? String(dropFirst().dropLast()) : String(self)
   }

@@ -1,90 +1,90 @@
 import ArgumentParser
 import API
 
-/// What a person can present: exactly one kind.
+/// The options for a credential of one kind.
 struct CredentialOptions: ParsableArguments {
-  @Option(name: .long, help: ArgumentHelp("By password: the account's address.", valueName: "address"))
+  @Option(name: .long, help: ArgumentHelp("Use a password: the account's email address.", valueName: "address"))
   var email: String?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where the password stands; - is standard input. (the password in $LATCHKEY_PASSWORD, or asked for)",
+      "File with the password; - for standard input. (default: the password in $LATCHKEY_PASSWORD, or prompt)",
       valueName: "file"))
   var passwordFile: String?
 
-  @Option(name: .long, help: ArgumentHelp("By a token of this provider.", valueName: "provider"))
+  @Option(name: .long, help: ArgumentHelp("Use a token of this provider.", valueName: "provider"))
   var provider: String?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where the provider's ID token stands; - is standard input. (the token in $LATCHKEY_ID_TOKEN)",
+      "File with the provider's ID token; - for standard input. (default: the token in $LATCHKEY_ID_TOKEN)",
       valueName: "file"))
   var idTokenFile: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where the provider's access token stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("File with the provider's access token; - for standard input.", valueName: "file"))
   var accessTokenFile: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where the secret of an OAuth 1.0a access token stands.", valueName: "file"))
+    help: ArgumentHelp("File with the secret of an OAuth 1.0a access token.", valueName: "file"))
   var tokenSecretFile: String?
 
-  @Option(name: .long, help: ArgumentHelp("The nonce whose hash the ID token has.", valueName: "text"))
+  @Option(name: .long, help: ArgumentHelp("Nonce whose hash the ID token contains.", valueName: "text"))
   var nonce: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("By a custom token: where it stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("Use a custom token: file with the token; - for standard input.", valueName: "file"))
   var customTokenFile: String?
 
-  @Flag(name: .long, help: "By the code that latchkey send-phone-code had sent.")
+  @Flag(name: .long, help: "Use the code sent by latchkey send-phone-code.")
   var phoneCode = false
 
   @Option(
     name: .long,
-    help: ArgumentHelp("By the link that was mailed to this address.", valueName: "address"))
+    help: ArgumentHelp("Use a sign-in link sent to this email address.", valueName: "address"))
   var emailLink: String?
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where the code, or the whole mailed link, stands; - is standard input. (asked for)", valueName: "file"))
+      "File with the code or the sign-in link; - for standard input. (default: prompt)", valueName: "file"))
   var codeFile: String?
 
-  @Flag(name: .long, help: "By the redirect that ended the flow which latchkey start began.")
+  @Flag(name: .long, help: "Use the redirect at the end of the flow begun by latchkey start.")
   var flow = false
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where the redirect's address stands; - is standard input. (asked for)", valueName: "file"))
+      "File with the redirect's URL; - for standard input. (default: prompt)", valueName: "file"))
   var callbackFile: String?
 
   func validate() throws {
     let ways = [email, provider, customTokenFile, emailLink].compactMap(\.self).count
     guard ways + (flow ? 1 : 0) + (phoneCode ? 1 : 0) <= 1 else {
       throw ValidationError(
-        "--email, --provider, --custom-token-file, --phone-code, --email-link and --flow are six ways: give one.")
+        "Give only one of --email, --provider, --custom-token-file, --phone-code, --email-link and --flow.")
     }
     guard codeFile == nil || phoneCode || emailLink != nil else {
-      throw ValidationError("--code-file needs --phone-code or --email-link.")
+      throw ValidationError("--code-file requires --phone-code or --email-link.")
     }
-    guard callbackFile == nil || flow else { throw ValidationError("--callback-file needs --flow.") }
+    guard callbackFile == nil || flow else { throw ValidationError("--callback-file requires --flow.") }
     guard accessTokenFile == nil && tokenSecretFile == nil || provider != nil else {
-      throw ValidationError("--access-token-file and --token-secret-file need --provider.")
+      throw ValidationError("--access-token-file and --token-secret-file require --provider.")
     }
-    guard passwordFile == nil || email != nil else { throw ValidationError("--password-file needs --email.") }
+    guard passwordFile == nil || email != nil else { throw ValidationError("--password-file requires --email.") }
     guard idTokenFile == nil && nonce == nil || provider != nil else {
-      throw ValidationError("--id-token-file and --nonce need --provider.")
+      throw ValidationError("--id-token-file and --nonce require --provider.")
     }
   }
 
-  /// nil: none was given.
-  func credential(_ desk: Desk) throws -> Credential? {
+  /// Returns the credential, or nil if no option is given.
+  func credential(_ context: CommandContext) throws -> Credential? {
     if let email {
       let password = try CredentialOptions.password(file: passwordFile, of: email).read()
       return Credential(kind: .password(PasswordCredential(email: email, password: password)))
@@ -103,10 +103,10 @@ struct CredentialOptions: ParsableArguments {
       }
       return Credential(kind: .providerToken(token))
     }
-    if flow { return try response(desk) }
-    if phoneCode { return try phoneCode(desk) }
+    if flow { return try response(context) }
+    if phoneCode { return try phoneCode(context) }
     if let emailLink {
-      let code = try SentCode.read("--code-file", file: codeFile, prompt: "The link that was mailed (not shown): ")
+      let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
       return Credential(kind: .emailLink(EmailLinkCredential(email: emailLink, code: code)))
     }
     guard let customTokenFile else { return nil }
@@ -114,21 +114,21 @@ struct CredentialOptions: ParsableArguments {
     return Credential(kind: .customToken(CustomTokenCredential(token: token)))
   }
 
-  private func phoneCode(_ desk: Desk) throws -> Credential {
-    guard let sent = try desk.profile().code else {
-      throw Ending.usage("--phone-code", "no code was sent for the profile \(desk.common.profileName)")
+  private func phoneCode(_ context: CommandContext) throws -> Credential {
+    guard let sent = try context.profile().code else {
+      throw Ending.usage("--phone-code", "no code was sent for the profile \(context.common.profileName)")
     }
-    let code = try SecretSource(option: "--code-file", file: codeFile, prompt: "The code (not shown): ").read()
+    let code = try SecretSource(option: "--code-file", file: codeFile, prompt: "Code (not shown): ").read()
     return Credential(kind: .phoneCode(PhoneCodeCredential(verificationID: sent.token, code: code)))
   }
 
-  private func response(_ desk: Desk) throws -> Credential {
+  private func response(_ context: CommandContext) throws -> Credential {
     let source = SecretSource(
-      option: "--callback-file", file: callbackFile, prompt: "The address that the browser ended at (not shown): ")
-    // First, because in a pipeline the flow may only be started while its callback is waited for.
+      option: "--callback-file", file: callbackFile, prompt: "URL of the redirect (not shown): ")
+    // Read this first. In a pipeline, the flow may start while this command waits for the callback.
     let callbackURI = try source.read()
-    guard let begun = try desk.profile().flow else {
-      throw Ending.usage("--flow", "no flow was started for the profile \(desk.common.profileName)")
+    guard let begun = try context.profile().flow else {
+      throw Ending.usage("--flow", "no flow was started for the profile \(context.common.profileName)")
     }
     return Credential(
       kind: .authorizationResponse(AuthorizationResponse(flowID: begun.token, callbackURI: callbackURI)))
@@ -141,30 +141,30 @@ struct CredentialOptions: ParsableArguments {
   }
 }
 
-/// A credential that the service holds since an earlier command.
+/// The options for a pending credential of an earlier command.
 struct PendingOptions: ParsableArguments {
-  @Flag(name: .long, help: "What the service holds since the last conflict of this profile.")
+  @Flag(name: .long, help: "Use the pending credential of this profile's last conflict.")
   var pending = false
 
   @Option(
     name: .long,
-    help: ArgumentHelp("A pending token: where it stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("File with a pending token; - for standard input.", valueName: "file"))
   var pendingTokenFile: String?
 
   func validate() throws {
     guard !pending || pendingTokenFile == nil else {
-      throw ValidationError("--pending and --pending-token-file are two ways: give one.")
+      throw ValidationError("Give only one of --pending and --pending-token-file.")
     }
   }
 
-  /// nil: none was asked for.
-  func token(_ desk: Desk) throws -> String? {
+  /// Returns the pending token, or nil if no option is given.
+  func token(_ context: CommandContext) throws -> String? {
     if let pendingTokenFile {
       return try SecretSource(option: "--pending-token-file", file: pendingTokenFile).read()
     }
     guard pending else { return nil }
-    guard let held = try desk.profile().pending else {
-      throw Ending.usage("--pending", "nothing is held for the profile \(desk.common.profileName)")
+    guard let held = try context.profile().pending else {
+      throw Ending.usage("--pending", "the profile \(context.common.profileName) has no pending credential")
     }
     return held.token
   }

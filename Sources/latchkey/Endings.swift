@@ -2,7 +2,7 @@ import Client
 import Tokens
 
 extension Ending {
-  /// An option that cannot be used. The text names it and never holds what a secret was.
+  /// Returns the ending for an invalid option. Its text names the option and never contains a secret.
   static func usage(_ option: String, _ why: String) -> Ending {
     let members = [JSONMember("option", .string(option)), JSONMember("message", .string(why))]
     return Ending(code: .usage, "\(option): \(why)", members)
@@ -14,28 +14,28 @@ extension Ending {
       [JSONMember("code", .string("UNAVAILABLE")), JSONMember("message", .string(why))])
   }
 
-  static func nobody(_ desk: Desk) -> Ending {
-    let profile = desk.common.profileName
+  static func nobody(_ context: CommandContext) -> Ending {
+    let profile = context.common.profileName
     return Ending(
-      code: .nobody, "Nobody is signed in (profile \(profile)).",
-      [JSONMember("message", .string("nobody is signed in")), JSONMember("profile", .string(profile))],
-      advice: ["Sign in: \(desk.proposal("sign-in", "--email", "ADDRESS"))"])
+      code: .nobody, "No user is signed in (profile \(profile)).",
+      [JSONMember("message", .string("no user is signed in")), JSONMember("profile", .string(profile))],
+      advice: ["Sign in: \(context.proposal("sign-in", "--email", "ADDRESS"))"])
   }
 
   static var unknownAnswer: Ending {
-    let why = "the service answered with what this version does not know"
+    let why = "the service returned a response that this version does not support"
     return Ending(code: .refused, why, [JSONMember("message", .string(why))])
   }
 
-  /// A call that did not succeed.
-  static func refused(_ status: CallStatus, _ desk: Desk) -> Ending {
+  /// Returns the ending for a failed call.
+  static func refused(_ status: CallStatus, _ context: CommandContext) -> Ending {
     let isUnreachable = [.unavailable, .deadlineExceeded].contains(status.code) && status.reason.isEmpty
-    if isUnreachable, status.code == .unavailable { return unreachable("\(desk.common.address): \(status.message)") }
+    if isUnreachable, status.code == .unavailable { return unreachable("\(context.common.address): \(status.message)") }
     let name = status.reason.isEmpty ? status.code.name : status.reason
-    // The service begins its own texts with their reason.
+    // Messages of the service begin with the reason.
     var lines = [printable(status.message.hasPrefix(name) ? status.message : "\(name): \(status.message)")]
     lines += status.fieldViolations.map { "  \(printable($0.field)) \(printable($0.description))" }
-    if let millis = status.retryAfterMillis, millis >= 0 { lines.append("  Try again in \((millis + 999) / 1_000) s.") }
+    if let millis = status.retryAfterMillis, millis >= 0 { lines.append("  Retry after \((millis + 999) / 1_000) s.") }
     var members = [
       JSONMember("code", .string(status.code.name)), JSONMember("reason", .string(status.reason)),
       JSONMember("message", .string(status.message)),
@@ -50,26 +50,28 @@ extension Ending {
     if let millis = status.retryAfterMillis { members.append(JSONMember("retry_after_millis", .int(millis))) }
     return Ending(
       code: isUnreachable ? .unreachable : .refused, lines.joined(separator: "\n"), members,
-      advice: advice(status.reason, desk))
+      advice: advice(status.reason, context))
   }
 
   private init(code: Code, _ text: String, _ members: [JSONMember], advice: [String] = []) {
     self.init(code: code, report: Report([text] + advice, [JSONMember("error", .object(members))]))
   }
 
-  /// What cures a refusal, where that is not what its text says.
-  private static func advice(_ reason: String, _ desk: Desk) -> [String] {
+  /// Returns the next command to run for a reason, if the status text does not say it.
+  private static func advice(_ reason: String, _ context: CommandContext) -> [String] {
     switch reason {
     case "REQUIRES_RECENT_LOGIN":
-      ["Prove once more who you are, and repeat the command: \(desk.proposal("reauthenticate", "--email", "ADDRESS"))"]
+      [
+        "Reauthenticate, then repeat the command: \(context.proposal("reauthenticate", "--email", "ADDRESS"))"
+      ]
     case "INVALID_REFRESH_TOKEN", "INVALID_ID_TOKEN", "TOKEN_REVOKED", "TOKEN_EXPIRED":
-      ["This session has ended. Sign in again: \(desk.proposal("sign-in", "--email", "ADDRESS"))"]
+      ["This session has ended. Sign in again: \(context.proposal("sign-in", "--email", "ADDRESS"))"]
     case "PENDING_CREDENTIAL_EXPIRED", "PENDING_CREDENTIAL_USED", "PENDING_CREDENTIAL_MISMATCH":
-      ["Begin again with the credential that was held."]
+      ["Start again with the original credential."]
     case "LAST_SIGN_IN_METHOD":
-      ["Link another way of signing in first: \(desk.proposal("link", "--help"))"]
+      ["Link another sign-in method first: \(context.proposal("link", "--help"))"]
     case "CALLER_UNIDENTIFIED":
-      ["The service wants to know which service calls: give --api-key-file, or --cert and --key."]
+      ["Identify the caller with --api-key-file, or with --cert and --key."]
     default: []
     }
   }

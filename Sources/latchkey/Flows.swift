@@ -4,62 +4,62 @@ import Reactor
 import Tokens
 import API
 
-struct Start: DeskCommand {
+struct Start: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Begin a flow through a provider's own pages.",
+    abstract: "Start a sign-in flow on a provider's pages.",
     discussion: """
       latchkey start twitter.com --redirect-uri http://localhost:3000/callback --parameter lang=de
       latchkey sign-in --flow
 
-      Open the address that is printed, and agree. The browser then ends at the redirect URI, where nothing has to \
-      listen: what its address bar shows is what sign-in --flow asks for. Of a provider that posts its answer \
-      (response mode form_post), add the posted form to the redirect URI behind a question mark.
+      Open the printed URL and grant access. The provider redirects the browser to the redirect URI, where no server \
+      needs to listen. Give the URL in the browser's address bar to sign-in --flow. If the provider posts its response \
+      (response mode form_post), append the posted form to the redirect URI after a question mark.
       """)
 
-  @Argument(help: "The provider, such as twitter.com or oidc.corp.")
+  @Argument(help: "Provider, such as twitter.com or oidc.corp.")
   var provider: String
 
-  @Option(name: .long, help: "Where the provider sends the browser back to; one that the service knows.")
+  @Option(name: .long, help: "URI that the provider redirects to; one of the caller's redirect_uris.")
   var redirectURI: String
 
-  @Option(name: .long, help: "One more thing to ask the provider for; may be repeated.")
+  @Option(name: .long, help: "Additional scope. Repeatable.")
   var scope: [String] = []
 
   @Option(
     name: .long,
-    help: ArgumentHelp("A parameter of the provider's own; may be repeated.", valueName: "name=value"))
+    help: ArgumentHelp("Provider-specific parameter. Repeatable.", valueName: "name=value"))
   var parameter: [String] = []
 
-  @Option(name: .long, help: ArgumentHelp("Whom the provider should propose.", valueName: "address"))
+  @Option(name: .long, help: ArgumentHelp("Email address that the provider should suggest.", valueName: "address"))
   var loginHint = ""
 
-  @Option(name: .customLong("for"), help: "What the flow is to end in.")
+  @Option(name: .customLong("for"), help: "Purpose of the flow.")
   var purpose = Purpose.signIn
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
     for each in parameter where !each.contains("=") {
-      throw ValidationError("--parameter \(each): give NAME=VALUE.")
+      throw ValidationError("Give --parameter as NAME=VALUE, not as \(each).")
     }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     let parameters = parameter.map { $0.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false) }
-    let answer = try desk.call(
+    let answer = try context.call(
       ProviderFlowRPC.startFlow,
       StartFlowRequest(
         providerID: provider, redirectURI: redirectURI, scopes: scope,
         customParameters: Dictionary(
           parameters.map { (String($0[0]), String($0[1])) }, uniquingKeysWith: { $1 }),
         loginHint: loginHint, purpose: purpose.onTheWire,
-        idToken: purpose == .signIn ? "" : try desk.session().idToken, binding: try desk.binding()))
-    try desk.remember(\.flow, Profile.Pending(token: answer.flowID, expiresAtMillis: answer.expiresAtMillis))
-    let until = answer.expiresAtMillis.map(rfc3339) ?? "the service forgets it"
+        idToken: purpose == .signIn ? "" : try context.session().idToken, binding: try context.binding()))
+    try context.remember(\.flow, Profile.Pending(token: answer.flowID, expiresAtMillis: answer.expiresAtMillis))
+    let until = answer.expiresAtMillis.map(rfc3339) ?? "it expires"
     return Report(
       [
-        "Open this address before \(until):", "", "  " + printable(answer.authorizationURL), "",
-        "Then: " + desk.proposal(purpose.rawValue, "--flow"),
+        "Open this URL before \(until):", "", "  " + printable(answer.authorizationURL), "",
+        "Then: " + context.proposal(purpose.rawValue, "--flow"),
       ],
       [
         JSONMember("authorization_url", .string(answer.authorizationURL)),

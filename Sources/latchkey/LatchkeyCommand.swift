@@ -1,8 +1,8 @@
-// latchkey: the command line of those who sign in, and of those who look after the service.
+// latchkey: the command line for users and administrators.
 //
-// Owns: arguments and help, where secrets come from, the file that remembers sessions, what is printed, exit codes.
-// Does not own: how a call travels (Client), what it means (the server).
-// Read next: Desk.swift, SignIn.swift, Outcomes.swift.
+// Owns: arguments and help, input of secrets, the file of stored sessions, output, exit codes.
+// Does not own: the transport of calls (Client), their meaning (the server).
+// Read next: CommandContext.swift, SignIn.swift, Outcomes.swift.
 
 import ArgumentParser
 import Reactor
@@ -10,45 +10,45 @@ import Reactor
 @main
 struct Latchkey: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "latchkey", abstract: "Sign in to Latchkey, and look after the ways of signing in.",
+    commandName: "latchkey", abstract: "Sign in to Latchkey, and manage accounts and sign-in methods.",
     discussion: """
-      The server is localhost:8443 as deploy/run starts it, unless --server or $LATCHKEY_SERVER names another.
+      The default server is localhost:8443, as deploy/run starts it. Use --server or $LATCHKEY_SERVER for another.
 
         latchkey sign-up --email alice@example.com
         latchkey whoami
         latchkey link --provider oidc.corp --id-token-file token.jwt
         latchkey sign-out
 
-      Passwords and tokens are asked for on the terminal, or read from files and the environment; they are never \
-      arguments, which other people on the machine can see.
+      The command reads passwords and tokens from the terminal, files or the environment. They are never arguments, \
+      because other users of the machine can see arguments.
 
-      A session is remembered in a file that only you can read; --profile keeps several apart.
+      Sessions are stored in a file that only you can read. Use --profile for several sessions.
 
-      Exit codes: 0 done; 1 the service refused; 2 the command is not understood, a file of it cannot be used, or its \
-      output cannot be written; 3 the service cannot be reached; 4 the service wants something else first (another \
-      sign-in, a second factor); 5 nobody is signed in.
+      Exit codes: 0 done; 1 the service rejected the call; 2 the command or one of its files is invalid, or its output \
+      cannot be written; 3 the service cannot be reached; 4 the service requires another step first (another sign-in, \
+      a second factor); 5 no user is signed in.
       """,
     version: Build.version,
     groupedSubcommands: [
       CommandGroup(name: "Sessions", subcommands: [
         SignUp.self, Start.self, SignIn.self, Refresh.self, Sessions.self, SignOut.self, WhoAmI.self, Token.self,
       ]),
-      CommandGroup(name: "Ways of signing in", subcommands: [
+      CommandGroup(name: "Sign-in methods", subcommands: [
         Providers.self, Link.self, Unlink.self, Reauthenticate.self,
       ]),
       CommandGroup(name: "Second factors", subcommands: [SecondFactor.self, Enroll.self, Withdraw.self]),
       CommandGroup(
-        name: "The account and the service",
+        name: "Account and service",
         subcommands: [Update.self, Merge.self, Delete.self, Watch.self, Health.self]),
-      CommandGroup(name: "For administrators", subcommands: [
+      CommandGroup(name: "Administration", subcommands: [
         Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, RemoveFactors.self,
         UnlinkProvider.self, DeleteAccount.self, ImportCommand.self, Export.self, Backup.self,
       ]),
-      CommandGroup(name: "Codes and mailed links", subcommands: [
+      CommandGroup(name: "Codes and links", subcommands: [
         SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,
         ResetPassword.self,
       ]),
-      CommandGroup(name: "Where everything is kept", subcommands: [MoveCommand.self]),
+      CommandGroup(name: "Store", subcommands: [MoveCommand.self]),
     ])
 
   static func main() {
@@ -60,10 +60,10 @@ struct Latchkey: ParsableCommand {
     }
   }
 
-  /// Says what was not said yet, and returns the exit code.
+  /// Prints an error, unless the command has printed it already, and returns the exit code.
   private static func tell(of error: any Error) -> Int32 {
     if let failure = error as? SystemError {
-      // Who closed the pipe, such as head, has all that it wanted.
+      // The reader of a pipe, such as head, may close it when it has read enough.
       if !failure.isBrokenPipe { writeAll(Array("\(failure)\n".utf8), to: 2) }
       return Ending.Code.usage.rawValue
     }
@@ -82,9 +82,9 @@ struct Latchkey: ParsableCommand {
   }
 }
 
-/// Why a command ends otherwise than well.
+/// The unsuccessful end of a command: an exit code and a report.
 struct Ending: Error {
-  /// Documented in the help of `latchkey`.
+  /// The exit codes, as documented in the help of `latchkey`.
   enum Code: Int32 {
     case refused = 1
     case usage = 2
@@ -97,27 +97,27 @@ struct Ending: Error {
   let report: Report
 }
 
-/// A command that does its work at a desk and reports.
-protocol DeskCommand: ParsableCommand {
+/// A command that calls the service and returns a report.
+protocol ServiceCommand: ParsableCommand {
   var common: CommonOptions { get }
-  func perform(_ desk: Desk) throws -> Report
+  func perform(_ context: CommandContext) throws -> Report
 }
 
-extension DeskCommand {
-  func run() throws { try show(asJSON: common.json) { try perform(Desk(common)) } }
+extension ServiceCommand {
+  func run() throws { try show(asJSON: common.json) { try perform(CommandContext(common)) } }
 }
 
-/// Shows what is reported, however the command ends.
+/// Runs a command and prints its report, on success and on failure.
 func show(asJSON: Bool, _ perform: () throws -> Report) throws {
   try showEnding(asJSON: asJSON) { try perform().show(asJSON: asJSON) }
 }
 
-/// For a command that shows by itself what it has to say before its end.
+/// Runs a command that prints its own output, and prints only the report of a failure.
 func showEnding(asJSON: Bool, _ perform: () throws -> Void) throws {
   do {
     try perform()
   } catch let ending as Ending {
-    // A program reads one document from standard output, however the command ended.
+    // With --json, standard output receives one document, on success and on failure.
     if asJSON { try ending.report.show(asJSON: true) } else { writeAll(ending.report.bytes(asJSON: false), to: 2) }
     throw ExitCode(ending.code.rawValue)
   }

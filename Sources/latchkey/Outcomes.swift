@@ -4,22 +4,23 @@ import Reactor
 import Tokens
 import API
 
-/// A conflict, a credential in use and a second factor are no refusals: each tells what to do next.
-extension Desk {
-  /// Remembers the session and tells whose it is.
+// Reports of outcomes. Conflicts and second factors are not errors, so these reports show the next step.
+
+extension CommandContext {
+  /// Stores the session and reports its account.
   func opened(_ session: Session?, _ what: String, completed: Bool = false) throws -> Report {
     let signedIn = try remember(session, completed: completed)
     guard let session, let account = session.account else { throw Ending.unknownAnswer }
-    let name = signedIn.email.isEmpty ? "an account without an address" : printable(signedIn.email)
+    let name = signedIn.email.isEmpty ? "no email address" : printable(signedIn.email)
     var lines = [
       "\(what): \(name), account \(printable(signedIn.accountID))\(session.isNewAccount ? ", new" : "").",
-      "  Ways of signing in: \(ways(account)).",
+      "  Sign-in methods: \(ways(account)).",
     ]
     if !session.revokedProviderIDs.isEmpty {
       let revoked = session.revokedProviderIDs.map(printable).joined(separator: ", ")
-      lines.append("  Removed, because nobody had proved them: \(revoked).")
+      lines.append("  Removed unverified sign-in methods: \(revoked).")
     }
-    lines.append("  Remembered in \(sessionPath) (profile \(common.profileName)).")
+    lines.append("  Session stored in \(sessionPath) (profile \(common.profileName)).")
     return Report(lines, [
       JSONMember("outcome", .string("session")), JSONMember("session_id", .string(session.sessionID)),
       JSONMember("is_new_account", .bool(session.isNewAccount)),
@@ -36,10 +37,9 @@ extension Desk {
     return providers.isEmpty ? none : providers.joined(separator: ", ")
   }
 
-  /// The address of the credential belongs to an account already. What was presented is held by the service, and its
-  /// handle is remembered here.
+  /// Reports that the credential's email address belongs to an existing account, and stores the pending token.
   func accountExists(_ exists: AccountExists) throws -> Ending {
-    var lines = ["\(printable(exists.email)) belongs to an account already. Nothing was changed."]
+    var lines = ["\(printable(exists.email)) already belongs to an account. Nothing was changed."]
     let members = [
       JSONMember("outcome", .string("account_exists")), JSONMember("email", .string(exists.email)),
       JSONMember("provider_ids", .strings(exists.providerIDs)),
@@ -50,21 +50,21 @@ extension Desk {
     ]
     try remember(\.pending, Profile.Pending(token: exists.pendingToken, expiresAtMillis: exists.pendingExpiresAtMillis))
     if exists.reason == "SUBJECT_CHANGED" {
-      lines.append("The account is linked to another person of this provider. Unlink that one first.")
+      lines.append("The account is linked to another user of this provider. Unlink that provider first.")
     }
     let commands = exists.signInMethods.flatMap { completion(by: $0, email: exists.email) }
     if exists.reason == "ASK_ADMINISTRATOR" {
-      lines.append("Its owner has no way to sign in: ask the administrator.")
+      lines.append("The account has no sign-in method. Ask the administrator.")
     } else if commands.isEmpty {
-      lines += ["What you presented is held. Sign in the way you always do, with --pending, and it is linked:", ""]
+      lines += ["Your credential is pending. To link it, sign in as usual with --pending:", ""]
       lines.append("  " + proposal("sign-in", "--email", exists.email, "--pending"))
     } else {
-      lines += ["What you presented is held. Sign in as the account's owner, and it is linked in the same step:", ""]
+      lines += ["Your credential is pending. To link it, sign in as the account's owner:", ""]
       lines += commands.map { "  " + $0 }
     }
-    lines += ["", "Held until \(exists.pendingExpiresAtMillis.map(rfc3339) ?? "the service forgets it")."]
+    lines += ["", "Pending until \(exists.pendingExpiresAtMillis.map(rfc3339) ?? "it expires")."]
     if exists.canClaimAddress {
-      lines.append("Or take the address, which that account has never proved: sign in again with --claim-address.")
+      lines.append("That account has never verified the address. To take it, sign in again with --claim-address.")
     }
     return Ending(code: .unfinished, report: Report(lines, members))
   }
@@ -86,9 +86,9 @@ extension Desk {
   func credentialInUse(_ inUse: CredentialInUse) throws -> Ending {
     try remember(\.pending, Profile.Pending(token: inUse.pendingToken, expiresAtMillis: inUse.pendingExpiresAtMillis))
     let lines = [
-      "This belongs to another account. Neither account was changed.",
-      "To sign in to that account with what you presented:", "", "  " + proposal("sign-in", "--pending"), "",
-      "Held until \(inUse.pendingExpiresAtMillis.map(rfc3339) ?? "the service forgets it").",
+      "The credential belongs to another account. Neither account was changed.",
+      "To sign in to that account with the credential:", "", "  " + proposal("sign-in", "--pending"), "",
+      "Pending until \(inUse.pendingExpiresAtMillis.map(rfc3339) ?? "it expires").",
     ]
     return Ending(code: .unfinished, report: Report(lines, [
       JSONMember("outcome", .string("credential_in_use")), JSONMember("email", .string(inUse.email)),

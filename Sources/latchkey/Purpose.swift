@@ -1,7 +1,7 @@
 import ArgumentParser
 import API
 
-/// What a flow or a code is to end in.
+/// The purpose of a flow or code.
 enum Purpose: String, CaseIterable, ExpressibleByArgument {
   case signIn = "sign-in"
   case link

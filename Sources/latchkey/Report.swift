@@ -2,7 +2,7 @@ import Encodings
 import Reactor
 import Tokens
 
-/// What a command has to say, to people and to programs.
+/// The output of a command: lines for users and JSON members for programs.
 struct Report {
   var lines: [String]
   var members: [JSONMember]
@@ -25,7 +25,7 @@ struct Report {
   func show(asJSON: Bool) throws(SystemError) { try tryWriteOutput(bytes(asJSON: asJSON)) }
 }
 
-/// One line that is written over, for people who wait; nil: the end of it.
+/// Overwrites the progress line on a terminal. nil ends the line.
 func showProgress(_ text: String?) {
   guard isTerminal(2) else { return }
   writeAll(Array((text.map { "\r" + $0 + "  " } ?? "\n").utf8), to: 2)
@@ -36,12 +36,12 @@ extension JSONValue {
   static func strings(_ values: [String]) -> JSONValue { .array(values.map(JSONValue.string)) }
 }
 
-/// Text of the service or of a file for a terminal, which obeys control characters.
+/// Replaces control characters in untrusted text, because a terminal would execute them.
 func printable(_ text: String) -> String {
   String(String.UnicodeScalarView(text.unicodeScalars.map { ShownText.isControl($0) ? "\u{FFFD}" : $0 }))
 }
 
-/// A command line to paste, quoted for the shell where that is needed.
+/// Formats a command line, quoted for the shell.
 func commandLine(_ words: [String]) -> String {
   words.map { word in
     let isPlain = !word.isEmpty && word.utf8.allSatisfy { byte in

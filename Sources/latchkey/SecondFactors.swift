@@ -4,28 +4,29 @@ import Reactor
 import Tokens
 import API
 
-/// A code of a second factor. That of an authenticator program is worth nothing a minute later, and may stand among the
-/// arguments; the others may not.
+/// The options for a code of a second factor.
+///
+/// A TOTP code may be an argument, because it expires after a minute. Other codes must not.
 struct CodeOptions: ParsableArguments {
-  @Option(name: .long, help: ArgumentHelp("What the authenticator program shows.", valueName: "digits"))
+  @Option(name: .long, help: ArgumentHelp("Code from the authenticator app.", valueName: "digits"))
   var totpCode: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where the code of a text message stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("File with the code from a text message; - for standard input.", valueName: "file"))
   var textCodeFile: String?
 
   @Option(
-    name: .long, help: ArgumentHelp("Where a recovery code stands; - is standard input.", valueName: "file"))
+    name: .long, help: ArgumentHelp("File with a recovery code; - for standard input.", valueName: "file"))
   var recoveryCodeFile: String?
 
   func validate() throws {
     guard [totpCode, textCodeFile, recoveryCodeFile].compactMap(\.self).count <= 1 else {
-      throw ValidationError("--totp-code, --text-code-file and --recovery-code-file are three ways: give one.")
+      throw ValidationError("Give only one of --totp-code, --text-code-file and --recovery-code-file.")
     }
   }
 
-  /// nil: none was given.
+  /// Returns the kind of factor and its code, or nil if no option is given.
   func shown() throws -> (kind: String, code: String)? {
     if let totpCode { return ("totp", totpCode) }
     if let textCodeFile {
@@ -37,9 +38,9 @@ struct CodeOptions: ParsableArguments {
   }
 }
 
-struct SecondFactor: DeskCommand {
+struct SecondFactor: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "second-factor", abstract: "Finish what wanted a second factor: sign-in, link or reauthenticate.",
+    commandName: "second-factor", abstract: "Finish a sign-in, link or reauthenticate that requires a second factor.",
     discussion: """
       latchkey second-factor --totp-code 123456
       latchkey second-factor --recovery-code-file code.txt
@@ -49,20 +50,20 @@ struct SecondFactor: DeskCommand {
 
   @OptionGroup(title: "Code") var code: CodeOptions
 
-  @Flag(name: .long, help: "Send the code to the account's telephone.")
+  @Flag(name: .long, help: "Send the code to the account's phone.")
   var send = false
 
-  @Option(name: .long, help: ArgumentHelp("Which factor, where there are several of a kind.", valueName: "id"))
+  @Option(name: .long, help: ArgumentHelp("ID of the factor, if the account has several of a kind.", valueName: "id"))
   var factor: String?
 
-  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  @Option(name: .long, help: ArgumentHelp("Language of the message, such as de.", valueName: "language"))
   var locale = ""
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    guard var waiting = try desk.profile().secondFactor else {
-      throw Ending.usage("second-factor", "nothing waits for one in the profile \(desk.common.profileName)")
+  func perform(_ context: CommandContext) throws -> Report {
+    guard var waiting = try context.profile().secondFactor else {
+      throw Ending.usage("second-factor", "the profile \(context.common.profileName) has no call that requires one")
     }
     let shown = try code.shown()
     guard send != (shown != nil) else {
@@ -73,44 +74,47 @@ struct SecondFactor: DeskCommand {
       throw Ending.usage(factor == nil ? "second-factor" : "--factor", "the account has no such factor")
     }
     guard let shown else {
-      let started = try desk.call(
+      let started = try context.call(
         SecondFactorRPC.startSecondFactor,
         StartSecondFactorRequest(
-          pendingToken: waiting.token, factorID: chosen.id, binding: try desk.binding(), locale: locale))
+          pendingToken: waiting.token, factorID: chosen.id, binding: try context.binding(), locale: locale))
       waiting.verificationID = started.verificationID
-      try desk.remember(\.secondFactor, waiting)
-      return Report(["Sent: \(desk.proposal("second-factor", "--text-code-file", "-"))"], [
-        JSONMember("outcome", .string("sent")), JSONMember("expires_at", .moment(started.expiresAtMillis)),
-      ])
+      try context.remember(\.secondFactor, waiting)
+      return Report(
+        ["The code was sent. Then: \(context.proposal("second-factor", "--text-code-file", "-"))"],
+        [
+          JSONMember("outcome", .string("sent")), JSONMember("expires_at", .moment(started.expiresAtMillis)),
+        ])
     }
-    return try finish(desk, waiting, chosen.id, shown)
+    return try finish(context, waiting, chosen.id, shown)
   }
 
   private func finish(
-    _ desk: Desk, _ waiting: Profile.WaitingFactor, _ factorID: String, _ shown: (kind: String, code: String)
+    _ context: CommandContext, _ waiting: Profile.WaitingFactor, _ factorID: String,
+    _ shown: (kind: String, code: String)
   ) throws -> Report {
-    let answer = try desk.call(
+    let answer = try context.call(
       SecondFactorRPC.finishSecondFactor,
       FinishSecondFactorRequest(
         pendingToken: waiting.token, factorID: factorID,
         verificationID: shown.kind == "phone" ? waiting.verificationID : "", code: shown.code,
-        binding: try desk.binding()))
-    try desk.remember(\.secondFactor, nil)
+        binding: try context.binding()))
+    try context.remember(\.secondFactor, nil)
     switch answer.outcome {
     case .session(let session):
-      return try desk.opened(session, answer.alreadyLinked ? "Was linked before" : "Done", completed: true)
-    case .accountExists(let exists): throw try desk.accountExists(exists)
-    case .credentialInUse(let inUse): throw try desk.credentialInUse(inUse)
+      return try context.opened(session, answer.alreadyLinked ? "Already linked" : "Done", completed: true)
+    case .accountExists(let exists): throw try context.accountExists(exists)
+    case .credentialInUse(let inUse): throw try context.credentialInUse(inUse)
     case nil: throw Ending.unknownAnswer
     }
   }
 }
 
-struct Enroll: DeskCommand {
+struct Enroll: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Add a second factor to your account, or replace its recovery codes.",
     discussion: """
-      Without a code the enrolment begins; with the code that the new factor shows, it ends:
+      Without a code, the command starts the enrolment. With a code of the new factor, it finishes the enrolment:
 
         latchkey enroll totp
         latchkey enroll totp --totp-code 123456
@@ -118,7 +122,7 @@ struct Enroll: DeskCommand {
         latchkey enroll phone --text-code-file -
         latchkey enroll recovery-codes
 
-      The first factor brings recovery codes. They are shown once: keep them apart from the factor.
+      With the first factor you receive recovery codes. They are shown once; store them separately from the factor.
       """)
 
   enum Kind: String, ExpressibleByArgument, CaseIterable {
@@ -129,62 +133,64 @@ struct Enroll: DeskCommand {
     var name: String { self == .recoveryCodes ? "recovery_code" : rawValue }
   }
 
-  @Argument(help: "totp, phone or recovery-codes.")
+  @Argument(help: "Kind of factor: totp, phone or recovery-codes.")
   var kind: Kind
 
-  @Option(name: .long, help: ArgumentHelp("Of a telephone, with + and its country code.", valueName: "number"))
+  @Option(name: .long, help: ArgumentHelp("Phone number with + and country code.", valueName: "number"))
   var phoneNumber = ""
 
-  @Option(name: .long, help: "What you call the factor.")
+  @Option(name: .long, help: "Name of the factor.")
   var displayName = ""
 
-  @Option(name: .long, help: ArgumentHelp("Of the message, such as de.", valueName: "language"))
+  @Option(name: .long, help: ArgumentHelp("Language of the message, such as de.", valueName: "language"))
   var locale = ""
 
   @OptionGroup(title: "Code") var code: CodeOptions
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let session = try desk.session()
+  func perform(_ context: CommandContext) throws -> Report {
+    let session = try context.session()
     if let shown = try code.shown() {
-      guard let begun = try desk.profile().enrollment, shown.kind == kind.name else {
-        throw Ending.usage("enroll", "no enrolment of this kind was begun: leave the code away")
+      guard let begun = try context.profile().enrollment, shown.kind == kind.name else {
+        throw Ending.usage("enroll", "no enrolment of this kind was started; run the command without a code first")
       }
-      return try finish(desk, session, begun.token, shown.code)
+      return try finish(context, session, begun.token, shown.code)
     }
-    let started = try desk.call(
+    let started = try context.call(
       SecondFactorRPC.startEnrollment,
       StartEnrollmentRequest(
         idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName, locale: locale))
-    guard kind != .recoveryCodes else { return try finish(desk, session, started.enrollmentID, "") }
-    try desk.remember(
+    guard kind != .recoveryCodes else { return try finish(context, session, started.enrollmentID, "") }
+    try context.remember(
       \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis))
-    var lines = ["A code was sent to it. Then:", ""]
+    var lines = ["A code was sent to the phone. Then:", ""]
     if kind == .totp {
       lines = [
-        "Give this to your authenticator program:", "", "  " + printable(started.totpSecret),
-        "  " + printable(started.totpURI), "", "and then the code that it shows:", "",
+        "Add this secret to your authenticator app:", "", "  " + printable(started.totpSecret),
+        "  " + printable(started.totpURI), "", "Then enter the code that the app shows:", "",
       ]
     }
     let option = kind == .totp ? ["--totp-code", "DIGITS"] : ["--text-code-file", "-"]
-    lines.append("  " + desk.proposal("enroll", kind.rawValue, option[0], option[1]))
-    return Report(lines, [
-      JSONMember("outcome", .string("started")), JSONMember("totp_secret", .string(started.totpSecret)),
-      JSONMember("totp_uri", .string(started.totpURI)), JSONMember("expires_at", .moment(started.expiresAtMillis)),
-    ])
+    lines.append("  " + context.proposal("enroll", kind.rawValue, option[0], option[1]))
+    return Report(
+      lines,
+      [
+        JSONMember("outcome", .string("started")), JSONMember("totp_secret", .string(started.totpSecret)),
+        JSONMember("totp_uri", .string(started.totpURI)), JSONMember("expires_at", .moment(started.expiresAtMillis)),
+      ])
   }
 
   private func finish(
-    _ desk: Desk, _ session: Profile.SignedIn, _ enrollmentID: String, _ code: String
+    _ context: CommandContext, _ session: Profile.SignedIn, _ enrollmentID: String, _ code: String
   ) throws -> Report {
-    let answer = try desk.call(
+    let answer = try context.call(
       SecondFactorRPC.finishEnrollment,
       FinishEnrollmentRequest(idToken: session.idToken, enrollmentID: enrollmentID, code: code))
-    var report = try desk.opened(answer.session, "Enrolled")
-    try desk.remember(\.enrollment, nil)
+    var report = try context.opened(answer.session, "Enrolled")
+    try context.remember(\.enrollment, nil)
     if !answer.recoveryCodes.isEmpty {
-      report.lines += ["", "Recovery codes, each good once, shown only now:", ""]
+      report.lines += ["", "Recovery codes, each valid once. They are not shown again:", ""]
       report.lines += answer.recoveryCodes.map { "  " + printable($0) }
     }
     report.members.append(JSONMember("recovery_codes", .strings(answer.recoveryCodes)))
@@ -192,37 +198,37 @@ struct Enroll: DeskCommand {
   }
 }
 
-struct Withdraw: DeskCommand {
+struct Withdraw: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Remove a second factor from your account.",
     discussion: """
-      latchkey whoami                                  # names them
+      latchkey whoami                                  # shows factor IDs
       latchkey withdraw ID
 
-      With the last one the recovery codes go.
+      Removing the last factor also removes the recovery codes.
       """)
 
-  @Argument(help: "The factor's id.")
+  @Argument(help: "Factor ID.")
   var factor: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
-      SecondFactorRPC.withdraw, WithdrawRequest(idToken: try desk.session().idToken, factorID: factor))
-    return try desk.opened(answer.session, "Withdrawn")
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
+      SecondFactorRPC.withdraw, WithdrawRequest(idToken: try context.session().idToken, factorID: factor))
+    return try context.opened(answer.session, "Withdrawn")
   }
 }
 
-extension Desk {
-  /// The call is held by the service until the factor was shown; its handle is remembered here.
+extension CommandContext {
+  /// Reports that the call requires a second factor, and stores the pending token.
   func secondFactor(_ required: SecondFactorRequired) throws -> Ending {
     try remember(
       \.secondFactor,
       Profile.WaitingFactor(
         token: required.pendingToken, expiresAtMillis: required.expiresAtMillis ?? 0,
         factors: required.hints.map { Profile.WaitingFactor.Factor(id: $0.factorID, kind: $0.kind) }))
-    var lines = ["A second factor is wanted. Nothing was changed yet; show one:", ""]
+    var lines = ["The service requires a second factor. Nothing was changed yet. To continue:", ""]
     for kind in ["totp", "phone", "recovery_code"] where required.hints.contains(where: { $0.kind == kind }) {
       switch kind {
       case "totp": lines.append("  " + proposal("second-factor", "--totp-code", "DIGITS"))
@@ -230,12 +236,16 @@ extension Desk {
       default: lines.append("  " + proposal("second-factor", "--recovery-code-file", "-"))
       }
     }
-    lines += ["", "Held until \(required.expiresAtMillis.map(rfc3339) ?? "the service forgets it")."]
-    return Ending(code: .unfinished, report: Report(lines, [
-      JSONMember("outcome", .string("second_factor_required")),
-      JSONMember("kinds", .strings(required.hints.map(\.kind))),
-      JSONMember("expires_at", .moment(required.expiresAtMillis)),
-    ]))
+    lines += ["", "Pending until \(required.expiresAtMillis.map(rfc3339) ?? "it expires")."]
+    return Ending(
+      code: .unfinished,
+      report: Report(
+        lines,
+        [
+          JSONMember("outcome", .string("second_factor_required")),
+          JSONMember("kinds", .strings(required.hints.map(\.kind))),
+          JSONMember("expires_at", .moment(required.expiresAtMillis)),
+        ]))
   }
 }
 

@@ -1,25 +1,27 @@
 import Reactor
 
-/// Where a password or a token comes from: a file, standard input, the environment, or the terminal.
+/// The source of a password or token: a file, standard input, the environment, or the terminal.
 struct SecretSource {
   private static let bytesMax = 65_536
 
-  /// As it is called in messages.
+  /// The option's name in messages.
   let option: String
-  /// `-`: standard input.
+  /// The path of the file; `-` means standard input.
   var file: String?
   var variable: String?
-  /// What to ask for on the terminal; nil: it is not asked for.
+  /// The prompt on the terminal; nil: never ask.
   var prompt: String?
-  /// Asked twice: nobody sees what he types.
+  /// Whether to ask twice, because the terminal does not show the input.
   var isNew = false
 
   func read() throws -> String {
     if let file { return try text(file) }
     if let variable, let text = environmentVariable(variable) { return text }
-    guard let prompt else { throw Ending.usage(option, "it is needed" + alternatives) }
+    guard let prompt else { throw Ending.usage(option, "the value is missing" + alternatives) }
     let first = try ask(prompt)
-    if isNew, try ask("Once more: ") != first { throw Ending.usage(option, "the two are not the same") }
+    if isNew, try ask("Repeat the password: ") != first {
+      throw Ending.usage(option, "the two passwords are not the same")
+    }
     return first
   }
 
@@ -31,12 +33,12 @@ struct SecretSource {
     } catch {
       throw Ending.usage(option, "\(file) cannot be read: \(error.reason)")
     }
-    // The line end that editors and echo leave behind the secret is no part of it.
+    // Remove the final line end, which editors and echo append.
     var content = bytes[...]
     if content.last == UInt8(ascii: "\n") { content.removeLast() }
     if content.last == UInt8(ascii: "\r") { content.removeLast() }
     guard let text = String(validating: content, as: UTF8.self), !text.isEmpty else {
-      throw Ending.usage(option, "there is no text in \(file == "-" ? "standard input" : file)")
+      throw Ending.usage(option, "\(file == "-" ? "standard input" : file) contains no text")
     }
     return text
   }
@@ -44,7 +46,7 @@ struct SecretSource {
   private func ask(_ prompt: String) throws -> String {
     switch readSecret(prompt: prompt, bytesMax: 4_096) {
     case .line(let line): return line
-    case .noTerminal: throw Ending.usage(option, "there is no terminal to ask on" + alternatives)
+    case .noTerminal: throw Ending.usage(option, "there is no terminal for a prompt" + alternatives)
     case .givenUp: throw Ending.usage(option, "nothing was entered")
     }
   }

@@ -2,22 +2,21 @@ import Reactor
 import Tokens
 import API
 
-/// What one profile remembers.
+/// A stored profile.
 struct Profile: Equatable {
-  /// Tokens go to no other.
+  /// The server of the profile. Tokens are sent to no other server.
   var server: String
-  /// Stands for this profile where the service asks for the person's device: a pending token that somebody else has
-  /// got hold of completes nothing.
+  /// A random binding that identifies this profile to the service. A stolen pending token is useless without it.
   var binding: String
   var signedIn: SignedIn?
   var pending: Pending?
-  /// The flow that was started last.
+  /// The last flow that was started.
   var flow: Pending?
-  /// The enrolment of a second factor that was begun last.
+  /// The last enrolment of a second factor that was started.
   var enrollment: Pending?
-  /// The call that waits for one.
+  /// The last call that requires a second factor.
   var secondFactor: WaitingFactor?
-  /// The id of the phone code that was sent last.
+  /// The verification ID of the last phone code.
   var code: Pending?
 
   struct SignedIn: Equatable {
@@ -37,7 +36,7 @@ struct Profile: Equatable {
     var token: String
     var expiresAtMillis: Int64
     var factors: [Factor]
-    /// Of a code that was sent.
+    /// The ID of the last text message; empty if none was sent.
     var verificationID = ""
   }
 
@@ -65,11 +64,12 @@ final class SessionFile {
 
   init(_ path: String) { file = PrivateFile(path) }
 
-  /// Runs `body` while no other command does, so that none writes back what another has replaced meanwhile. It may be
-  /// nested, but nothing in it waits for a person: other commands wait for its end.
+  /// Runs `body` under the file lock, so that concurrent commands do not overwrite each other's changes.
+  ///
+  /// Calls may be nested. `body` must not wait for user input, because other commands wait for the lock.
   func exclusively<Value>(_ body: () throws -> Value) throws -> Value {
     guard lock == nil else { return try body() }
-    // Who may not read the file must not make its lock, which would be another's in the folder of its owner.
+    // Read the file first. A user who may not read it must not create a lock file in the owner's folder.
     _ = try members()
     do {
       lock = try PrivateFile.Lock(of: file)
@@ -82,7 +82,7 @@ final class SessionFile {
 
   func profile(_ name: String) throws -> Profile? { try members()[name].flatMap(Profile.init) }
 
-  /// nil forgets the profile.
+  /// Stores the profile. nil deletes it.
   func keep(_ profile: Profile?, as name: String) throws {
     try exclusively {
       var members = try members()
@@ -104,7 +104,7 @@ final class SessionFile {
       let document = try JSONValue.parse(bytes, byteCountMax: SessionFile.bytesMax)
       return Dictionary((document["profiles"]?.members ?? []).map { ($0.name, $0.value) }, uniquingKeysWith: { $1 })
     } catch is JSONError {
-      throw Ending.usage("--session-file", "\(file.path) is not a file of sessions")
+      throw Ending.usage("--session-file", "\(file.path) is not a session file")
     } catch {
       throw Ending.usage("--session-file", "\(error)")
     }
@@ -137,7 +137,7 @@ extension Profile {
 }
 
 extension Profile.SignedIn {
-  /// nil: the service gave no session.
+  /// Copies a session. Returns nil if the service returned none.
   init?(_ session: Session?) {
     guard let session, let account = session.account else { return nil }
     accountID = account.accountID

@@ -4,80 +4,80 @@ import Reactor
 import Tokens
 import API
 
-struct Refresh: DeskCommand {
+struct Refresh: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Exchange the refresh token for fresh tokens.",
+    abstract: "Exchange the refresh token for new tokens.",
     discussion: """
       latchkey refresh
 
-      Other commands do this by themselves once the ID token has expired.
+      Other commands do this automatically when the ID token has expired.
       """)
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let fresh = try desk.refreshed()
+  func perform(_ context: CommandContext) throws -> Report {
+    let fresh = try context.refreshed()
     let until = rfc3339(fresh.idTokenExpiresAtMillis)
-    return Report(["Fresh tokens; the ID token is good until \(until)."], [
+    return Report(["Refreshed; the ID token is valid until \(until)."], [
       JSONMember("outcome", .string("session")), JSONMember("account_id", .string(fresh.accountID)),
       JSONMember("id_token_expires_at", .moment(fresh.idTokenExpiresAtMillis)),
     ])
   }
 }
 
-struct SignOut: DeskCommand {
+struct SignOut: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sign-out", abstract: "End the session, and forget it.",
-    discussion: "latchkey sign-out --all ends the sessions of all devices: for who has lost one.")
+    commandName: "sign-out", abstract: "End the session, and delete it from the session file.",
+    discussion: "latchkey sign-out --all ends the sessions of all devices, for example after you have lost one.")
 
   @Flag(name: .long, help: "End every session of the account, on all devices.")
   var all = false
 
-  @Flag(name: .long, help: "Only forget the session here: the service keeps it open.")
+  @Flag(name: .long, help: "Only delete the stored session. The service keeps the session open.")
   var local = false
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard !(all && local) else { throw ValidationError("--all and --local do not go together.") }
+    guard !(all && local) else { throw ValidationError("Give only one of --all and --local.") }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     if all {
-      let answer = try desk.call(
-        SessionRPC.revokeAll, RevokeAllRequest(idToken: try desk.session().idToken))
-      try desk.keep(nil)
-      return Report(["Signed out everywhere; sessions that were open: \(answer.closed)."], [
+      let answer = try context.call(
+        SessionRPC.revokeAll, RevokeAllRequest(idToken: try context.session().idToken))
+      try context.keep(nil)
+      return Report(["Signed out on all devices; ended sessions: \(answer.closed)."], [
         JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
       ])
     }
-    _ = try desk.signedIn()
-    try desk.exclusively {
-      let session = try desk.signedIn()
+    _ = try context.signedIn()
+    try context.exclusively {
+      let session = try context.signedIn()
       if !local {
-        _ = try desk.call(
+        _ = try context.call(
           SessionRPC.signOut, SignOutRequest(refreshToken: session.refreshToken))
       }
-      try desk.keep(nil)
+      try context.keep(nil)
     }
     return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
   }
 }
 
-/// Named in the plural, because `Session` is a message.
-struct Sessions: DeskCommand {
+/// The command `sessions`. Its name is plural, because `Session` is a message.
+struct Sessions: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "List the open sessions of the account, the latest first.",
+    abstract: "List the open sessions of the account, the newest first.",
     discussion: """
       latchkey sessions
-      latchkey sign-out --all                          # if you do not know one
+      latchkey sign-out --all                          # if you do not recognise one
       """)
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
-      SessionRPC.listSessions, ListSessionsRequest(idToken: try desk.session().idToken))
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
+      SessionRPC.listSessions, ListSessionsRequest(idToken: try context.session().idToken))
     return Report(answer.sessions.map(\.line), [JSONMember("sessions", .array(answer.sessions.map(\.json)))])
   }
 }
@@ -102,9 +102,9 @@ extension SessionInfo {
   }
 }
 
-struct WhoAmI: DeskCommand {
+struct WhoAmI: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "whoami", abstract: "Show the account that is signed in.",
+    commandName: "whoami", abstract: "Show the signed-in account.",
     discussion: """
       latchkey whoami
       latchkey whoami --json                           # for programs
@@ -112,35 +112,35 @@ struct WhoAmI: DeskCommand {
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
-      AccountRPC.get, GetRequest(idToken: try desk.session().idToken))
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
+      AccountRPC.get, GetRequest(idToken: try context.session().idToken))
     guard let account = answer.account else { throw Ending.unknownAnswer }
     var lines = ["Account \(printable(account.accountID))\(account.anonymous ? ", anonymous" : "")"]
     if !account.email.isEmpty {
-      lines.append("  Address: \(printable(account.email)), \(account.emailVerified ? "proved" : "not proved")")
+      lines.append("  Email: \(printable(account.email)), \(account.emailVerified ? "verified" : "not verified")")
     }
     if !account.displayName.isEmpty { lines.append("  Name: \(printable(account.displayName))") }
-    lines.append("  Ways of signing in: \(desk.ways(account))")
+    lines.append("  Sign-in methods: \(context.ways(account))")
     for factor in account.secondFactors {
       let name = [factor.displayName, factor.maskedPhoneNumber].filter { !$0.isEmpty }.map { " (\(printable($0)))" }
-      lines.append("  Second factor: \(printable(factor.kind))\(name.joined()), id \(printable(factor.factorID))")
+      lines.append("  Second factor: \(printable(factor.kind))\(name.joined()), ID \(printable(factor.factorID))")
     }
-    if let created = account.createdAtMillis { lines.append("  Made: \(rfc3339(created))") }
+    if let created = account.createdAtMillis { lines.append("  Created: \(rfc3339(created))") }
     if let last = account.lastSignInAtMillis { lines.append("  Last sign-in: \(rfc3339(last))") }
     return Report(lines, [JSONMember("account", account.json)])
   }
 }
 
-struct Token: DeskCommand {
+struct Token: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print the ID token, fresh where it has expired, for programs that present it.",
+    abstract: "Print a valid ID token for other programs, refreshed if necessary.",
     discussion: "curl -H \"Authorization: Bearer $(latchkey token)\" https://service.example.com/")
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let session = try desk.session()
+  func perform(_ context: CommandContext) throws -> Report {
+    let session = try context.session()
     return Report([session.idToken], [
       JSONMember("id_token", .string(session.idToken)),
       JSONMember("id_token_expires_at", .moment(session.idTokenExpiresAtMillis)),
@@ -148,58 +148,58 @@ struct Token: DeskCommand {
   }
 }
 
-struct Delete: DeskCommand {
+struct Delete: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Delete the account that is signed in, for good.",
+    abstract: "Delete the signed-in account permanently.",
     discussion: """
       latchkey reauthenticate --email alice@example.com
       latchkey delete --yes
 
-      The service wants a proof that is a few minutes old at most.
+      The service requires a recent sign-in.
       """)
 
-  @Flag(name: .long, help: "Yes, delete it.")
+  @Flag(name: .long, help: "Confirm the deletion.")
   var yes = false
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard yes else { throw ValidationError("An account that is deleted does not come back: add --yes.") }
+    guard yes else { throw ValidationError("Deletion is permanent. Confirm it with --yes.") }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
-    let session = try desk.session()
-    _ = try desk.call(AccountRPC.delete, DeleteRequest(idToken: session.idToken))
-    try desk.keep(nil)
+  func perform(_ context: CommandContext) throws -> Report {
+    let session = try context.session()
+    _ = try context.call(AccountRPC.delete, DeleteRequest(idToken: session.idToken))
+    try context.keep(nil)
     return Report(["Deleted: account \(printable(session.accountID))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(session.accountID)),
     ])
   }
 }
 
-struct Health: DeskCommand {
+struct Health: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Ask whether the service takes calls.",
+    abstract: "Check the health of the service.",
     discussion: """
       latchkey health
       latchkey health --service latchkey.v1.AuthService
 
-      Exit code 0: it does; 1: it answers that it does not; 3: it does not answer.
+      Exit codes: 0 the service is serving; 1 it is not serving; 3 it does not respond.
       """)
 
-  @Option(name: .long, help: ArgumentHelp("One service of it, such as latchkey.v1.AuthService.", valueName: "name"))
+  @Option(name: .long, help: ArgumentHelp("gRPC service to check, such as latchkey.v1.AuthService.", valueName: "name"))
   var service = ""
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let name = switch try desk.health(service) {
+  func perform(_ context: CommandContext) throws -> Report {
+    let name = switch try context.health(service) {
     case .serving: "SERVING"
     case .notServing: "NOT_SERVING"
     case .serviceUnknown: "SERVICE_UNKNOWN"
     case .unknown: "UNKNOWN"
     }
-    let report = Report(["\(desk.common.address): \(name)"], [JSONMember("status", .string(name))])
+    let report = Report(["\(context.common.address): \(name)"], [JSONMember("status", .string(name))])
     guard name == "SERVING" else { throw Ending(code: .refused, report: report) }
     return report
   }

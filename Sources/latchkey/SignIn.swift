@@ -2,69 +2,69 @@ import ArgumentParser
 import Tokens
 import API
 
-struct SignUp: DeskCommand {
+struct SignUp: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sign-up", abstract: "Make an account of an address and a password, and sign in to it.",
+    commandName: "sign-up", abstract: "Create an account with an email address and a password, and sign in.",
     discussion: """
       latchkey sign-up --email alice@example.com
       latchkey sign-up --email alice@example.com --password-file - < password.txt
 
-      A service that makes accounts of proved addresses only mails a link first:
+      A service that requires a verified email address sends a link first:
 
       latchkey sign-up --email alice@example.com --continue-uri http://localhost:3000/callback
       latchkey sign-up --email alice@example.com --code-file link.txt
       """)
 
-  @Option(name: .long, help: "The account's address.")
+  @Option(name: .long, help: "Email address of the account.")
   var email: String
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where the password stands; - is standard input. (the password in $LATCHKEY_PASSWORD, or asked for)",
+      "File with the password; - for standard input. (default: the password in $LATCHKEY_PASSWORD, or prompt)",
       valueName: "file"))
   var passwordFile: String?
 
-  @Option(name: .long, help: "How the account's owner is called.")
+  @Option(name: .long, help: "Display name.")
   var displayName = ""
 
-  @Option(name: .long, help: "The page that a mailed link leads to; one that the service knows.")
+  @Option(name: .long, help: "Page that the link opens; one of the caller's redirect_uris.")
   var continueURI = ""
 
-  @Option(name: .long, help: ArgumentHelp("Of the mail, such as de.", valueName: "language"))
+  @Option(name: .long, help: ArgumentHelp("Language of the email, such as de.", valueName: "language"))
   var locale = ""
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Where the link that was mailed, or its code, stands; - is standard input.", valueName: "file"))
+    help: ArgumentHelp("File with the link or its code; - for standard input.", valueName: "file"))
   var codeFile: String?
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     let code = try codeFile.map { try SentCode.read("--code-file", file: $0, prompt: "") } ?? ""
     let password = try CredentialOptions.password(file: passwordFile, of: email, isNew: true).read()
-    let answer = try desk.call(
+    let answer = try context.call(
       AccountRPC.create,
       CreateRequest(
         email: email, password: password, displayName: displayName, continueURI: continueURI, locale: locale,
         code: code))
     switch answer.outcome {
-    case .session(let session): return try desk.opened(session, "Signed up")
+    case .session(let session): return try context.opened(session, "Signed up")
     case .verificationSent(let sent):
-      return desk.sent(
-        "A mail was sent to \(printable(email)).", sent.expiresAtMillis,
+      return context.sent(
+        "A link was sent to \(printable(email)).", sent.expiresAtMillis,
         then: "sign-up", "--email", email, "--code-file", "FILE")
     case nil: throw Ending.unknownAnswer
     }
   }
 }
 
-struct SignIn: DeskCommand {
+struct SignIn: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "sign-in", abstract: "Sign in, and remember the session.",
+    commandName: "sign-in", abstract: "Sign in, and store the session.",
     discussion: """
-      By password, by a provider's token or pages, by a custom token, or as nobody in particular:
+      Sign in with a password, a provider's token or pages, a code, a link or a custom token, or anonymously:
 
         latchkey sign-in --email alice@example.com
         latchkey sign-in --provider oidc.corp --id-token-file token.jwt
@@ -75,50 +75,50 @@ struct SignIn: DeskCommand {
         latchkey sign-in --custom-token-file token.jwt
         latchkey sign-in --anonymous
 
-      Where the address of a provider's token belongs to an account already, nobody is signed in (exit code 4). The \
-      service holds the token, and signing in as the owner links it in the same step:
+      If the email address of a provider's token already belongs to an account, the sign-in does not complete (exit \
+      code 4), and the credential stays pending. Sign in as the owner to link it in the same step:
 
         latchkey sign-in --email alice@example.com --pending
 
-      With --pending and nothing else, you sign in to the account that a credential belongs to which Link found in use.
+      If link reports that a credential belongs to another account, --pending alone signs in to that account.
       """)
 
   @OptionGroup(title: "Credential") var credential: CredentialOptions
 
-  @Flag(name: .long, help: "As a new account without any credential.")
+  @Flag(name: .long, help: "Sign in to a new anonymous account.")
   var anonymous = false
 
-  @OptionGroup(title: "What is held") var pending: PendingOptions
+  @OptionGroup(title: "Pending credential") var pending: PendingOptions
 
-  @Flag(name: .long, help: "Make no account where there is none.")
+  @Flag(name: .long, help: "Do not create an account.")
   var existingOnly = false
 
-  @Flag(name: .long, help: "Take the proved address from an account that has never proved it.")
+  @Flag(name: .long, help: "Take the credential's verified email address from an account that has never verified it.")
   var claimAddress = false
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let held = try pending.token(desk)
-    guard let presented = try presented(desk, held: held) else {
-      throw Ending.usage("sign-in", "give one of the credentials of latchkey help sign-in, or --pending")
+  func perform(_ context: CommandContext) throws -> Report {
+    let held = try pending.token(context)
+    guard let presented = try presented(context, held: held) else {
+      throw Ending.usage("sign-in", "give a credential (see latchkey help sign-in) or --pending")
     }
     var request = SignInRequest(
-      credential: presented, existingOnly: existingOnly, binding: try desk.binding(), claimAddress: claimAddress)
+      credential: presented, existingOnly: existingOnly, binding: try context.binding(), claimAddress: claimAddress)
     if let held, presented.kind != .pendingToken(held) { request.pendingToken = held }
-    let answer = try desk.call(AuthRPC.signIn, request)
+    let answer = try context.call(AuthRPC.signIn, request)
     switch answer.outcome {
-    case .session(let session): return try desk.opened(session, "Signed in", completed: held != nil)
-    case .accountExists(let exists): throw try desk.accountExists(exists)
-    case .secondFactorRequired(let required): throw try desk.secondFactor(required)
+    case .session(let session): return try context.opened(session, "Signed in", completed: held != nil)
+    case .accountExists(let exists): throw try context.accountExists(exists)
+    case .secondFactorRequired(let required): throw try context.secondFactor(required)
     case nil: throw Ending.unknownAnswer
     }
   }
 
-  private func presented(_ desk: Desk, held: String?) throws -> Credential? {
-    let given = try credential.credential(desk)
+  private func presented(_ context: CommandContext, held: String?) throws -> Credential? {
+    let given = try credential.credential(context)
     guard !anonymous || (given == nil && held == nil) else {
-      throw Ending.usage("--anonymous", "it goes with no other credential")
+      throw Ending.usage("--anonymous", "give no other credential with this option")
     }
     if anonymous { return Credential(kind: .anonymous(AnonymousCredential())) }
     return given ?? held.map { Credential(kind: .pendingToken($0)) }

@@ -6,16 +6,16 @@ import API
 
 struct Watch: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print what happens to accounts, as it happens.",
+    abstract: "Print account events as they happen.",
     discussion: """
       latchkey watch
       latchkey watch --from oldest --type DISABLED --type ENABLED --json
 
-      The calling service needs the right to events (events: true in its configuration). Each line ends with the \
-      cursor to go on from; with --json each event is one document on a line of its own. Without --count it ends with \
-      its connection, after about an hour, with exit code 3: go on from the last cursor.
+      The caller needs the right to events (events: true in its configuration). Each line ends with the cursor of the \
+      event. With --json, each line is one JSON document. Without --count, the command ends with its connection after \
+      about an hour, with exit code 3. Continue from the last cursor.
 
-      Types of events, which proto/EVENTS.md explains:
+      Event types, which proto/EVENTS.md explains:
 
         ACCOUNT_CREATED, LINKED, UNLINKED, RECLAIMED, ADDRESS_DETACHED,
         ADDRESS_OWNED_ELSEWHERE, DELETED, SIGNED_IN, SIGNED_OUT,
@@ -29,26 +29,26 @@ struct Watch: ParsableCommand {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Where to go on: the cursor of the last event, or \"oldest\" for everything that is kept.", valueName: "cursor"))
+      "Start after this cursor, or at \"oldest\", the oldest stored event.", valueName: "cursor"))
   var from = "now"
 
-  @Option(name: .long, help: ArgumentHelp("Only events of this type; may be given several times.", valueName: "type"))
+  @Option(name: .long, help: ArgumentHelp("Only events of this type. Repeatable.", valueName: "type"))
   var type: [String] = []
 
-  @Option(name: .long, help: ArgumentHelp("End after so many events.", valueName: "number"))
+  @Option(name: .long, help: ArgumentHelp("End after this number of events.", valueName: "number"))
   var count: UInt32?
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard count != 0 else { throw ValidationError("--count is at least one.") }
+    guard count != 0 else { throw ValidationError("--count must be at least 1.") }
   }
 
   func run() throws {
     try showEnding(asJSON: common.json) {
       var left = count
       let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
-      try Desk(common).stream(EventRPC.watch, request) { answer in
+      try CommandContext(common).stream(EventRPC.watch, request) { answer in
         guard let event = answer.event else { return true }
         try Watch.report(event, answer.cursor).show(asJSON: common.json)
         left = left.map { $0 - 1 }

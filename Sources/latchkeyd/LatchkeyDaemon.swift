@@ -1,8 +1,8 @@
 // latchkeyd: the program.
 //
-// Owns: arguments, the reading of the configuration file, signals, and exit codes (0: stopped as told, 1: a fault
-// or what may pass, 64: wrong arguments, 78: a configuration that cannot be used).
-// Does not own: what a setting means, or anything that runs once the server is made (Server).
+// Owns: arguments, the configuration file, signals, and exit codes (0: stopped on request, 1: an error or a temporary
+// failure, 64: wrong arguments, 78: an unusable configuration).
+// Does not own: the meaning of a setting, or anything that runs once the server exists (Server).
 // Read next: Served.swift, Server/Server.swift.
 
 import ArgumentParser
@@ -13,24 +13,24 @@ import Server
 @main
 struct LatchkeyDaemon: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "latchkeyd", abstract: "Account linking and sign-in, as gRPC over TLS.",
+    commandName: "latchkeyd", abstract: "Sign-in and account linking service: gRPC over TLS.",
     discussion: """
-      Reads one JSON5 file; every setting outside of lists can be overridden by an environment variable: \
-      listen.port is LATCHKEY_LISTEN_PORT. SIGTERM lets calls in flight finish; a second one ends at once. SIGHUP \
-      reads the certificate again, SIGUSR1 replaces the key that signs tokens.
+      Reads one JSON5 file. An environment variable can override every setting outside of lists: \
+      LATCHKEY_LISTEN_PORT sets listen.port. SIGTERM lets calls in flight finish; a second SIGTERM ends the server \
+      immediately. SIGHUP reloads the certificate, SIGUSR1 replaces the key that signs tokens.
       """,
     version: Build.version)
 
   @Option(name: .long, help: "The configuration file.")
   var config: String?
 
-  @Flag(name: .long, help: "Print every fault of the configuration file, or ok, and start nothing.")
+  @Flag(name: .long, help: "Check the configuration file: print all errors, or ok, and exit.")
   var checkConfig = false
 
-  @Flag(name: .long, help: "With --check-config: also ask every provider over the network, and print a line for each.")
+  @Flag(name: .long, help: "With --check-config: also check every provider over the network and print one line each.")
   var online = false
 
-  @Flag(name: .long, help: "Print every setting with its default and its meaning.")
+  @Flag(name: .long, help: "Print every setting with its default and description.")
   var listSettings = false
 
   func run() throws {
@@ -38,12 +38,12 @@ struct LatchkeyDaemon: ParsableCommand {
       for line in Settings.list() { print(line) }
       return
     }
-    guard checkConfig || !online else { throw ValidationError("--online needs --check-config.") }
-    guard let config else { throw ValidationError("--config FILE is needed; --list-settings shows what can be in it.") }
+    guard checkConfig || !online else { throw ValidationError("--online requires --check-config.") }
+    guard let config else { throw ValidationError("Set --config FILE. --list-settings shows its settings.") }
     blockSignals()
     let examined = Settings.examine(config)
     for fault in examined.faults { LatchkeyDaemon.complain(of: fault, in: config) }
-    // One fault that stays is reason enough not to start again.
+    // A permanent fault takes precedence: then a restart does not help.
     if let fault = examined.faults.first(where: { !$0.isPassing }) ?? examined.faults.first {
       throw ExitCode(LatchkeyDaemon.exitCode(of: fault))
     }
@@ -56,15 +56,15 @@ struct LatchkeyDaemon: ParsableCommand {
     if online { try LatchkeyDaemon.checkProviders(settings) }
   }
 
-  /// Prints a line for each provider, and fails with 1 if one of them does not work.
+  /// Prints one line per provider; exits with 1 if a provider does not work.
   private static func checkProviders(_ settings: Settings) throws {
     let lines = try waitFor { try await settings.checkProviders() }.get()
     for line in lines { print(line.text) }
     guard lines.allSatisfy(\.isWell) else { throw ExitCode(1) }
   }
 
-  /// The main thread only waits for signals: it was alone when they were blocked, so no other thread takes them. A
-  /// start may take minutes, where a table of the database is in use, and is given up at once when it is told to.
+  /// Runs the server. The main thread only waits for signals: it blocks them before other threads exist, so no other
+  /// thread receives them. The start may take minutes while a database table is locked; SIGTERM ends it immediately.
   private func serve(_ settings: Settings, _ config: String) -> Never {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
@@ -94,6 +94,6 @@ struct LatchkeyDaemon: ParsableCommand {
     writeAll(Array("latchkeyd: \(config): \(error)\n".utf8), to: 2)
   }
 
-  /// 78 (EX_CONFIG) where starting again would change nothing.
+  /// Returns 78 (EX_CONFIG) if a restart cannot help, otherwise 1.
   private static func exitCode(of error: ConfigurationError) -> Int32 { error.isPassing ? 1 : 78 }
 }

@@ -2,10 +2,10 @@ import Reactor
 import Server
 import Synchronization
 
-/// The one server of the process, from before it is made, and what signals do to it.
+/// The server of the process, from before it exists, and its reactions to signals.
 final class Served: Sendable {
   private enum State {
-    /// With what was asked for meanwhile.
+    /// Starting, with the signals received so far.
     case starting([ServerSignal])
     case serving(Server)
     case draining
@@ -25,7 +25,8 @@ final class Served: Sendable {
     for signal in waiting { Served.heed(signal, server) }
   }
 
-  /// SIGTERM lets calls in flight finish; a second one ends at once, and so does one before there are any.
+  /// Handles a signal. SIGTERM lets calls in flight finish. A second SIGTERM ends the process immediately, and so does
+  /// one during the start.
   func heed(_ signal: ServerSignal) {
     enum Step {
       case wait, pass(Server), drain(Server), end(Int32)
@@ -67,7 +68,7 @@ final class Served: Sendable {
         lines.flush()
         exitNow(0)
       }
-      // A pipe or terminal that nobody empties must not keep the process.
+      // A blocked pipe or terminal must not keep the process alive.
       try? await Task.sleep(nanoseconds: 1_000_000_000)
       exitNow(0)
     }

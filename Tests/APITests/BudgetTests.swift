@@ -16,7 +16,7 @@ import Testing
     let arena = Arena(budgetBytes: accepted)
     let isUnpacked = unsafe arena.unpack(bytes.span, M.schema) != nil
     #expect(isUnpacked)
-    // Only the rounding of lists is not told to the byte.
+    // The budget is exact to the byte, except for the rounding of lists.
     #expect(arena.usedBytes <= accepted && arena.usedBytes >= accepted * 3 / 4, "\(M.messageName)")
   }
   for sample in Samples.all {
@@ -47,7 +47,7 @@ import Testing
   for count in 1...400 {
     let refusal = FetchProvidersResponse.refusal(of: (0..<count).flatMap { _ in field(2, "p") }, arena: arena)
     #expect(refusal == nil || refusal == .tooLarge)
-    #expect(!isRefused || refusal == .tooLarge, "\(count) elements are taken although fewer were refused")
+    #expect(!isRefused || refusal == .tooLarge, "\(count) elements are accepted although fewer were rejected")
     isRefused = refusal != nil
   }
   #expect(isRefused)
@@ -78,7 +78,7 @@ import Testing
     let whole = roomyArena()
     let isUnpacked = unsafe whole.unpack(bytes.span, M.schema) != nil
     try #require(isUnpacked)
-    // Every allocation is a multiple of the alignment: so each of them is the first that fails at one of these budgets.
+    // Every allocation is a multiple of the alignment, so each one is the first to fail at one of these budgets.
     for budgetBytes in stride(from: 0, to: whole.usedBytes, by: Arena.alignment) {
       let arena = Arena(budgetBytes: budgetBytes)
       for _ in 0..<2 {

@@ -37,7 +37,7 @@ func `groups and wire types that never were are refused`(wireType: UInt8) {
 }
 
 @Test func `an inner message does not reach beyond its own end`() {
-  // The inner text says three bytes; the inner message has two left, the outer one has more.
+  // The inner text claims three bytes; the inner message has two left, the outer one has more.
   let inner: [UInt8] = [0x0a, 0x03, 0x61, 0x62]
   #expect(DeleteRequest.refusal(of: field(3, inner) + field(1, "token")) == .malformed(.length))
 }
@@ -65,7 +65,7 @@ func `groups and wire types that never were are refused`(wireType: UInt8) {
 
 @Test func `100,000 levels of nesting end in an answer`() throws {
   var bytes: [UInt8] = []
-  // From the inside out, written backwards, since putting something in front of an array is slow.
+  // Builds the nesting from the inside out and reverses it, since prepending to an array is slow.
   for _ in 0..<100_000 { bytes += varint(UInt32(bytes.count)).reversed() + [0x0a] }
   bytes.reverse()
   #expect(SignInRequest.refusal(of: bytes) == .text(field: "credential.password.email"))

@@ -2,8 +2,8 @@ import Testing
 
 @testable import API
 
-// What a message means that a conforming encoder of another schema, or a stranger, may send: protobuf encoding,
-// "Unknown Fields" and "Last One Wins".
+// The meaning of messages that an encoder with another schema, or an attacker, may send (protobuf encoding, "Unknown
+// Fields" and "Last One Wins").
 
 @Test func `unknown fields are dropped at every depth`() throws {
   let unknown: [UInt8] = [0x78, 0x01] + field(1000, "unknown") + [0x7d, 1, 2, 3, 4] + [0x79, 1, 2, 3, 4, 5, 6, 7, 8]
@@ -34,7 +34,7 @@ import Testing
   let seconds = field(1, field(1, value: 3))
   let nanos = field(1, field(2, value: 500_000_000))
   #expect(try RetryInfo.decode(seconds + nanos).retryDelayMillis == 3500)
-  // A flag of the first part stays set where the second does not speak of it.
+  // A flag of the first part stays set if the second part omits it.
   #expect(try GetResponse.decode(field(1, field(3, value: 1)) + field(1, [])).account?.emailVerified == true)
 }
 

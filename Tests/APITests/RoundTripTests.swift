@@ -22,7 +22,7 @@ import Testing
 @Test func `every value stands in the field of its name`() throws {
   func check<M: Mapped & Message>(_ message: M) throws {
     let seen = try checkValues(message.bare, M.schema)
-    // All fields of a sample are set, of a oneof one.
+    // A sample sets every field, but only one member of each oneof.
     let oneofs = (0..<M.schema.fieldCount).compactMap { M.schema[$0].oneof }
     #expect(seen.count == M.schema.fieldCount - oneofs.count + Set(oneofs).count, "\(M.messageName)")
   }
@@ -32,7 +32,7 @@ import Testing
   }
 }
 
-/// Checks texts against field names and numbers against field numbers, and returns the fields met.
+/// Checks texts against field names and numbers against field numbers, and returns the numbers of the fields.
 private func checkValues(_ bytes: [UInt8], _ schema: MessageSchema, parent: FieldSchema? = nil) throws -> Set<UInt32> {
   var seen: Set<UInt32> = []
   var at = 0

@@ -1,7 +1,7 @@
 import API
 
-/// Every message with every field set, and with every case of its oneof. A text is the name of its field, a number or a
-/// count of seconds is its number, so that a test can see each value standing in its own place.
+/// Every message with every field set, and with every case of its oneof. A text is the name of its field; a number or a
+/// count of seconds is its field number. So a test can check that each value is in its own field.
 enum Samples {
   static let credential = Credential(kind: .password(passwordCredential))
   static let credentialProviderToken = Credential(kind: .providerToken(providerTokenCredential))

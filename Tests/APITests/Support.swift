@@ -9,7 +9,7 @@ extension ProtobufDecodable {
     try decode(bytes.span, arena: arena)
   }
 
-  /// The error that refuses the bytes, or nil where they are taken.
+  /// The error that rejects the bytes, or nil if they are accepted.
   static func refusal(of bytes: [UInt8], arena: Arena = roomyArena()) -> ProtobufError? {
     do {
       _ = try decode(bytes.span, arena: arena)

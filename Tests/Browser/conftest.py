@@ -1,4 +1,4 @@
-"""A headless Chromium that trusts the simulator's certificate and nothing else, and a server with the providers."""
+"""A headless Chromium that trusts only the simulator's certificate, and a server with the providers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from processes import Server, Simulator  # noqa: E402
 
 import latchkey_settings  # noqa: E402
 
-# Where Debian's packages chromium and chromium-driver put them.
+# Paths in Debian's packages chromium and chromium-driver.
 CHROMIUM = "/usr/bin/chromium"
 DRIVER = "/usr/bin/chromedriver"
 PAGE_SECONDS = 30
@@ -48,7 +48,7 @@ def client(folder: Path, simulator: Simulator) -> Iterator[Client]:
 def browser(folder: Path) -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
-    # Its sandbox needs rights that containers and root do not have; it sees our own pages only.
+    # Chromium's sandbox needs rights that containers and root do not have. The browser opens only our own pages.
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
                      f"--user-data-dir={folder / 'chromium'}",
                      f"--ignore-certificate-errors-spki-list={public_key_digest(folder / 'simulator.pem')}"):
@@ -60,7 +60,7 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
 
 
 def public_key_digest(certificate: Path) -> str:
-    """As RFC 7469 section 2.4 pins a key."""
+    """The key pin of RFC 7469 section 2.4."""
     key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
     info = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(info).digest()).decode()

@@ -1,4 +1,4 @@
-"""One flow of each protocol family, the pages filled in by Chromium as a person would."""
+"""One flow of each protocol family, with pages that Chromium fills in as a user would."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAMILIES = {"OAuth 1.0a": "twitter.com", "OAuth 2.0": "github.com", "OpenID Conn
 
 
 def go_through(browser: Chrome, authorization_url: str, person: Person, button: str) -> str:
-    """Fills in the login page, and reads the callback URI off the page that the flow ends at."""
+    """Fills in the login page, and reads the callback URI from the last page of the flow."""
     browser.get(authorization_url)
     for field, text in (("username", person.username), ("name", person.name), ("email", person.email)):
         box = browser.find_element(By.ID, field)

@@ -1,13 +1,13 @@
-// Certificates: made by the openssl command for the tests of both ends of TLS.
+// Certificates: made by the openssl command for the tests of both sides of TLS.
 //
-// Owns the authorities, what they signed, and the running of programs. Does not own what a test does with them.
+// Owns: the authorities, the certificates that they signed, and running programs. Does not own: their use in a test.
 
 import CLinux
 import Glibc
 import Reactor
 import TestSupport
 
-/// Runs a program to its end and returns all that it said.
+/// Runs a program to its end and returns all of its output.
 @discardableResult
 package func run(_ program: String, _ arguments: [String], input: String = "/dev/null") -> String {
   var (child, ends): (pid_t, [Int32]) = (0, [0, 0])
@@ -31,7 +31,7 @@ package func run(_ program: String, _ arguments: [String], input: String = "/dev
   return String(decoding: said, as: UTF8.self)
 }
 
-/// Authorities, what they signed, and what they did not; made once a run.
+/// Authorities, the certificates that they signed, and others that they did not. Made once in a run.
 package struct Certificates: Sendable {
   package static let shared = Certificates()
 
@@ -91,7 +91,7 @@ package struct Certificates: Sendable {
 
   private func write(_ name: String, _ text: String) { rewrite(path(name), text) }
 
-  /// In place: the file stays the same one.
+  /// Overwrites the file in place, so that it keeps its inode.
   package func rewrite(_ path: String, _ text: String) {
     let file = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     writeAll(Array(text.utf8), to: file)

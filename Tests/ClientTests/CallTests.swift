@@ -130,7 +130,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
 }
 
 @Test func `a call that is cancelled ends at once, its neighbours go on, and the server is told`() throws {
-  // The first stays unanswered.
+  // The first call gets no answer.
   let server = try TestServer { stream, session in if stream.id > 1 { serve(stream, session) } }
   let outcomes = try askAtOnce(endpoint(server), count: 3) { connection, ids, ended in
     if ended == 2 { connection.cancel(ids[0]) }

@@ -70,7 +70,7 @@ func `a certificate for another name is refused, and the call was not processed`
 }
 
 @Test func `a connection that is not made within the time allowed is given up`() throws {
-  // The kernel takes the connection, and nobody speaks.
+  // The kernel accepts the connection, but no server answers.
   let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
   defer { withExtendedLifetime(Listening(silent)) {} }
   let status = ask(try endpoint(port: silent.port) { $0.connectMillis = 100 }).status
@@ -88,7 +88,7 @@ func `a certificate for another name is refused, and the call was not processed`
 
 @Test func `calls that the server has begun are answered after its GOAWAY`() throws {
   let server = try TestServer { stream, session in
-    // The first call is held until the second has come.
+    // The server holds the first call until the second has arrived.
     guard stream.id == 3 else { return }
     session.shutDown(.drain)
     if let first = session.sink.stream(1) { serve(first, session) }
@@ -100,7 +100,7 @@ func `a certificate for another name is refused, and the call was not processed`
     if ended > 0 { #expect(!connection.isUsable) }
   }
   #expect(outcomes.map(\.status) == [.ok, .ok])
-  #expect(reasons == ["the server goes"])
+  #expect(reasons == ["the server is shutting down"])
 }
 
 @Test func `a connection that was told to go begins no call, and says that it was not processed`() throws {
@@ -164,7 +164,7 @@ func `a later handshake takes up the session of an earlier one, where that is wa
   let loop = try EventLoop()
   let (remote, reached) = (loop.remote, ObjectIdentifier(loop))
   var isLate = false
-  // A loop that nothing reaches would run for ever.
+  // Without this timer, a loop without events would run forever.
   loop.after(millis: 30_000) { [weak loop] in
     isLate = true
     loop?.stop()

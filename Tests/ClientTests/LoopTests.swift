@@ -21,7 +21,7 @@ import Testing
   }
   loop.run()
   #expect(woken >= moment && woken < begun + 60_000_000_000)
-  // An alarm that went on ringing would have turned it thousands of times.
+  // A timer that kept firing would have caused thousands of turns.
   #expect(turns < 20)
 }
 

@@ -4,10 +4,10 @@ import API
 
 @testable import Client
 
-/// An RPC that only the servers of these tests have.
+/// An RPC that only the servers of these tests implement.
 let rpc = RPC<HealthCheckRequest, HealthCheckResponse>("/a.B/C")
 
-/// A server as the tests reach it.
+/// The endpoint of a server, with the settings of the tests.
 func endpoint(
   _ server: TestServer, host: String = "localhost", _ change: (inout EndpointSettings) -> Void = { _ in }
 ) throws -> Endpoint {
@@ -23,14 +23,14 @@ func endpoint(
   return try Endpoint(settings)
 }
 
-/// What one call came to.
+/// The outcome of one call.
 typealias Outcome = Result<HealthCheckResponse, CallStatus>
 
 extension Outcome {
   var status: CallStatus { if case .failure(let status) = self { status } else { .ok } }
 }
 
-/// Makes one call on a connection of its own.
+/// Makes one call on a new connection.
 func ask(_ endpoint: Endpoint, timeoutMillis: Int64? = 10_000) -> Outcome {
   do throws(CallStatus) {
     return .success(
@@ -40,8 +40,8 @@ func ask(_ endpoint: Endpoint, timeoutMillis: Int64? = 10_000) -> Outcome {
   }
 }
 
-/// Runs a loop on which `count` calls are begun on one connection, until all have ended; `between` is told how many
-/// have, after each.
+/// Runs a loop with `count` calls on one connection until all have ended. Passes the number of ended calls to `between`
+/// after each.
 func askAtOnce(
   _ endpoint: Endpoint, count: Int, timeoutMillis: Int64? = 10_000,
   between: (Connection, [CallID], Int) -> Void = { _, _, _ in }
@@ -71,7 +71,7 @@ func askAtOnce(
   }
 }
 
-/// The answer that most tests want.
+/// Sends the answer of most tests.
 func serve(_ stream: HTTP2.Stream, _ session: HTTP2.Session) {
   session.respond(stream, head: okHead, body: serving, trailers: okTrailers)
 }

@@ -7,8 +7,8 @@ import Reactor
 import Synchronization
 import TLS
 
-/// A server of our own parts, which answers each whole request as a test wants it. It ends with the last mention of it:
-/// its threads hold only what they share.
+/// A server made of our own modules, which answers each complete request as a test specifies. It stops with its last
+/// reference, since its threads hold only the shared state.
 final class TestServer: Sendable {
   let port: UInt16
   private let shared: Shared
@@ -32,17 +32,17 @@ final class TestServer: Sendable {
 
   var connections: Int { shared.connections.load(ordering: .relaxed) }
 
-  /// Handshakes that took up an earlier session.
+  /// The number of handshakes that resumed a session.
   var resumptions: Int { shared.resumptions.load(ordering: .relaxed) }
 
-  /// Waits until clients have reset so many streams; false: they did not.
+  /// Waits until clients have reset this many streams. Returns false after a timeout.
   func sawResets(_ count: Int) -> Bool {
     for _ in 0..<500 where shared.resets.load(ordering: .relaxed) < count { usleep(10_000) }
     return shared.resets.load(ordering: .relaxed) == count
   }
 }
 
-/// What the threads of one server have in common.
+/// The state that the threads of one server share.
 final class Shared: Sendable {
   /// Runs on the server's thread.
   typealias Answering = @Sendable (HTTP2.Stream, Session) -> Void
@@ -105,7 +105,7 @@ final class Shared: Sendable {
     }
   }
 
-  /// False: nobody listens any more.
+  /// Sends the session's output. Returns false when the connection is closed.
   private func say(_ session: Session, _ descriptor: Int32, _ channel: Channel) -> Bool {
     var out: [UInt8] = []
     guard session.drain(into: &out, bytesMax: .max) else { return false }
@@ -127,7 +127,7 @@ final class Shared: Sendable {
   }
 }
 
-// MARK: What a server says
+// MARK: Responses
 
 func headers(_ fields: (String, String)...) -> PreparedHeaders {
   PreparedHeaders(fields.map { ($0.0, Array($0.1.utf8)) })
@@ -136,7 +136,7 @@ func headers(_ fields: (String, String)...) -> PreparedHeaders {
 let okHead = headers((":status", "200"), ("content-type", "application/grpc"))
 let okTrailers = headers(("grpc-status", "0"))
 
-/// A message behind its frame head.
+/// A message with its gRPC frame header.
 func framed(_ message: [UInt8], flag: UInt8 = 0) -> [UInt8] {
   [flag] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: message.count >> $0) } + message
 }

@@ -1,4 +1,4 @@
-"""Ports of loopback for the servers that tests start."""
+"""Loopback ports for the servers of tests."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import random
 import socket
 
-# Below the ports that Linux gives to clients (ip_local_port_range), so that no client's socket takes one in between.
+# Below the ephemeral ports of Linux (ip_local_port_range), so that no client's socket can take one in between.
 FIRST, END = 10_000, 32_768
 WORKERS_MAX = 16
 
 
 def free_port() -> int:
-    """A port that was not given out before, and that no other worker of pytest-xdist gives out."""
+    """A port that was not returned before, and that no other worker of pytest-xdist returns."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS_MAX
     while True:
         port = random.randrange(FIRST + worker, END, WORKERS_MAX)

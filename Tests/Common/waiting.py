@@ -1,4 +1,4 @@
-"""Waiting for what comes by itself, and not at once."""
+"""Waits for conditions that become true asynchronously."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Counts heap allocations of the program that it is preloaded into, in a file that others can read meanwhile.
+// Counts heap allocations of the program that preloads it, in a file that other processes can read while it runs.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-"""What the counts share: the server under a counter, and h2load as its client.
+"""Common parts of the counts: the server with a counter, and h2load as its client.
 
-Counts say what timings cannot on a small, busy machine: they are the same in every run. `--save-counts` writes what
-was counted to thresholds.json, for the kind of build that LATCHKEYD is of.
+Unlike timings on a small, busy machine, counts are the same in every run. `--save-counts` writes the counts to
+thresholds.json, for the build type of LATCHKEYD.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def text_field(number: int, text: bytes) -> bytes:
 
 @dataclass
 class Method:
-    """A call as it is counted: where to, with what, and how long the answer's message is."""
+    """The call to count: its path, its request, and the length of the answer's message."""
 
     path: str
     body: bytes
@@ -49,18 +49,18 @@ METHODS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--save-counts", action="store_true", help="write what was counted to thresholds.json")
+    parser.addoption("--save-counts", action="store_true", help="write the counts to thresholds.json")
 
 
 @pytest.fixture(scope="session")
 def build() -> str:
-    """A debug build counts otherwise than a release build."""
+    """The build type: a debug build has other counts than a release build."""
     return "release" if servers.LATCHKEYD.resolve().parent.name == "release" else "debug"
 
 
 @pytest.fixture(scope="session")
 def counted(build: str, pytestconfig: pytest.Config) -> Iterator[Callable[[str, str, float], float]]:
-    """Notes a figure and returns the one that was committed."""
+    """Records a figure and returns the committed one."""
     thresholds = json.loads(THRESHOLDS.read_text())
     figures: dict[str, dict[str, float]] = {}
 
@@ -77,13 +77,13 @@ def counted(build: str, pytestconfig: pytest.Config) -> Iterator[Callable[[str, 
 
 @dataclass
 class Counted:
-    """A running server, and what its counter writes to."""
+    """A running server, and the output of its counter."""
 
     server: servers.Server
     report: Path
 
     def load(self, name: str, calls: int, connections: int, streams: int) -> None:
-        """So many calls by h2load, which must all be answered with the right number of bytes."""
+        """Makes this many calls with h2load, and checks that every answer has the right number of bytes."""
         method = METHODS[name]
         body = self.server.folder / "request"
         body.write_bytes(message(method.body))
@@ -99,7 +99,7 @@ class Counted:
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Counted]]:
-    """Starts the server behind a prefix such as `strace …`, in which {report} stands for the counter's file."""
+    """Starts the server with a prefix such as `strace …`. {report} in the prefix becomes the counter's file."""
     certificates.make(tmp_path)
     for name, value in {"REACTORS": "1", "UNIDENTIFIED_FETCH_BY_EMAIL": "true", "PASSWORDS_MEMORY_KIB": "1024"}.items():
         monkeypatch.setenv("LATCHKEY_" + name, value)

@@ -1,5 +1,5 @@
-"""What a call costs in heap allocations and system calls, and an idle connection in memory: gated, because no timing
-shows one more of them."""
+"""Heap allocations and system calls of a call, and memory of an idle connection. The tests have limits, because no
+timing shows a single additional one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import certificates
 import server as servers
 from conftest import HERE, METHODS, Counted
 
-# A tenth of a call: that many more of them would be one for every ten calls, and turns fall differently each time.
+# One more for every ten calls. The number of calls in a turn varies between runs.
 MARGIN = 0.1
 FEW, MANY = 1000, 4000
 IDLE = 2000
 IDLE_CONNECTIONS = HERE.parents[1] / "deploy" / "bench-peers" / "idle_connections.py"
-# What the process itself grows or shrinks by meanwhile, a connection: 2 MB in all.
+# Tolerance for the memory of the process itself, for each connection: 2 MB in total.
 IDLE_MARGIN_KIB = 1.0
 
 
@@ -44,7 +44,7 @@ def test_a_call_makes_no_allocation_more_than_was_committed(
         return int.from_bytes(running.report.read_bytes(), "little") - before
 
     made_by(FEW)
-    # What a connection costs by itself is in both.
+    # Both runs include the cost of the connection itself.
     figure = (made_by(MANY) - made_by(FEW)) / (MANY - FEW)
     assert figure < counted("allocations", name, figure) + 0.5
 
@@ -52,7 +52,7 @@ def test_a_call_makes_no_allocation_more_than_was_committed(
 @pytest.mark.parametrize("name", METHODS)
 def test_at_256_calls_in_flight_a_call_takes_no_more_system_calls_than_was_committed(
         start: Callable[[str], Counted], counted: Callable[[str, str, float], float], name: str) -> None:
-    # Detached, so that the process that was started is the server and not the tracer.
+    # Detached, so that the started process is the server and not the tracer.
     prefix = 'strace -D -f -qq -c -S calls -o "{report}"'
 
     def made_by(calls: int) -> int:
@@ -66,14 +66,14 @@ def test_at_256_calls_in_flight_a_call_takes_no_more_system_calls_than_was_commi
 
 
 def total(report: Path) -> int:
-    """The sum of `strace -c`, which is written when its last process has ended."""
+    """The total of `strace -c`, which it writes when its last process has ended."""
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         sums = [line.split() for line in report.read_text().splitlines() if line.endswith(" total")]
         if sums:
             return int(sums[0][3])
         time.sleep(0.05)
-    raise TimeoutError(f"strace says nothing: {report.read_text()}")
+    raise TimeoutError(f"strace printed no total: {report.read_text()}")
 
 
 def test_an_idle_connection_holds_no_more_memory_than_was_committed(

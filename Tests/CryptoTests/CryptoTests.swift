@@ -2,7 +2,7 @@ import COpenSSL
 import Crypto
 import Testing
 
-/// Lenient on purpose: the strict decoder is a promise of Tokens and is tested there.
+/// Lenient on purpose: the strict decoder belongs to Tokens, which tests it.
 func decoded(_ base64url: String) -> [UInt8] {
   let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
   var bits = 0
@@ -123,7 +123,7 @@ struct DigestTests {
     }
   }
 
-  /// They are drawn ahead by each thread, 512 at a time, and what is longer than a quarter of that is drawn by itself.
+  /// Each thread draws 512 bytes in advance. A request for more than a quarter of that gets its own draw.
   @Test func `Random bytes have the asked length, and are handed out once, however many are asked for`() async {
     #expect(Random.bytes(0).isEmpty)
     let lengths = [16, 1, 32, 127, 128, 129, 48, 511, 512, 513, 28]

@@ -37,7 +37,7 @@ struct KeyTests {
       changed[index] ^= 1 << (index % 8)
       #expect(!key.verify(signature: changed, of: message, .rs256))
     }
-    // The same number, written otherwise: RFC 8017 8.2.2 wants as many bytes as the modulus has, and a number below it.
+    // The same number in another encoding. RFC 8017 8.2.2 requires the modulus's length and a number below the modulus.
     var (more, carry): ([UInt8], Int) = ([], 0)
     for (left, right) in zip(signature, modulus).reversed() {
       let sum = Int(left) + Int(right) + carry
@@ -126,7 +126,7 @@ struct KeyTests {
   ) throws {
     let key = try PrivateKey.generate(kind)
     let verifier = try key.publicKey()
-    // One in 128 has a leading zero byte, so a lost one would show.
+    // One in 128 has a leading zero byte, so the test detects a dropped one.
     for number in 0..<600 {
       let text = Array("\(number)".utf8)
       let signature = try key.sign(text, algorithm)
@@ -162,7 +162,7 @@ struct KeyTests {
       return unsafe secret.withPointer { unsafe [UInt8](UnsafeBufferPointer(start: $0, count: $1)) }
     }
     let (one, other) = (try made(), try made())
-    // RFC 5915: the point stands at the end.
+    // RFC 5915: the public point is at the end.
     let point = 1 + 2 * curve.coordinateByteCount
     #expect(throws: Never.self) { try PrivateKey(pkcs8: Secret(copying: one)) }
     #expect(throws: CryptoError.unusableKey(.malformed)) {
@@ -181,7 +181,7 @@ struct KeyTests {
     #expect(throws: CryptoError.unusableKey(.modulusSize)) {
       try PrivateKey(pkcs8: Secret(copying: decoded(Vectors.shortPrivateKey)))
     }
-    // X25519 (1.3.101.110) agrees on keys and cannot sign.
+    // X25519 (1.3.101.110) is for key agreement and cannot sign.
     #expect(throws: CryptoError.unusableKey(.unsupportedType)) {
       try PrivateKey(pkcs8: Secret(copying: head + [0x6E, 4, 0x22, 4, 0x20] + seed))
     }
@@ -196,7 +196,7 @@ private let factorableModulus = """
   SHW9dPvqysHw
   """
 
-/// Check 54: key material from a hostile or broken key set is refused and the process lives.
+/// Check 54: hostile or broken key material is rejected, and the process survives.
 struct HostileKeyTests {
   let modulus = decoded(Vectors.rsaModulus)
 

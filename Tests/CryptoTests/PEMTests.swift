@@ -1,7 +1,7 @@
 import Crypto
 import Testing
 
-/// Private keys as files of other people hold them.
+/// Private keys in the file formats of other tools.
 struct PEMTests {
   private func read(_ pem: String) throws -> PrivateKey { try PrivateKey(pem: Secret(copying: Array(pem.utf8))) }
 

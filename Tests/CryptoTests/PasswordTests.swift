@@ -2,7 +2,7 @@ import Crypto
 import Testing
 
 struct PasswordTests {
-  /// Far below the floor, so that the tests take milliseconds.
+  /// Parameters far below the minimum, so that the tests take milliseconds.
   let hasher: PasswordHasher
   let password = Array("pässword".utf8)
 

@@ -80,7 +80,7 @@ enum Vectors {
   static let argon2idSmall = """
     $argon2id$v=19$m=1024,t=2,p=1$AAECAwQFBgcICQoLDA0ODw$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM
     """
-  /// Of "password": a test of the reference's own.
+  /// A hash of "password" from the reference implementation's own tests.
   static let argon2idShortSalt = """
     $argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc
     """

@@ -7,10 +7,10 @@ import Testing
   private let now = Timestamp(millis: 1_700_000_000_000)
 
   private func mail(_ words: Words, sender: Sender = Sender(address: "no-reply@example.com")) -> [String] {
-    let letter = Letter(
+    let message = DeliveryMessage(
       id: "018bcfe568000abc", channel: .mail, kind: "linked", recipient: "ann@example.com", createdAt: now,
       expiresAt: now)
-    let bytes = MailForm(sender: sender).bytes(letter, words, nowMillis: now.millis)
+    let bytes = MailForm(sender: sender).bytes(message, words, nowMillis: now.millis)
     return String(decoding: bytes, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: false)
       .map(String.init)
   }

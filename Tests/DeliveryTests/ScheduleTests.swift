@@ -65,8 +65,8 @@ import Testing
     #expect(next(.failed("smtp 451"), pauseMillis: 600_000) == .bury(reason: "expired: smtp 451"))
   }
 
-  private func free(_ schedule: Schedule, _ underWay: [DeliveryClass: Int], roads: Int) -> [DeliveryChannel: Int] {
-    let room = schedule.room(underWay: underWay, roads: roads)
+  private func free(_ schedule: Schedule, _ underWay: [DeliveryClass: Int], transports: Int) -> [DeliveryChannel: Int] {
+    let room = schedule.room(underWay: underWay, transports: transports)
     return [.mail: room[mailCodes] ?? -1, .textMessage: room[DeliveryClass(.textMessage, .code)] ?? -1]
   }
 
@@ -77,20 +77,20 @@ import Testing
   func `each of two channels has half of the places, however many the other one takes`(places: Int, half: Int) {
     var schedule = schedule
     schedule.concurrentMax = places
-    #expect(free(schedule, [:], roads: 2) == [.mail: half, .textMessage: half])
-    #expect(free(schedule, [mailCodes: half], roads: 2) == [.mail: 0, .textMessage: half])
-    #expect(free(schedule, [mailCodes: 99], roads: 2) == [.mail: 0, .textMessage: half])
+    #expect(free(schedule, [:], transports: 2) == [.mail: half, .textMessage: half])
+    #expect(free(schedule, [mailCodes: half], transports: 2) == [.mail: 0, .textMessage: half])
+    #expect(free(schedule, [mailCodes: 99], transports: 2) == [.mail: 0, .textMessage: half])
   }
 
   @Test func `a channel that is alone has all places`() {
-    #expect(free(schedule, [mailCodes: 6], roads: 1)[.mail] == 10)
-    #expect(free(schedule, [:], roads: 0)[.mail] == 16)
+    #expect(free(schedule, [mailCodes: 6], transports: 1)[.mail] == 10)
+    #expect(free(schedule, [:], transports: 0)[.mail] == 16)
   }
 
   @Test func `a transport that needs threads has its own limit, for mails alone`() {
     var schedule = schedule
     (schedule.concurrentMax, schedule.mailsMax) = (200, 64)
-    #expect(schedule.places(.mail, roads: 2) == 64 && schedule.places(.textMessage, roads: 2) == 100)
+    #expect(schedule.places(.mail, transports: 2) == 64 && schedule.places(.textMessage, transports: 2) == 100)
   }
 
   @Test(arguments: [
@@ -102,7 +102,7 @@ import Testing
   ) {
     var schedule = schedule
     schedule.concurrentMax = places
-    let room = schedule.room(underWay: [mailCodes: codes, mailNotices: notices], roads: 1)
+    let room = schedule.room(underWay: [mailCodes: codes, mailNotices: notices], transports: 1)
     #expect(room[mailCodes] == roomForCodes && room[mailNotices] == roomForNotices)
   }
 
@@ -117,9 +117,9 @@ import Testing
     var schedule = schedule
     schedule.concurrentMax = 4
     let due = records(.notice, 2) + records(.code, 3)
-    let all = schedule.choose(due, underWay: [:], roads: 1)
+    let all = schedule.choose(due, underWay: [:], transports: 1)
     #expect(all.map(\.id) == ["code 0", "code 1", "code 2", "notice 0"])
-    #expect(schedule.choose(due, underWay: [mailCodes: 2], roads: 1).map(\.priority) == [.code, .code])
-    #expect(schedule.choose(due, underWay: [mailCodes: 4], roads: 1).isEmpty)
+    #expect(schedule.choose(due, underWay: [mailCodes: 2], transports: 1).map(\.priority) == [.code, .code])
+    #expect(schedule.choose(due, underWay: [mailCodes: 4], transports: 1).isEmpty)
   }
 }

@@ -6,10 +6,10 @@ import Testing
 
 private let now = Timestamp(millis: 1_700_000_000_000)
 
-private func letter(
+private func message(
   _ kind: String = "linked", locale: String = "", values: [String: String] = ["name": "Ann"], lifeMinutes: Int64 = 90
-) -> Letter {
-  Letter(
+) -> DeliveryMessage {
+  DeliveryMessage(
     id: "018bcfe568000abc", channel: .mail, kind: kind, recipient: "ann@example.com", locale: locale, values: values,
     createdAt: now, expiresAt: now.adding(millis: lifeMinutes * 60_000))
 }
@@ -82,18 +82,18 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
   @Test func `the language of a person is shortened until there is one, and then is the default`() throws {
     let set = try TemplateSet(kinds)
     func subject(_ locale: String) throws -> String {
-      try set.words(letter(locale: locale, values: ["provider_id": "google.com"])).subject
+      try set.words(message(locale: locale, values: ["provider_id": "google.com"])).subject
     }
     let (german, english) = ("Ein neuer Weg zur Anmeldung", "A new way to sign in")
     for locale in ["de", "DE", "de-AT", "de_AT", "de-Latn-AT-x-wien"] { #expect(try subject(locale) == german) }
     for locale in ["", "en-GB", "fr", "d", "-", "de1"] { #expect(try subject(locale) == english) }
     let inGerman = try TemplateSet(kinds, defaultLanguage: "de")
-    #expect(try inGerman.words(letter(values: ["provider_id": "x"])).subject == german)
+    #expect(try inGerman.words(message(values: ["provider_id": "x"])).subject == german)
   }
 
   @Test func `recipient and lifetime are there for every message`() throws {
     let folder = try Folder(["en/linked.txt": "Subject: s\n\n{{to}} {{minutes}} {{hours}}"])
-    let words = try TemplateSet(kinds, folder: folder.path).words(letter(values: [:]))
+    let words = try TemplateSet(kinds, folder: folder.path).words(message(values: [:]))
     #expect(words.text == "ann@example.com 90 1")
   }
 
@@ -112,7 +112,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     let template = "Subject: s\n\n{{lifetime}}"
     let folder = try Folder(["en-GB/linked.txt": template])
     let set = try TemplateSet(kinds, folder: folder.path)
-    #expect(try set.words(letter(locale: "en-GB", values: [:], lifeMinutes: 360)).text == "6 hours")
+    #expect(try set.words(message(locale: "en-GB", values: [:], lifeMinutes: 360)).text == "6 hours")
     let french = try Folder(["fr/linked.txt": template])
     #expect(throws: TemplateError.self) { try TemplateSet(kinds, folder: french.path) }
   }
@@ -123,10 +123,10 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
       "fr/linked.txt": "Subject: le mien\n\n{{provider_id}}",
     ])
     let set = try TemplateSet(kinds, folder: folder.path)
-    let words = try set.words(letter(values: ["provider_id": "<"]))
+    let words = try set.words(message(values: ["provider_id": "<"]))
     #expect(words == Words(subject: "mine", text: "<", html: "<b>&lt;</b>"))
-    #expect(try set.words(letter(locale: "fr", values: ["provider_id": "x"])).subject == "le mien")
-    #expect(try set.words(letter("phone_code", locale: "fr", values: ["code": "123456"])).text.contains("123456"))
+    #expect(try set.words(message(locale: "fr", values: ["provider_id": "x"])).subject == "le mien")
+    #expect(try set.words(message("phone_code", locale: "fr", values: ["code": "123456"])).text.contains("123456"))
   }
 
   @Test func `a folder is refused for a file that is no message's, a bad template, or HTML without text`() throws {
@@ -152,7 +152,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
   }
 }
 
-/// Files in a folder that goes with it.
+/// Template files in a folder that is removed with this object.
 private final class Folder {
   let path: String
 

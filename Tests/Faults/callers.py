@@ -1,5 +1,5 @@
-"""Eight callers on a handful of addresses, identities and sessions that they share: they write down what they asked,
-when, and what they were told."""
+"""Eight callers that share a few email addresses, identities and sessions, and record each call, its time and its
+answer."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ CALLERS = 8
 ADDRESSES, NEW_ADDRESSES, IDENTITIES_EACH = 3, 2, 2
 PROVIDERS = ("oidc.partner", "oidc.corp")
 DEADLINE_SECONDS = 5.0
-# What is waited after a call without an answer; twice as long after each further one.
+# Pause after a call without an answer; it doubles with each further one.
 SILENCE_SECONDS, SILENCE_SECONDS_MOST = 0.01, 0.5
-# Half of what the service grants a repeated refresh (10 s): a token that was exchanged before may be refused later.
+# Half of the service's grace time for a repeated refresh (10 s). Later, a token that was exchanged before may fail.
 PROMPT_SECONDS = 5.0
-# What the service said nothing about.
+# Statuses of calls without an answer from the service.
 UNHEARD = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
-# How often one change is asked for again, each time after its answer was lost.
+# Attempts at one change, each after the answer to the last one was lost.
 ATTEMPTS_MAX = 3
-# Changes that a key makes one of.
+# Changes that an idempotency key makes safe to repeat.
 KEYED = ("create", "anonymous", "password", "identity", "complete", "link", "link_held", "unlink", "delete")
-# Of the sessions and handles that were told, how many of the last are still used.
+# Number of the latest sessions and handles that are still used.
 RECENT = 5
 Send = Callable[["Line", Call], Awaitable[Answer]]
 
 
 @dataclass
 class Line:
-    """One connection, and the stubs on it."""
+    """One connection with its stubs."""
 
     channel: grpc.aio.Channel
 
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass
 class Purse:
-    """A session that was told to somebody: its ID token, and its refresh tokens, the last at the end."""
+    """A session from an answer: its ID token, and its refresh tokens, the newest at the end."""
 
     session: str
     id_token: str
@@ -72,11 +72,11 @@ class Purse:
 
 @dataclass
 class World:
-    """What one history is about: its keys, and everything that its callers were told."""
+    """The keys of one history, and everything that its callers received."""
 
     chance: random.Random
     simulator: Simulator
-    # Where mailed codes are found, by address.
+    # Emailed codes by address.
     mailed: dict[str, str]
     history: list[Operation] = field(default_factory=list)
     purses: dict[str, Purse] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class World:
                 order = {"subject": f"{name}-{number}"} | ({"email": asserted} if asserted else {})
                 self.tokens[each, f"{name}-{number}", asserted] = self.simulator.token(each, **order)
 
-    # What is asked next.
+    # Choice of the next call.
 
     def choose(self) -> Call:
         purses = list(self.purses.values())[-RECENT:]
@@ -125,7 +125,7 @@ class World:
         call = Call(kind, session=purse.session)
         match kind:
             case "refresh":
-                # Mostly the present one or its parent.
+                # Mostly the current one or its parent.
                 known = purse.refresh_tokens[-self.chance.choice([1, 1, 1, 2, 2, 3]):]
                 is_late = time.monotonic() - self.begun > PROMPT_SECONDS
                 return replace(call, refresh_token=known[0], is_late=is_late)
@@ -141,7 +141,7 @@ class World:
         return call
 
     def change(self, call: Call) -> Call:
-        """A code is known by the address that it was mailed to: for each one is asked once."""
+        """A code is identified by the address it was sent to, and requested once for each."""
         found = [each for each in self.new_addresses if each in self.mailed]
         if found and self.chance.random() < 0.6:
             return replace(call, kind="confirm_change", email=self.chance.choice(found))
@@ -154,7 +154,7 @@ class World:
     def address(self) -> str:
         return self.chance.choice([*self.addresses, *self.addresses, *self.new_addresses])
 
-    # What was told.
+    # Received answers.
 
     def learn(self, call: Call, answer: Answer, id_token: str) -> None:
         if answer.outcome == "session":
@@ -166,11 +166,11 @@ class World:
 
 
 class Caller:
-    """One of them, on a connection of its own."""
+    """One caller, on its own connection."""
 
     def __init__(self, number: int, world: World, line: Line) -> None:
         self.number, self.world, self.line = number, world, line
-        # Calls in a row that got no answer.
+        # Calls in a row without an answer.
         self.silences = 0
 
     async def work(self, calls: int) -> None:
@@ -185,10 +185,10 @@ class Caller:
                     break
 
     async def ask(self, call: Call) -> bool:
-        """Whether an answer came. What got none may still happen at any time."""
+        """Returns whether an answer came. A call without an answer may still take effect at any time."""
         called = time.monotonic()
         number = len(self.world.history)
-        # Its place: a call that is never answered is part of the history.
+        # Its place in the history: a call without an answer is part of it too.
         self.world.history.append(Operation(number, self.number, called, math.inf, call, None))
         try:
             answer, id_token = await perform(self.line, self.world, call)
@@ -203,7 +203,7 @@ class Caller:
         return True
 
     async def wait(self) -> None:
-        """Until there is a connection, and longer where a server without its database is behind it."""
+        """Waits for a connection, and longer if the server has no database."""
         self.silences += 1
         await asyncio.sleep(min(SILENCE_SECONDS * 2 ** self.silences, SILENCE_SECONDS_MOST))
         try:
@@ -213,7 +213,7 @@ class Caller:
 
 
 async def perform(line: Line, world: World, call: Call) -> tuple[Answer, str]:
-    """Asks the server: what it said, and the ID token of the session that it opened."""
+    """Calls the server. Returns the answer, and the ID token of the session that it opened."""
     known = world.purses.get(call.session)
     id_token = known.id_token if known else ""
     match call.kind:
@@ -221,7 +221,7 @@ async def perform(line: Line, world: World, call: Call) -> tuple[Answer, str]:
             return of_outcome(await ask(line.accounts.Create, accounts.CreateRequest(
                 email=call.email, password=PASSWORD, idempotency_key=call.key)))
         case "password" | "anonymous" | "identity" | "complete":
-            # An idempotency key of an anonymous sign-in belongs to a device.
+            # An idempotency key of an anonymous sign-in is bound to a device.
             client = {"device_id": "a browser"} if call.kind == "anonymous" else None
             request = auth.SignInRequest(
                 credential=credential(world, call), pending_token=call.handle, existing_only=call.existing_only,

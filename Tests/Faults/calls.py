@@ -1,4 +1,4 @@
-"""The calls of the model, each a function from a state and an answer to the states that may follow."""
+"""The calls of the model, each a function from a state and an answer to the possible next states."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from model import BUSY, PASSWORD, READERS, Account, Accounts, Answer, Call, Pending, Session, refused, shown
 
 ENDED = ("TOKEN_REVOKED",)
-# Of a refresh: the row of a session goes with its account.
+# Reasons of a refresh: the session's row is deleted with its account.
 ENDED_FAMILY = ("TOKEN_REVOKED", "INVALID_REFRESH_TOKEN")
 MISMATCH, USED = "PENDING_CREDENTIAL_MISMATCH", "PENDING_CREDENTIAL_USED"
 WRONG_CODE = ("INVALID_CODE", "EXPIRED_CODE")
@@ -16,9 +16,9 @@ Kind = Callable[["Service", Accounts, Call, Answer | None], list[Accounts]]
 
 
 class Service:
-    """The service as one caller after another sees it (`linear.Model`).
+    """The service as callers in sequence see it (`linear.Model`).
 
-    `repeated` are the keys that come twice: what any other unheard call has opened is nobody's.
+    `repeated` are the keys that occur twice. The session of any other unanswered call belongs to no caller.
     """
 
     def __init__(self, repeated: set[str] | None = None) -> None:
@@ -46,12 +46,12 @@ class Service:
                 for kind, names in named.items() for name in names if name}
 
     def reads(self, call: Call, answer: Answer | None) -> bool:
-        """An old refresh token ends its session, though it is refused."""
+        """An old refresh token ends its session, although it is rejected."""
         if call.kind in READERS:
             return True
         return answer is not None and answer.outcome == "refused" and call.kind != "refresh"
 
-    # What is opened, and given out again.
+    # Opened sessions, and their repeated answers.
 
     def open(self, state: Accounts, account: Account, provider: str, call: Call, answer: Answer | None,
              is_new: bool = False) -> list[Accounts]:
@@ -59,7 +59,7 @@ class Service:
         session = Session(call.key, account.name, provider)
         if answer is None:
             if call.key not in self.repeated:
-                # What completed a handle is given out again to whoever brings that.
+                # A repeat with the same handle receives the same completion.
                 return [state.put(session) if call.handle else state]
             return [replace(state.put(session), records=state.records | {(call.key, session.name, is_new)})]
         if answer.outcome != "session" or answer.is_new != is_new:
@@ -73,7 +73,7 @@ class Service:
         return [given.put(replace(session, id=answer.session, token=answer.refresh_token))]
 
     def repeat(self, state: Accounts, record: tuple[str, str, bool], answer: Answer | None) -> list[Accounts]:
-        """A change that was done: its session is given out again, if it is still open."""
+        """A change that took effect: a repeat receives its session, if it is still open."""
         _, name, is_new = record
         if not name:
             return [state] if answer is None or answer.outcome == "done" else []
@@ -84,8 +84,8 @@ class Service:
 
     def hold(self, state: Accounts, outcome: str, call: Call, answer: Answer | None,
              pending: Pending | None = None) -> list[Accounts]:
-        """An answer that puts something aside, and under its key is the same again. `pending` waits under the call's
-        key for its handle to be heard."""
+        """An answer with a pending credential, which is the same again under its key. `pending` waits under the call's
+        key until an answer contains its handle."""
         if answer is not None and answer.outcome != outcome:
             return []
         held = replace(state, held=state.held | {(call.key, outcome, "")}) if call.key in self.repeated else state
@@ -104,7 +104,7 @@ class Service:
         return self.name(state, key, outcome, answer) if not handle else [state] if handle == answer.handle else []
 
     def name(self, state: Accounts, key: str, outcome: str, answer: Answer) -> list[Accounts]:
-        """The handle is heard for the first time. What it would complete may be gone by now."""
+        """The handle appears in an answer for the first time. What it would complete may no longer exist."""
         if not answer.handle:
             return [state]
         waiting = state.pending(key)
@@ -118,14 +118,14 @@ class Service:
         return [given]
 
     def go_on(self, state: Accounts, session: Session, call: Call, answer: Answer | None) -> list[Accounts]:
-        """SEMANTICS.md, section 8: the session of the call goes on under its id."""
+        """SEMANTICS.md, section 8: the session of the call continues under its id."""
         following = self.give_again(state, session, answer, False)
         if call.key not in self.repeated:
             return following
         return [replace(each, records=each.records | {(call.key, session.name, False)}) for each in following]
 
     def give_again(self, state: Accounts, session: Session, answer: Answer | None, is_new: bool) -> list[Accounts]:
-        """With another token, as the first may be lost; with the same one, once it has been so."""
+        """Returns another token, as the first may be lost; after that, always the same one."""
         if answer is None:
             return [state if session.is_repeated else state.put(session.moved(None, True))]
         if answer.outcome != "session" or answer.is_new != is_new:
@@ -144,13 +144,13 @@ class Service:
         return [given.put(session.moved(answer, is_repeated))] if given else []
 
     def same_token(self, state: Accounts, session: Session, answer: Answer) -> list[Accounts]:
-        """The present token is given out a second time, or was drawn in a call that nobody heard."""
+        """The current token is returned again, or was made by an unanswered call."""
         if session.token:
             return [state.put(session)] if session.token == answer.refresh_token else []
         given = state.give(answer.refresh_token)
         return [given.put(replace(session, token=answer.refresh_token))] if given else []
 
-    # Signing up and in.
+    # Sign-up and sign-in.
 
     def create(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         if state.owner(call.email):
@@ -169,7 +169,7 @@ class Service:
         return self.open(state, owner, PASSWORD, call, answer)
 
     def identity(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """The rows S1, S2, S4, S7, S8 and S9: identity before address, and no address is ever proved."""
+        """The rows S1, S2, S4, S7, S8 and S9: identity before address. No address is ever verified."""
         if account := state.holder(call.provider, call.subject):
             if not account.email and call.asserted and not state.owner(call.asserted):
                 account = account.named(call.asserted, call.provider)
@@ -183,7 +183,7 @@ class Service:
         return self.open(state.put(account), account, call.provider, call, answer, is_new=True)
 
     def complete(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """A password with a handle: signs in and links, in one."""
+        """A password with a handle: signs in and links in one call."""
         held, owner = state.pending(call.handle), state.owner(call.email)
         if held is None:
             return refused(state, answer, MISMATCH)
@@ -202,8 +202,8 @@ class Service:
 
     def add(self, state: Accounts, following: Accounts, account: Account, what: Call | Pending,
             session: Session | None, call: Call, answer: Answer | None) -> list[Accounts]:
-        """Links an identity that no account has. `following` is the state to go on from where that is possible,
-        `session` that of the call, None where the password signs in."""
+        """Links an identity that no account has. `following` is the next state if the link succeeds. `session` is that
+        of the call, or None if the password signs in."""
         if what.provider in account.providers:
             return refused(state, answer, "PROVIDER_ALREADY_LINKED")
         owner, linked = state.owner(what.asserted), account.linked(what)
@@ -219,7 +219,7 @@ class Service:
         session = next((each for each in state.sessions if each.name == held.completed), None)
         return self.give_again(state, session, answer, False) if session else refused(state, answer, USED)
 
-    # Inside a session.
+    # Calls in a session.
 
     def link(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         """The rows L1 to L7, and L9."""
@@ -234,26 +234,26 @@ class Service:
         return self.add(state, state, account, call, session, call, answer)
 
     def link_after_guest(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """L1 of who is a guest still: the credential alone would open a session, and does."""
+        """L1 for a caller that still uses a guest session: the credential alone would open a session, and does."""
         account, holder = state.guest(call.session), state.holder(call.provider, call.subject)
         if account is None or account != holder:
             return refused(state, answer, *ENDED)
         return self.open(state, account, call.provider, call, answer)
 
     def link_held(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """L10."""
+        """Row L10."""
         session, held = state.session(call.session), state.pending(call.handle)
         if session is None:
             return refused(state, answer, *ENDED)
         if held is None or held.account != session.account:
             return refused(state, answer, MISMATCH)
         if held.completed:
-            # Only for a session of the same login, which the model does not follow.
+            # Only for a session of the same login, which the model does not track.
             return self.completed_before(state, held, answer) or refused(state, answer, USED)
         account = state.account(session.account)
         if (held.provider, held.subject, held.asserted) in account.identities:
             return self.give_again(state, session, answer, False)
-        # A session that began with what came after an unlink completes nothing that was held before (S8).
+        # A session that began after an unlink completes no credential from before the unlink (S8).
         late = refused(state, answer, MISMATCH) if answer and held.provider in account.unlinked else []
         if state.holder(held.provider, held.subject):
             return refused(state, answer, MISMATCH) or late
@@ -274,7 +274,7 @@ class Service:
         return self.open(state.put(left).close([session, *ended]), left, session.provider, call, answer)
 
     def refresh(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """The present token is exchanged; its parent gets the same answer again; an older one ends the session."""
+        """Exchanges the current token. Its parent gets the same answer again; an older one ends the session."""
         session = state.session(call.session)
         if session is None:
             return refused(state, answer, *ENDED_FAMILY)
@@ -318,7 +318,7 @@ class Service:
         return [state] if answer is None or answer.outcome == "done" else []
 
     def send_change(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """A code for another address is mailed there; an account has one at a time."""
+        """Emails a code to the new address. An account has one code at a time."""
         session = state.session(call.session)
         if session is None:
             return refused(state, answer, *ENDED)
@@ -330,7 +330,7 @@ class Service:
         return self.done(state.put(replace(account, code=call.email)), answer)
 
     def confirm_change(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
-        """The code that was mailed to `email`, given in a session."""
+        """Uses the code that was emailed to `email`, in a session."""
         session, owner = state.session(call.session), state.owner(call.email)
         if not any(each.code == call.email for each in state.accounts):
             return self.confirm_again(state, session, call, answer)
@@ -353,7 +353,7 @@ class Service:
         over = ENDED if opened and session is None else ()
         return refused(state, answer, *WRONG_CODE, *over)
 
-    # Looking.
+    # Look-ups.
 
     def fetch(self, state: Accounts, call: Call, answer: Answer | None) -> list[Accounts]:
         owner = state.owner(call.email)

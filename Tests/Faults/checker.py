@@ -1,8 +1,8 @@
-"""Compares what clients were told with what the store holds, while nothing is asked of it.
+"""Compares the answers that clients received with the contents of the store, while no client uses it.
 
-Of SQLite it reads a copy of the file with its log, by the SQLite of Python: what that recovers is what the next server
-finds. PostgreSQL is asked, in one snapshot. What was told must be there; what was asked for and got no answer may be
-there, once; nothing else may.
+For SQLite it reads a copy of the file with its log, with Python's SQLite, which recovers the same state as the next
+server. For PostgreSQL it reads one snapshot. Every acknowledged change must be there. A change without an answer may be
+there once. Nothing else may be there.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from journal import Entry
 
 EVENTS = {"sign_up": "ACCOUNT_CREATED", "link": "LINKED", "unlink": "UNLINKED", "delete": "DELETED",
           "replay": "REFRESH_REPLAYED"}
-# Which nobody keeps count of.
+# Events that clients do not count.
 UNCOUNTED = ("SIGNED_IN", "SIGNED_OUT", "REAUTHENTICATED")
 Identity = tuple[str, str]
 
 
 @dataclass
 class Believed:
-    """One person's account as its client knows it."""
+    """One user's account as its client knows it."""
 
     name: str
     email: str = ""
@@ -41,13 +41,13 @@ class Believed:
     refresh_token: str = ""
     is_deleted: bool = False
     is_ended: bool = False
-    # The one operation whose answer is still missing.
+    # The only operation that still has no answer.
     unheard: Entry | None = None
 
 
 @dataclass
 class Found:
-    """What a check came to."""
+    """The result of a check."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Found:
 
 
 class Ledger:
-    """Everything that clients of one database were told, folded into what must be there."""
+    """All answers to clients of one database, combined into the expected state."""
 
     def __init__(self) -> None:
         self.people: dict[str, Believed] = {}
@@ -105,10 +105,9 @@ def asked_identities(entry: Entry) -> set[Identity]:
 
 
 class Check:
-    """One look at the rows of a store against a ledger."""
+    """A comparison of the rows of a store with a ledger."""
 
-    # What each row of these tables says: the account by which others name it, its id and its address; the account of an
-    # identity; and all events.
+    # The columns of each row: the reference, id and address of an account; the account of an identity; and all events.
     ACCOUNTS = "SELECT number, id, email FROM accounts"
     IDENTITIES = "SELECT account_number, provider_id, subject FROM identities"
     EVENTS = "SELECT account_id, event FROM audit"
@@ -135,7 +134,7 @@ class Check:
 
     @classmethod
     def of_file(cls, database: Path, ledger: Ledger) -> Found:
-        """Opened as it is, so it should be a copy."""
+        """Opens the file itself, so it should be a copy."""
         with closing(sqlite3.connect(database)) as rows:
             return cls(rows, ledger).found
 
@@ -152,8 +151,8 @@ class Check:
                 self.found.doubled.append(f"{email} was given to {len(owners)} accounts")
 
     def is_made(self) -> bool:
-        """Whether the store has its tables; and whether it is sound."""
-        # What is looked at need not survive anything more.
+        """Whether the store has its tables. Also checks that it is sound."""
+        # The check needs no durability.
         self.rows.execute("PRAGMA synchronous = OFF")
         sound = [row[0] for row in self.rows.execute("PRAGMA integrity_check")]
         if sound != ["ok"]:
@@ -162,7 +161,7 @@ class Check:
         return bool(self.ledger.told or self.rows.execute("PRAGMA user_version").fetchone()[0])
 
     def read(self) -> dict[str, Believed]:
-        """The accounts of the file, each with its identities and its trail."""
+        """The accounts of the file, each with its identities and its audit rows."""
         accounts, numbers = {}, {}
         for number, account_id, email in self.rows.execute(self.ACCOUNTS):
             accounts[account_id] = numbers[number] = Believed("", email=email or "", account_id=account_id)
@@ -188,13 +187,13 @@ class Check:
     def compare(self, told: Believed, there: Believed | None) -> None:
         maybe = told.unheard
         if there is None:
-            self.found.lost.append(f"{told.name} was told of an account that left no trace")
+            self.found.lost.append(f"{told.name} received an account that left no trace")
             return
         if there.is_deleted and not told.is_deleted and not (maybe and maybe.kind == "delete"):
             self.found.lost.append(f"the account of {told.name} is gone")
             return
         if told.is_deleted and not there.is_deleted:
-            self.found.lost.append(f"{told.name} was told of a deletion, and the account is there")
+            self.found.lost.append(f"{told.name} received a deletion, and the account still exists")
         self.compare_events(told, there)
         if not there.is_deleted:
             self.compare_identities(told, there)
@@ -208,7 +207,7 @@ class Check:
             if more < 0:
                 self.found.lost.append(f"{event} of {told.name} is not there {-more} times")
             elif more > may_be_more:
-                self.found.doubled.append(f"{event} of {told.name} is there {more} times more than it was told")
+                self.found.doubled.append(f"{event} of {told.name} exists {more} times more than acknowledged")
 
     def compare_identities(self, told: Believed, there: Believed) -> None:
         maybe = told.unheard
@@ -216,28 +215,28 @@ class Check:
         if maybe and maybe.kind in ("link", "unlink"):
             differing.discard((maybe.provider_id, maybe.subject))
         if differing:
-            self.found.lost.append(f"{told.name} was told of other identities than are there: {sorted(differing)}")
+            self.found.lost.append(f"{told.name} received other identities than those that exist: {sorted(differing)}")
 
     def compare_session(self, told: Believed) -> None:
-        """The last session that was told is open with the last token that was told, or one step further. A link or an
-        unlink goes on in another session; ended ones are swept."""
+        """The last session of the answers is open with the last token, or one step further. A link or an unlink
+        continues in another session, and the server removes ended ones."""
         row = self.rows.execute(self.SESSION, [told.session_id]).fetchone()
         may_be_over = told.is_ended or (told.unheard is not None and told.unheard.kind in ("link", "unlink", "replay"))
         if row is None:
             if not may_be_over:
-                self.found.lost.append(f"the session of {told.name} is not there")
+                self.found.lost.append(f"the session of {told.name} is missing")
             return
         digest, parent, closed_at = row
         told_digest = hashlib.sha256(base64.urlsafe_b64decode(told.refresh_token.partition(".")[2])[:32]).digest()
         if told_digest != digest and not (told.unheard and told_digest == parent):
-            self.found.lost.append(f"the refresh token of {told.name} is not the one that was told")
+            self.found.lost.append(f"the refresh token of {told.name} is not the one that it received")
         if told.is_ended and closed_at is None:
-            self.found.lost.append(f"{told.name}'s session goes on after its token was replayed")
+            self.found.lost.append(f"{told.name}'s session continues after its token was replayed")
         if closed_at is not None and not may_be_over:
-            self.found.lost.append(f"the session of {told.name} was ended, and nobody asked for it")
+            self.found.lost.append(f"the session of {told.name} was ended without a request")
 
     def attribute(self, others: dict[str, Believed]) -> None:
-        """What is left over must be what an unanswered call has made: one account for each at most."""
+        """An unanswered call must account for the rest: at most one account for each call."""
         waiting = [person for person in self.ledger.people.values()
                    if not person.account_id and person.unheard and person.unheard.kind == "sign_up"]
         for there in others.values():
@@ -246,13 +245,13 @@ class Check:
             if not fits or there.events != Counter([EVENTS["sign_up"]]):
                 self.found.doubled.append(
                     f"account {there.account_id} ({there.email}, {sorted(there.identities)}, {dict(there.events)}), "
-                    "which nobody was told of")
+                    "which no client received")
             else:
                 waiting.remove(fits[0])
 
 
 class PostgresCheck(Check):
-    """The same of a database of PostgreSQL, whose rows name an account by its id."""
+    """The same for PostgreSQL, whose rows refer to an account by its id."""
 
     ACCOUNTS = "SELECT id, id, email FROM accounts"
     IDENTITIES = "SELECT account_id, provider_id, subject FROM identities"
@@ -267,7 +266,7 @@ class PostgresCheck(Check):
             return cls(rows, ledger).found
 
     def is_made(self) -> bool:
-        """Positions of events are given once each. What else must be so, the constraints of the tables say."""
+        """Positions of events are unique. Table constraints enforce all other rules."""
         twice = self.rows.execute(
             "SELECT id FROM (SELECT id FROM audit UNION ALL SELECT id FROM audit_unplaced) AS events "
             "GROUP BY id HAVING count(*) > 1").fetchall()

@@ -1,7 +1,7 @@
 """Starts servers whose parts can be made to fail (see faults.py), or that can be killed.
 
-LATCHKEY_FAULTS_STEP says how many failures are passed over between two that are tried; by default each suite takes a
-step that keeps it short, and 1 tries every single one.
+The tests try every n-th failure, where n is LATCHKEY_FAULTS_STEP. By default each suite uses a step that keeps it
+short; 1 tries every failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from skipping import skipping
 
 
 def step(short: int) -> int:
-    """How far apart the failures are that a test tries, where `short` keeps it short."""
+    """The distance between the failures that a test tries; `short` is the default."""
     return int(os.environ.get("LATCHKEY_FAULTS_STEP", short))
 
 
@@ -40,7 +40,7 @@ def faults(folder: Path, shared_object: Path) -> Faults:
 
 @pytest.fixture
 def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]:
-    """Starts a server with its own database; stopped with the test."""
+    """Starts servers, each with its own database, and stops them after the test."""
     running: list[Server] = []
 
     def start(faults: Faults | None = None, **overrides: Settings) -> Server:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Takes the database from two replicas under load, again and again, and compares what is there with what clients were
-told.
+"""Takes the database away from two replicas under load, again and again, and compares its contents with the answers to
+clients.
 
     LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/database_loop.py --kills 50 --failovers 10
 
 A kill is SIGKILL to the postmaster of one database, which is started again. A failover is the loss of the machine of a
-primary whose synchronous standby takes its place (Patroni over etcd). `--pauses`, `--terminations`, `--networks` and
-`--full-disks` do what they say. Prints one line, and exits with 1 if anything was lost, doubled or broken, or if a call
-got no answer within its deadline.
+primary, whose synchronous standby replaces it (Patroni over etcd). `--pauses`, `--terminations`, `--networks` and
+`--full-disks` set the number of those faults. Prints one line. Exits with 1 if a change was lost, doubled or broken, or
+if a call got no answer within its deadline.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from proxy import Behaviour, Cut, HalfClose, Proxy, Slow, Stall
 from replicas import replica
 
 REPLICAS = 2
-# What a round is made of: load before, and how long a database is away or hangs.
+# The parts of a round: the load before the fault, and the time that a database is away or hangs.
 BEFORE_SECONDS, AWAY_SECONDS, HUNG_SECONDS = (0.2, 1.0), (0.0, 1.0), (0.5, 6.0)
 NETWORK_SECONDS, FULL_SECONDS = 3.0, 1.0
 SERVING_SECONDS = 30.0
@@ -53,10 +53,10 @@ class Result:
     befallen: Counter[str] = field(default_factory=Counter)
     told: int = 0
     unheard: int = 0
-    # Calls that ended by their own deadline.
+    # Calls that reached their own deadline.
     late: int = 0
     found: Found = field(default_factory=Found)
-    # The longest time without an answered sign-in, by what had befallen.
+    # The longest time without an answered sign-in, by fault.
     outages_seconds: dict[str, float] = field(default_factory=dict)
     seconds: float = 0
 
@@ -73,7 +73,7 @@ class Result:
 
 
 class Probe:
-    """Somebody who signs in all the time at one replica, and notes how long that did not work."""
+    """A client that signs in at one replica all the time, and records how long sign-ins fail."""
 
     def __init__(self, server: Server, journal: Journal) -> None:
         self.client = Client(server, certificate="web")
@@ -97,7 +97,7 @@ class Probe:
                 self.late += error.code() == grpc.StatusCode.DEADLINE_EXCEEDED
 
     def take(self) -> float:
-        """The longest outage since the last time, one that goes on included."""
+        """The longest outage since the last call, including one that still lasts."""
         longest = max(self.longest_seconds, time.monotonic() - self.last)
         self.longest_seconds = 0.0
         return longest
@@ -109,10 +109,10 @@ class Probe:
 
 
 class Field:
-    """One database, or one pair, with replicas before it and clients before these."""
+    """One database, or one pair, with its replicas and their clients."""
 
     def __init__(self, stack: ExitStack, loop: DatabaseLoop, name: str, conninfo: str, direct: str) -> None:
-        """`conninfo` is the replicas' way to the database, `direct` is the checker's."""
+        """`conninfo` is the connection of the replicas, `direct` is that of the checker."""
         self.loop, self.name, self.direct = loop, name, direct
         self.ledger, self.ends = Ledger(), dict[Path, int]()
         self.servers = [replica(loop.folder, loop.simulator, conninfo) for _ in range(REPLICAS)]
@@ -125,9 +125,9 @@ class Field:
             stack.callback(probe.stop)
 
     def round(self, number: int, kind: str, befall: Callable[[], None]) -> None:
-        """Load, then `befall` while it goes on, then a look at what is there."""
+        """Runs a load, calls `befall` during it, and then checks the store."""
         loop = self.loop
-        # What was not heard from one replica is asked again at the other.
+        # Clients repeat calls without an answer at the other replica.
         loop.result.found.broken += loop.loads.tell("greet", *self.servers[number % 2:], *self.servers[:number % 2])
         for probe in self.probes:
             probe.take()
@@ -142,11 +142,11 @@ class Field:
         self.check()
 
     def wait_until_served(self) -> None:
-        """By each replica, after what has befallen."""
+        """Waits until each replica serves again after the fault."""
         begun = time.monotonic()
         while any(probe.last < begun for probe in self.probes):
             if time.monotonic() - begun > SERVING_SECONDS:
-                self.loop.result.found.broken.append(f"nobody is served {SERVING_SECONDS:.0f} s after it was over")
+                self.loop.result.found.broken.append(f"no client is served {SERVING_SECONDS:.0f} s after the fault")
                 return
             time.sleep(0.05)
 
@@ -168,7 +168,7 @@ class Field:
 
 
 class DatabaseLoop:
-    """All that befalls a database, each kind as often as it is asked for."""
+    """All faults of a database, each as often as requested."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.folder, self.chance, self.result = folder, random.Random(seed), Result(seed)
@@ -216,7 +216,7 @@ class DatabaseLoop:
         for number, kind in enumerate(kinds):
             field.round(number, kind, acts[kind])
             if self.result.found.all:
-                return  # What is there stays for whoever looks into it, as far as it outlives this process.
+                return  # The files stay for inspection, as far as they outlive this process.
 
     def kill(self, database: Database) -> None:
         database.kill()
@@ -233,7 +233,7 @@ class DatabaseLoop:
         database.serve_again()
 
     def trouble(self, proxy: Proxy) -> None:
-        """Connections that there are break down, and new ones are bad, in one way a time."""
+        """Breaks existing connections, and makes new ones bad, in one way at a time."""
         kind = self.chance.choice([Cut, HalfClose, Stall, Slow])
 
         def behaviour() -> Behaviour:

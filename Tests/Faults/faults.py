@@ -2,7 +2,7 @@
 
     every_failure(faults, Point.MEMORY_SQLITE, run, check)
 
-A `Faults` belongs to one server's life after another: the counts go on in a file that both sides map.
+A `Faults` object serves one server through its restarts: the counts continue in a file that both sides map.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class Point(IntEnum):
-    """What can fail; the order is that of `enum point_name` in interpose.h."""
+    """The points that can fail, in the order of `enum point_name` in interpose.h."""
 
     MEMORY_NGHTTP2 = 0
     MEMORY_OPENSSL = 1
@@ -56,7 +56,7 @@ POINT = struct.Struct("<QQqQQQq")
 
 
 def build(folder: Path) -> Path:
-    """Compiles the object, by the C compiler that comes with Swift."""
+    """Compiles the object with the C compiler that comes with Swift."""
     made = folder / "interpose.so"
     sources = sorted((HERE / "interpose").glob("*.c"))
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
@@ -65,7 +65,7 @@ def build(folder: Path) -> Path:
 
 
 def session_memory(program: Path) -> str:
-    """The function of the server through which nghttp2 takes its memory, as the object wants it."""
+    """The server's function that allocates memory for nghttp2, in the format of the object."""
     listed = subprocess.run(["nm", "--print-size", program], check=True, capture_output=True, text=True).stdout
     found = re.search(r"^(\w+ \w+) t lk_pool_take$", listed, re.MULTILINE)
     assert found, f"{program} has no lk_pool_take: name a program that is not stripped with LATCHKEYD"
@@ -73,7 +73,7 @@ def session_memory(program: Path) -> str:
 
 
 class Faults:
-    """The points of one server, and the environment that puts the object before it."""
+    """The points of one server, and the environment that preloads the object."""
 
     def __init__(self, folder: Path, shared_object: Path) -> None:
         path = folder / f"faults-{id(self):x}"
@@ -98,11 +98,11 @@ class Faults:
         return self._get(point, "failures")
 
     def live(self, point: Point) -> int:
-        """Blocks that a library holds."""
+        """Blocks that a library has not freed."""
         return self._get(point, "live")
 
     def arm(self, point: Point, number: int, *, count: int = 1, error: int = errno.ENOMEM, short: bool = False) -> None:
-        """The `number`-th passage from now on fails, and those after it until `count` have."""
+        """Makes the `number`-th passage from now on fail, and those after it until `count` have failed."""
         self._set(point, **{"from": 0, "failures": 0, "count": count, "error": error, "is_short": int(short)})
         self._set(point, **{"from": self.passages(point) + number})
 
@@ -122,9 +122,9 @@ class Faults:
 
 def every_failure(faults: Faults, point: Point, run: Callable[[], object], check: Callable[[int], object], *,
                   step: int = 1, **how: Any) -> int:
-    """Fails the 1st, 2nd, 3rd … passage of `run` until one run passes untouched; returns how many there were.
+    """Fails the 1st, 2nd, 3rd … passage of `run` until one run has no failure, and returns the number of failures.
 
-    `how` is told to `Faults.arm`; `check` looks after each run, with nothing failing any more.
+    `how` goes to `Faults.arm`; `check` runs after each run, without failures.
     """
     number = 1
     while True:

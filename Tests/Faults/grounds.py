@@ -1,4 +1,4 @@
-"""Where histories happen: the servers of one store, what is between them and their callers, and what befalls them."""
+"""The environment of histories: the servers of one store, the network to their callers, and the faults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from processes import Server, Simulator
 from proxy import Behaviour, Cut, Proxy, Slow
 from replicas import replica
 
-# Limits that a history would meet beside what it is about.
+# Limits that a history would otherwise reach.
 SETTINGS: dict[str, Settings] = {
     "passwords": {**CHEAP_PASSWORDS, "queue_max": 4096},
     "policy": {"pending_per_account_max": 1000, "pending_attempts_max": 100},
@@ -34,17 +34,17 @@ SETTINGS: dict[str, Settings] = {
 }
 MAIL_SECONDS = 0.02
 REPLICAS = 2
-# How long a database hangs, or is away.
+# Seconds that a database hangs, or is away.
 HUNG_SECONDS = 0.5
-# What befalls a server or its database, and how long it is between two of one kind: a database that was killed needs
-# its time, and so do servers to find it again.
+# Faults of a server or its database, and the seconds between two of a kind. A killed database and its servers need time
+# to recover.
 FAULTS = {"kill": (0.1, 0.6), "terminate": (0.1, 0.6), "pause": (0.3, 1.2), "crash": (1.5, 3.0)}
-# The others are of PostgreSQL only.
+# The other faults are for PostgreSQL only.
 FAULTS_OF_SQLITE = ("kill",)
 
 
 class Grounds:
-    """A context: everything that it starts is stopped at its end."""
+    """A context manager that stops at its end everything that it started."""
 
     def __init__(self, folder: Path, store: str, faults: list[str]) -> None:
         self.folder, self.store, self.faults = folder, store, faults
@@ -52,9 +52,9 @@ class Grounds:
         self.chance = random.Random()
         self.servers: list[Server] = []
         self.proxies: list[Proxy] = []
-        # A server needs its database to start.
+        # Serializes faults, since a server needs its database to start.
         self.turn = asyncio.Lock()
-        # Codes that were mailed, by address.
+        # Emailed codes by address.
         self.mailed: dict[str, str] = {}
 
     def __enter__(self) -> Grounds:
@@ -80,12 +80,12 @@ class Grounds:
         self.stack.close()
 
     def ports(self, count: int) -> list[int]:
-        """Where callers call; half of them have a straight way."""
+        """The ports of the callers. Half of them are direct."""
         return [(self.proxies if self.proxies and number % 2 else self.servers)[number // 2 % len(self.servers)].port
                 for number in range(count)]
 
     def behaviour(self) -> Behaviour:
-        """Of one connection: late, or cut after some calls."""
+        """The behavior of one connection: slow, or cut after some calls."""
         self.befallen["bad connections"] += 1
         way = self.chance.choice(["up", "down"])
         if self.chance.random() < 0.2:
@@ -93,7 +93,7 @@ class Grounds:
         return Cut(way, self.chance.randrange(10_000, 200_000))
 
     async def befall(self, fault: str, over: asyncio.Event) -> None:
-        """Again and again until the histories are over."""
+        """Repeats the fault until the histories are over."""
         acts = {"kill": self.kill, "terminate": self.terminate, "pause": self.pause, "crash": self.crash}
         while not over.is_set():
             try:
@@ -120,7 +120,7 @@ class Grounds:
         self.database.launch()
 
     async def collect_mail(self) -> None:
-        """Codes for a change of address; a file that was read is removed."""
+        """Collects codes for a change of address, and removes each file that it has read."""
         while True:
             for server in self.servers:
                 for path in (server.folder / str(server.settings["delivery"]["outbox_folder"])).glob("*.json"):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Lets eight callers at a time work on the same few accounts while what is between and behind them fails, and looks
-whether one order of their calls explains all that they were told.
+"""Lets eight callers at a time use the same few accounts while the network and the servers fail, and checks that one
+order of their calls explains all answers.
 
     LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/histories.py --histories 500 --seed 1
 
-With SQLite one server answers: `kill` kills it at random moments, `proxy` is a bad network before each caller. With
-PostgreSQL two replicas answer, each of which may be killed; `terminate`, `pause` and `crash` are what befalls the
-database. A seed repeats what is asked, not when: the history of a violation is printed, as short as it was possible to
-make it, and kept whole in the folder that `--keep` names; `--judge FILE...` looks at such files again. Ends with 1
-where a history cannot be explained, or could not be decided.
+With SQLite one server answers: `kill` kills it at random times, `proxy` is a bad network in front of each caller. With
+PostgreSQL two replicas answer, and each may be killed; `terminate`, `pause` and `crash` are faults of the database. A
+seed repeats the calls, but not their times. The script prints the history of a violation, shortened as far as possible,
+and keeps the whole one in the folder of `--keep`; `--judge FILE...` checks such files again. Exits with 1 if a history
+has no explanation or was not decided.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from kept import keep, read
 from linear import Operation, check, shorten
 from processes import prepare
 
-# Histories that go on at once, each on keys of its own.
+# Concurrent histories, each on keys of its own.
 TOGETHER = 10
 CALLS_EACH = 12
-# Violations that are made short, which takes a while, and shown.
+# Violations that are shortened, which takes a while, and printed.
 SHOWN_MOST = 3
 CHANNEL = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
            ("grpc.min_reconnect_backoff_ms", 50), ("grpc.max_reconnect_backoff_ms", 200), ("grpc.enable_retries", 0)]
@@ -46,7 +46,7 @@ CHANNEL = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backo
 
 @dataclass
 class Result:
-    """What a run came to. A violation is a text that shows the history."""
+    """The result of a run. A violation is a text that shows the history."""
 
     seed: int
     histories: int = 0
@@ -71,7 +71,7 @@ class Result:
 
 
 class Run:
-    """Histories against one store."""
+    """Histories on one store."""
 
     def __init__(self, folder: Path, seed: int, store: str, faults: list[str], kept: Path | None = None) -> None:
         self.folder, self.store, self.faults, self.result, self.kept = folder, store, faults, Result(seed), kept
@@ -131,7 +131,7 @@ def service(history: list[Operation]) -> Service:
 
 
 def explain(history: list[Operation], model: Service) -> str:
-    """What cannot be explained, in short."""
+    """The part of the history without an explanation, shortened."""
     verdict, short = check(shorten(history, model), model)
     return show(short, {each.number for each in verdict.stuck})
 
@@ -142,8 +142,8 @@ def outcome(operation: Operation) -> str:
 
 
 def show(history: list[Operation], stuck: set[int]) -> str:
-    """A line a call, in the order in which they began, with their times in milliseconds; names are shortened. Marked
-    are the calls that cannot come next in the longest order that was found."""
+    """One line for each call, in the order of their beginnings, with times in milliseconds and shortened names. Marks
+    the calls that cannot come next in the longest order that the search found."""
     begun = min(each.called for each in history)
     names: dict[str, str] = {}
 
@@ -187,7 +187,7 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     options.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     options.add_argument("--faults", default="kill,proxy", help="of kill, proxy, terminate, pause and crash; or none")
-    options.add_argument("--keep", type=Path, help="a folder for the histories that cannot be explained")
+    options.add_argument("--keep", type=Path, help="a folder for histories without an explanation")
     options.add_argument("--judge", type=Path, nargs="+", metavar="FILE", help="judge histories that were kept")
     chosen = options.parse_args()
     if chosen.judge:

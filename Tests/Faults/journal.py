@@ -1,7 +1,7 @@
-"""What clients were told, kept outside of the store: one file a client, one line an event, in the client's order.
+"""The answers that clients received, recorded outside of the store: one file for each client, one line for each event.
 
-A line is written before a call leaves (`asked`) and after it has ended: `told` with what the answer said, `refused`
-with the reason, or `unheard` when no answer came and nobody knows what became of it.
+A client writes a line before a call leaves (`asked`) and after it has ended: `told` with the contents of the answer,
+`refused` with the reason, or `unheard` if no answer came and the effect of the call is unknown.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ class Entry:
     event: str
     operation: str
     kind: str
-    # Whom it is about: the client's own name of the person, the same in all entries about it.
+    # The client's own name of the user, the same in all entries about this user.
     person: str
     email: str = ""
     account_id: str = ""
     session_id: str = ""
     refresh_token: str = ""
-    # Of the identity that is linked, unlinked or held.
+    # The identity that is linked, unlinked or pending.
     provider_id: str = ""
     subject: str = ""
     reason: str = ""
-    # How long the server's trace of its disk was when this was written (see power_cut.py).
+    # The length of the server's disk trace when this line was written (see power_cut.py).
     at: int = 0
 
 
 @dataclass
 class Journal:
-    """The writing end. A client outlives the server, so the kernel's copy of the file is enough."""
+    """The writer's side. A client outlives the server, so the kernel's copy of the file is sufficient."""
 
     path: Path
     position: Callable[[], int] = lambda: 0
@@ -51,6 +51,6 @@ class Journal:
 
 
 def read(path: Path, begun: int = 0) -> tuple[list[Entry], int]:
-    """The entries from byte `begun` on, and where they end."""
+    """The entries from byte `begun` on, and the offset of their end."""
     text = path.read_bytes()[begun:] if path.exists() else b""
     return [Entry(**json.loads(line)) for line in text.splitlines()], begun + len(text)

@@ -1,4 +1,4 @@
-"""Histories in files, whole, so that one which could not be explained can be looked at again with another model."""
+"""Complete histories in files, so that one without an explanation can be checked again with another model."""
 
 from __future__ import annotations
 

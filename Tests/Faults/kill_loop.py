@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Kills the server at random moments under load, and compares what is there with what clients were told.
+"""Kills the server at random times under load, and compares the contents of its store with the answers to clients.
 
     LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/kill_loop.py --kills 1000 --seed 1
 
-Prints one line, and exits with 1 if anything was lost, doubled or broken.
+Prints one line, and exits with 1 if a change was lost, doubled or broken.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from people import Actor
 from processes import Server, Simulator, prepare
 
 PROCESSES, CLIENTS_EACH = 2, 4
-# A database is left for a new one after so many kills: an integrity check reads all of it.
+# Kills before a new database replaces the old one, since an integrity check reads all of it.
 KILLS_PER_DATABASE = 50
 KILL_AFTER_SECONDS = (0.005, 0.3)
 
 
 def serve_loads(number: int, seed: int, orders: Connection) -> None:
-    """A process of clients. Its orders: a new database, a started server, a load, and its end."""
+    """A process of clients. Its orders are a new database, a started server, a load, and the end."""
     actors: list[Actor] = []
     server, threads, gone = None, [], threading.Event()
     while (order := orders.recv()) is not None:
@@ -64,7 +64,7 @@ def serve_loads(number: int, seed: int, orders: Connection) -> None:
 
 
 def guarded(actor: Actor, act: Callable[..., None], *arguments: object) -> None:
-    """Whatever ends a client is a violation: its thread has nobody to raise it to."""
+    """Reports any exception of a client as a violation, since its thread has no caller that could catch it."""
     try:
         act(*arguments)
     except Exception as error:
@@ -80,7 +80,7 @@ def together(threads: list[threading.Thread]) -> None:
 
 @dataclass
 class Loads:
-    """The processes of clients, told what to do at the same time."""
+    """The client processes, which receive the same orders at the same time."""
 
     pipes: list[Connection] = field(default_factory=list)
     processes: list[multiprocessing.process.BaseProcess] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Loads:
             self.processes[-1].start()
 
     def tell(self, *order: object) -> list[str]:
-        """The violations that clients saw so far. What runs stays here: clients only know how to reach it."""
+        """The violations that clients saw so far. Processes stay here: clients only connect to them."""
         known = [replace(each, process=None) if isinstance(each, Simulator | Server) else each for each in order]
         for pipe in self.pipes:
             pipe.send(tuple(known))
@@ -164,7 +164,7 @@ class KillLoop:
             for kind in ("lost", "doubled", "broken"):
                 getattr(self.result.found, kind).extend(getattr(found, kind))
             if self.result.found.all:
-                return  # The files stay as they are, for whoever looks into it.
+                return  # The files stay for inspection.
             begun = time.monotonic()
             server.launch()
             self.result.starts_seconds.append(time.monotonic() - begun)

@@ -1,12 +1,12 @@
-"""Whether what concurrent callers saw can be explained by one order of their calls (Wing and Gong, with Lowe's memory).
+"""Checks whether one order of concurrent calls explains their answers (Wing and Gong, with Lowe's memory).
 
 A history is linearizable if its calls can be put into an order that a sequential model accepts, in which no call comes
-before one that had ended before it began. A call without an answer may have happened at any time after it began, or
-never. The search tries what may come next, and remembers which calls, in whatever order, led to which state.
+before one that had ended before it began. A call without an answer may have taken effect at any time after it began, or
+never. The search tries each possible next call, and remembers which sets of calls led to which state.
 
-Two kinds of call need not be tried everywhere. One that is right and leaves the state as it is comes as early as it
-may, since nothing after it can tell. One that nobody heard comes as late as it may: right before a call that would be
-wrong, or do something else, without it; where both orders come to the same, it can wait.
+Two kinds of calls need not be tried at every place. A correct call that leaves the state unchanged comes as early as
+possible, since no later call can detect it. An unanswered call comes as late as possible: immediately before a call
+that would be wrong, or have another effect, without it. If both orders have the same result, it can wait.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-# States that one search may look at before it gives up.
+# States that one search may visit before it gives up.
 NODES_MAX = 100_000
-# How many unheard calls may have happened, in one search after another: mostly it is few that anybody noticed.
+# Limits on the unanswered calls that took effect, for successive searches: usually only a few had a visible effect.
 UNHEARD_MOST = (1, 3, 6, 10, None)
-# Who came before: the order up to a node, the last call first.
+# The order up to a node, with the last call first.
 Path = tuple[Any, int] | None
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One call: what was asked, when, and what was answered, or None."""
+    """One call: its request, its times, and its answer or None."""
 
     number: int
     client: int
@@ -40,24 +40,24 @@ class Operation:
 
 
 class Model(Protocol):
-    """What callers would see, one after another."""
+    """The sequential specification of the answers."""
 
     def begin(self) -> Hashable: ...
 
     def step(self, state: Any, call: Any, answer: Any | None) -> list[Any]:
-        """The states that `call` may leave behind where this is its answer, or where nobody heard it; none: it cannot
+        """The possible states after `call` with this answer, or without one. An empty list means that the call cannot
         come here."""
 
     def keys(self, call: Any, answer: Any | None) -> set[str]:
-        """The names of everything that the call is about."""
+        """The names of everything that the call refers to."""
 
     def reads(self, call: Any, answer: Any | None) -> bool:
-        """Whether a call that was answered like this changes nothing, in whatever state it comes."""
+        """Whether a call with this answer changes nothing, in any state."""
 
 
 @dataclass
 class Verdict:
-    """`holds` is None where the search gave up."""
+    """`holds` is None if the search gave up."""
 
     holds: bool | None
     # The longest order that was found, and the calls of which none could come next.
@@ -67,30 +67,30 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Node:
-    """What was done, and what the state is after it."""
+    """The calls so far, and the state after them."""
 
-    # A set of calls is a number, whose bits are the calls by when they began.
+    # A set of calls is a number with one bit for each call, in the order of their beginnings.
     done: int
     state: Any
-    # A call that nobody heard and that came last, and the state before it: the next one must tell the difference.
+    # An unanswered call that came last, and the state before it: the next call must depend on it.
     unheard: int | None = None
     before: Any = None
     path: Path = field(default=None, compare=False)
 
 
 class Search:
-    """One history against one model."""
+    """A check of one history against one model."""
 
     def __init__(self, history: Iterable[Operation], model: Model) -> None:
         self.operations = sorted(history, key=lambda operation: operation.called)
         self.model = model
         self.unheard_most: int | None = None
-        # Whether more calls that nobody heard might have made a difference.
+        # Whether more unanswered calls might have made a difference.
         self.is_limited = False
         self.answered = sum(1 << index for index, each in enumerate(self.operations) if each.answer is not None)
         self.longest, self.progress = Node(0, None), -1
         self.known: dict[tuple[int, Any], list[Any]] = {}
-        # Of an unheard call: the equal ones that began before it and go first, since nobody can tell them apart.
+        # For an unanswered call: the equal calls that began before it. They go first, since they are indistinguishable.
         self.equal_before = [self._equal_before(index) for index in range(len(self.operations))]
 
     def run(self) -> Verdict:
@@ -117,7 +117,7 @@ class Search:
                 return self._verdict(True)
             if len(seen) > NODES_MAX:
                 return self._verdict(None)
-            # The last one is tried first: those that were answered, the earliest answer before all.
+            # The last one is tried first: answered calls, with the earliest answer first.
             waiting += reversed(list(self._branches(node)))
         return self._verdict(False)
 
@@ -129,7 +129,7 @@ class Search:
                    if each.answer is None and each.call == late.call)
 
     def _candidates(self, done: int) -> list[int]:
-        """What no other unfinished call has to come before: calls that began before the earliest end of any."""
+        """The calls that may come next: those that began before the earliest end of any unfinished call."""
         found: list[int] = []
         earliest = math.inf
         index = (~done & (done + 1)).bit_length() - 1
@@ -159,7 +159,7 @@ class Search:
                 self.is_limited = True
                 continue
             for following in self._steps(index, node.state):
-                # One that nobody heard and that changes nothing need not have happened.
+                # An unanswered call that changes nothing need not have happened.
                 if not is_answered and following == node.state or self._can_wait(node, index, following):
                     continue
                 done, path = node.done | 1 << index, (node.path, index)
@@ -169,8 +169,8 @@ class Search:
                     yield Node(done, following, index, node.state, path)
 
     def _can_wait(self, node: Node, index: int, following: Any) -> bool:
-        """Whether the unheard call before this one could as well come after it. Of two unheard ones that pass each
-        other, the one that began first goes first."""
+        """Whether the unanswered call before this one could also come after it. If two unanswered calls commute, the
+        one that began first comes first."""
         if node.unheard is None or not self.answered >> index & 1 and index > node.unheard:
             return False
         return any(following in self._steps(node.unheard, other) for other in self._steps(index, node.before))
@@ -193,9 +193,9 @@ class Search:
 
 
 def parts(history: Iterable[Operation], model: Model) -> list[list[Operation]]:
-    """The history by what its calls are about: two calls are in one part if they name one thing, or are joined by
-    others. Then each part is about things of its own, which no call of another part reads or writes; and a history over
-    objects that are apart is linearizable exactly if it is for each of them (Herlihy and Wing, theorem 1)."""
+    """Splits the history by what its calls refer to: two calls are in one part if they name the same thing, or if other
+    calls connect them. No call of another part reads or writes the things of a part. A history over independent objects
+    is linearizable exactly if it is for each of them (Herlihy and Wing, theorem 1)."""
     leaders: dict[str, str] = {}
 
     def leader(key: str) -> str:
@@ -215,7 +215,7 @@ def parts(history: Iterable[Operation], model: Model) -> list[list[Operation]]:
 
 
 def check(history: Iterable[Operation], model: Model) -> tuple[Verdict, list[Operation]]:
-    """The verdict, and the part of the history that it is about: the first that fails, or that cannot be decided."""
+    """The verdict, and the part that it concerns: the first that fails, or that was not decided."""
     undecided: tuple[Verdict, list[Operation]] | None = None
     for part in parts(history, model):
         verdict = Search(part, model).run()
@@ -227,8 +227,8 @@ def check(history: Iterable[Operation], model: Model) -> tuple[Verdict, list[Ope
 
 
 def shorten(history: list[Operation], model: Model) -> list[Operation]:
-    """A shorter history that fails as well: cut after the first answer that cannot be explained, and without the calls
-    that only read, where it fails without them. Either keeps a good history good, so it cannot make one bad."""
+    """A shorter history that also fails: cut after the first answer without an explanation, and without the calls that
+    only read, if it fails without them. Both steps keep a correct history correct, so they cannot break one."""
     ends = sorted(each.returned for each in history if each.answer is not None)
     low, high = 0, len(ends) - 1
     while low < high:
@@ -252,7 +252,7 @@ def shorten(history: list[Operation], model: Model) -> list[Operation]:
 
 
 def until(history: list[Operation], end: float) -> list[Operation]:
-    """What was there at that moment: later answers were not heard yet."""
+    """The history at that time: later answers have not arrived yet."""
     return [each if each.returned <= end else each.unheard() for each in history if each.called <= end]
 
 

@@ -1,8 +1,8 @@
-"""What the service promises to one caller after another, as far as histories use it: a small specification of its own.
+"""A small specification of the service for sequential callers, as far as histories use it.
 
-Everything that calls do is a function from one state to the next (`Accounts`). What the server draws, such as ids and
-tokens, is taken from its answers: the first that names one binds it, and every later one must agree. What was drawn
-in a call that nobody heard is empty until then.
+Each call is a function from one state to the next (`Accounts`). Values that the server generates, such as ids and
+tokens, come from its answers: the first answer with a value binds it, and every later one must agree. Values generated
+in an unanswered call are empty until then.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 PASSWORD = "password"
-# Accepted of any call, and always without an effect: too many changes of one account at once.
+# Accepted for any call, and always without an effect: too many concurrent changes of one account.
 BUSY = "OVERLOADED"
 READERS = ("fetch", "get", "verify")
 
 
 @dataclass(frozen=True)
 class Call:
-    """What is asked. Calls with one `key` are one change, asked for again."""
+    """A request. Calls with the same `key` are repetitions of one change."""
 
     kind: str
     key: str = ""
     email: str = ""
     provider: str = ""
     subject: str = ""
-    # The address that the provider names beside the subject.
+    # The email address that the provider asserts in addition to the subject.
     asserted: str = ""
     session: str = ""
     refresh_token: str = ""
     handle: str = ""
     existing_only: bool = False
-    # Asked when an exchanged refresh token may no longer get its answer again.
+    # Made when an exchanged refresh token may no longer get its answer again.
     is_late: bool = False
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was said: an outcome, and what goes with it."""
+    """An answer: an outcome with its values."""
 
     outcome: str
     reason: str = ""
@@ -57,17 +57,17 @@ class Account:
     name: str
     id: str = ""
     email: str = ""
-    # The provider that the address came with.
+    # The provider that asserted the address.
     source: str = ""
     has_password: bool = False
     is_anonymous: bool = False
-    # Provider, subject and the address that it asserts.
+    # Provider, subject and the asserted address.
     identities: frozenset[tuple[str, str, str]] = frozenset()
     # Providers that were ever unlinked.
     unlinked: frozenset[str] = frozenset()
-    # The address that the last mailed code would change to.
+    # The new address of the last emailed code.
     code: str = ""
-    # Addresses that mailed codes have changed to, and the session that each code opened.
+    # Addresses that emailed codes have set, and the session that each code opened.
     used: frozenset[tuple[str, str]] = frozenset()
 
     @property
@@ -90,7 +90,7 @@ class Account:
                        unlinked=self.unlinked | {provider})
         if not self.email or self.source != provider:
             return left
-        # An address that came with what goes stays where something else names it.
+        # The address of a removed identity stays if another identity also has it.
         others = sorted(each[0] for each in left.identities if each[2] == self.email)
         source = others[0] if others else PASSWORD if self.has_password else ""
         return replace(left, email=self.email if source else "", source=source)
@@ -98,16 +98,16 @@ class Account:
 
 @dataclass(frozen=True)
 class Session:
-    """An open one; what is not here is closed."""
+    """An open session. All others are closed."""
 
     name: str
     account: str
-    # What it began with.
+    # The provider of the sign-in.
     provider: str
     id: str = ""
     token: str = ""
     parent: str = ""
-    # Its token was handed out for a repeated call, not for a refresh.
+    # A repeated call returned its token, not a refresh.
     is_repeated: bool = False
 
     def moved(self, answer: Answer | None, is_repeated: bool) -> Session:
@@ -116,7 +116,7 @@ class Session:
 
 @dataclass(frozen=True)
 class Pending:
-    """An identity that is held for an account, until a session completes it."""
+    """An identity that is pending for an account, until a session completes it."""
 
     handle: str
     account: str
@@ -128,17 +128,17 @@ class Pending:
 
 @dataclass(frozen=True)
 class Accounts:
-    """The state. A record says which session a change has opened, and whether with a new account."""
+    """The state. A record has the session that a change opened, and whether the account was new."""
 
     accounts: frozenset[Account] = frozenset()
     sessions: frozenset[Session] = frozenset()
     pendings: frozenset[Pending] = frozenset()
     records: frozenset[tuple[str, str, bool]] = frozenset()
-    # Of a change that put something aside: its key, what it was told, and the handle once that was heard.
+    # A change with a pending credential: its key, its outcome, and the handle once an answer contained it.
     held: frozenset[tuple[str, str, str]] = frozenset()
-    # Ids of sessions that ended because their guest became somebody, and the account.
+    # Ids of sessions that ended because their guest became a user, and the account.
     guests: frozenset[tuple[str, str]] = frozenset()
-    # Ids and tokens that were given out, none of which may be given out again.
+    # Returned ids and tokens, which must not be returned again.
     given: frozenset[str] = frozenset()
 
     def account(self, name: str) -> Account:
@@ -158,7 +158,7 @@ class Accounts:
         return next((each for each in self.pendings if each.handle == handle), None)
 
     def guest(self, session_id: str) -> Account | None:
-        """Who the guest of that session, which is over, has become."""
+        """The account of the guest whose session has ended."""
         return next((self.account(name) for each, name in self.guests if each == session_id), None)
 
     def record(self, key: str) -> tuple[str, str, bool] | None:
@@ -168,7 +168,7 @@ class Accounts:
         return next((each for each in self.held if key and each[0] == key), None)
 
     def put(self, *things: Account | Session | Pending) -> Accounts:
-        """Adds each thing, in the place of the one that has its name."""
+        """Adds each thing, or replaces the one with the same name."""
         state = self
         for thing in things:
             field, name = PLACES[type(thing)]
@@ -183,7 +183,7 @@ class Accounts:
         return [each for each in self.sessions if each.account == account.name]
 
     def end_guest(self, account: Account) -> Accounts:
-        """Check 99: whoever had handed the session to this person may have kept it."""
+        """Check 99: another user who passed the guest session to this user may still have a copy."""
         ended = self.sessions_of(account)
         return replace(self.close(ended), guests=self.guests | {(each.id, account.name) for each in ended if each.id})
 
@@ -194,7 +194,7 @@ class Accounts:
                        pendings=self.pendings - gone, guests=self.guests - guests)
 
     def give(self, *drawn: str) -> Accounts | None:
-        """None: one of these was given out before."""
+        """Returns None if one of these was returned before."""
         if any(each in self.given for each in drawn):
             return None
         return replace(self, given=self.given | frozenset(drawn))
@@ -205,13 +205,13 @@ PLACES: dict[Any, tuple[str, str]] = {
 
 
 def refused(state: Accounts, answer: Answer | None, *reasons: str) -> list[Accounts]:
-    """Nothing changes, and the caller is told one of these reasons."""
+    """Nothing changes, and the caller receives one of these reasons."""
     fits = answer is None or answer.outcome == "refused" and answer.reason in reasons
     return [state] if fits else []
 
 
 def shown(state: Accounts, account: Account, answer: Answer) -> Accounts | None:
-    """The answer shows this account as it is; the first that shows it says what its id is."""
+    """The answer shows this account. The first answer with the account binds its id."""
     if (answer.email, answer.providers) != (account.email, account.providers):
         return None
     if account.id:

@@ -1,4 +1,4 @@
-"""A server whose parts fail, and what must hold for it all the same."""
+"""A server whose parts fail, and the rules that it must still keep."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from processes import Server, Simulator
 from script import Caller, Day, Lost, Refused
 from waiting import comes_true
 
-# How a process ends that stops itself: by a trap of Swift's. Anything else is the fault of memory gone wrong.
+# Exit statuses of a Swift trap. Any other signal means memory corruption.
 TRAPS = (-signal.SIGILL, -signal.SIGTRAP)
-# The stops that are meant: without these nothing that the process does is safe. Seen in debug builds only.
+# Intended traps: without these functions nothing that the process does is safe. Visible in debug builds only.
 MEANT = re.compile(r"(?:Crypto|Text)/\w+\.swift:\d+: Precondition failed: "
                    r"(no HMAC|no digest|no randomness|cannot seal|utf8proc failed|libidn2 has no memory)")
 TRAP_SAYS = re.compile("Fatal error|Precondition failed")
-# A fault, and a configuration that cannot be used.
+# A fault, and an invalid configuration.
 ORDERLY_ENDS = (1, 78)
-# A day of a person who comes when the trouble is over.
+# Maximum time of the script for a new user after the fault.
 RECOVERY_SECONDS_MOST = 1.0
 # libcrypto keeps the buffers of its error queues, sixteen for each thread, when it clears them.
 KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64}
 
 
 class Patient:
-    """One server with one reactor and one hashing thread, so that passages come in nearly the same order each time."""
+    """A server with one reactor and one hashing thread, so that passages come in nearly the same order each time."""
 
     def __init__(self, server: Server, faults: Faults, simulator: Simulator) -> None:
         self.server, self.faults, self.simulator = server, faults, simulator
@@ -38,7 +38,7 @@ class Patient:
         self.warm_up()
 
     def warm_up(self) -> None:
-        """What is made once and kept is made now: providers' keys, statements, tables of the libraries."""
+        """Creates everything that is made once and kept: providers' keys, statements, tables of the libraries."""
         for _ in range(3):
             self.day = Day(self.simulator)
             self.live_undisturbed()
@@ -46,11 +46,11 @@ class Patient:
         self.at_rest = self.held()
 
     def held(self) -> dict[Point, int]:
-        """Blocks that each library holds, once the connections of the tests are gone."""
+        """Blocks that each library has not freed after the connections of the tests are closed."""
         return {point: self.faults.live(point) for point in KEPT_MOST}
 
     def live(self) -> None:
-        """A new person's day, for as long as the server plays along."""
+        """Runs the script for a new user, as far as the server answers."""
         self.day = Day(self.simulator)
         try:
             with Caller(self.server) as caller:
@@ -66,7 +66,7 @@ class Patient:
             self.day.live(caller)
 
     def expect_served(self) -> None:
-        """At once, or a moment later: what was busy may have been the machine."""
+        """Allows a second try, since the machine may have been busy during the first."""
         assert self.seconds_of_a_day() < RECOVERY_SECONDS_MOST or self.seconds_of_a_day() < RECOVERY_SECONDS_MOST
 
     def seconds_of_a_day(self) -> float:
@@ -75,11 +75,11 @@ class Patient:
         return time.monotonic() - began
 
     def check(self, number: int) -> None:
-        """Whatever failed is over: the same day is possible, what was acknowledged is so, nothing was kept."""
+        """After the failure: the same script succeeds, acknowledged changes are there, no memory is leaked."""
         try:
             self.live_undisturbed()
         except (Refused, Lost) as error:
-            # It may have been on its way to stop.
+            # The process may have been about to stop.
             assert self.has_ended(), f"after failure {number} the same day ends with {error!r}"
             self.start_over()
             self.live_undisturbed()
@@ -87,7 +87,7 @@ class Patient:
         self.expect_at_rest(number)
 
     def try_to_launch(self) -> None:
-        """Starts the server, or lets it say why it cannot."""
+        """Starts the server, or lets it report why it cannot start."""
         self.log_begun = self.server.log.stat().st_size
         try:
             self.server.launch()
@@ -95,7 +95,7 @@ class Patient:
             assert self.server.process is not None
             code = self.server.process.returncode
             assert code in ORDERLY_ENDS or code in TRAPS, f"the start ended with {code}: {self.said()[-2000:]}"
-            # libdispatch, which is part of a release program, traps without a word where it gets no epoll of its own.
+            # libdispatch, which is part of a release program, traps without a message if it gets no epoll of its own.
             assert self.said().strip() or code in TRAPS, f"the start ended with {code} and without a word"
 
     @property
@@ -103,7 +103,7 @@ class Patient:
         return self.server.process is not None and self.server.process.poll() is None
 
     def start_again(self) -> None:
-        """Without a failure: the database must be as sound as before. Its log is left as long as one day makes it."""
+        """A start without a failure: the database must be as sound as before, and its log keeps its length."""
         self.server.stop()
         self.server.launch()
         self.server.stop()
@@ -111,7 +111,7 @@ class Patient:
         self.live_undisturbed()
 
     def start_over(self) -> None:
-        """After the process has ended."""
+        """A start after the process has ended."""
         self.log_begun = self.server.log.stat().st_size
         self.server.launch()
 
@@ -126,15 +126,15 @@ class Patient:
         said = self.said()
         assert process.returncode in TRAPS, f"the server ended with {process.returncode}: {said[-2000:]}"
         meant = MEANT.search(said)
-        # A release build traps without a word.
+        # A release build traps without a message.
         assert meant or not TRAP_SAYS.search(said), f"the server stopped where it should not: {said[-2000:]}"
         self.outcomes[f"process stopped: {meant.group(1) if meant else 'release build'}"] += 1
         return True
 
     def expect_at_rest(self, number: int) -> None:
-        """The connections go a moment after the client has left."""
+        """The server closes the connections shortly after the client has left."""
         assert self.wait_until(self.is_at_rest), (
-            f"after failure {number} blocks are held: {self.held()}, at rest there were {self.at_rest}")
+            f"after failure {number} blocks are not freed: {self.held()}, before it there were {self.at_rest}")
 
     def is_at_rest(self) -> bool:
         now = self.held()
@@ -142,5 +142,5 @@ class Patient:
 
     @staticmethod
     def wait_until(holds: Callable[[], bool], timeout_seconds: float = 2) -> bool:
-        # After each of thousands of failures: a long pause would be most of the time that they take.
+        # Runs after each of thousands of failures, so long pauses would take most of the time.
         return comes_true(holds, timeout_seconds, pause_seconds=0.002)

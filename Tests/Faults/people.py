@@ -1,4 +1,4 @@
-"""A client that changes accounts until the server is gone, remembers what it was told, and asks again afterwards."""
+"""A client that changes accounts until the server stops, remembers its answers, and repeats unanswered calls later."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from processes import Server, Simulator
 
 PEOPLE_MAX = 4
 LINKED, HELD = "oidc.partner", "oidc.corp"
-# Half of what the service grants a repeated refresh (limits: 10 s), so that a slow machine is no finding.
+# Half of the service's grace time for a repeated refresh (10 s), so that a slow machine causes no finding.
 REPEAT_SECONDS = 5
-# What a call that got no answer ends with; anything else was said by the server.
+# Statuses of calls without an answer. The server sent all other statuses.
 UNHEARD = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED)
 
 
 class Violation(AssertionError):
-    """A law of the service was broken."""
+    """The service broke a rule."""
 
 
 @dataclass
 class Person:
-    """What its client knows of it."""
+    """A user, as its client knows it."""
 
     name: str
     email: str = ""
     account_id: str = ""
     id_token: str = ""
     refresh_token: str = ""
-    # Tokens before the direct parent of the present one: presenting any of them ends the session.
+    # Tokens before the direct parent of the current one. Presenting any of them ends the session.
     spent: list[str] = field(default_factory=list)
     is_linked: bool = False
     pending_token: str = ""
@@ -50,20 +50,20 @@ class Person:
 
 @dataclass
 class Operation:
-    """One change that is asked for, as often as it takes to hear of it. Repeats bring the same key and words."""
+    """One change, repeated until it is answered. Repeats have the same key and the same request."""
 
     kind: str
     person: Person
     ask: Callable[[Client], Any]
     entry: Entry
     heard: Callable[[Person, Any], None]
-    # Refusals that are as good an answer.
+    # Rejections that count as an answer.
     may_refuse: tuple[str, ...] = ()
     asked_at: float = 0.0
 
 
 class Actor:
-    """One client with people of its own: their changes come one after another, so what is known of them is certain."""
+    """One client with users of its own. It makes changes in sequence, so its knowledge is certain."""
 
     def __init__(self, name: str, journal: Journal, simulator: Simulator, chance: random.Random) -> None:
         self.name, self.journal, self.simulator, self.chance = name, journal, simulator, chance
@@ -73,12 +73,12 @@ class Actor:
         self.purse: dict[str, list[tuple[str, Any]]] = {LINKED: [], HELD: []}
         self.violations: list[str] = []
 
-    # One life of the server.
+    # One run of the server.
 
     def greet(self, server: Server) -> None:
-        """Connects, makes what the load will need, and looks whether the last answers are still true."""
+        """Connects, makes what the load needs, and checks that the last answers are still true."""
         self.client = Client(server, certificate="web")
-        # Makes the server fetch the providers' keys: what is to be killed is the load, not the wait for them.
+        # Makes the server fetch the providers' keys: the kill must hit the load, not the wait for keys.
         for provider_id in self.purse:
             with expect_failure(grpc.StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND"):
                 self.client.sign_in(assertion(self.simulator, provider_id), existing_only=True)
@@ -89,12 +89,12 @@ class Actor:
         for person in self.people[-1:]:
             if self.unheard is None or self.unheard.person is not person:
                 account = self.client.get(person.id_token)
-                expect(account.account_id == person.account_id, f"{person.name} is another account after the restart")
+                expect(account.account_id == person.account_id, f"{person.name} has another account after the restart")
                 expect((LINKED in {each.provider_id for each in account.providers}) == person.is_linked,
                        f"{person.name} has other identities after the restart")
 
     def work(self, rush_email: str, gone: threading.Event) -> None:
-        """Changes people until the server answers no more."""
+        """Makes changes until the server no longer answers."""
         try:
             if not self.settle():
                 return
@@ -107,7 +107,7 @@ class Actor:
             self.violations.append(f"{self.name}: {violation}")
 
     def settle(self) -> bool:
-        """Asks again for what got no answer before, twice: both answers must be one and the same change."""
+        """Repeats the unanswered call twice. Both answers must report one and the same change."""
         waiting = self.unheard
         if waiting is None:
             return True
@@ -125,7 +125,7 @@ class Actor:
         return True
 
     def perform(self, operation: Operation) -> bool:
-        """False: no answer came. Whoever asks must ask again."""
+        """Returns False without an answer. The caller must repeat the call."""
         self.unheard = operation
         operation.asked_at = time.monotonic()
         self.note("asked", operation)
@@ -160,11 +160,11 @@ class Actor:
         self.journal.write(operation.entry)
 
     def drop(self, person: Person) -> None:
-        """Nothing more is asked for this person; what is known of it stays true."""
+        """Makes no more calls for this user. Its last known state stays true."""
         self.unheard = None
         self.people = [each for each in self.people if each is not person]
 
-    # What can be asked for.
+    # Possible operations.
 
     def choose(self) -> Operation:
         if len(self.people) < PEOPLE_MAX and self.chance.random() < 0.4:
@@ -183,7 +183,7 @@ class Actor:
             choices += [self.unlink, self.unlink]
         elif person.email and self.purse[LINKED]:
             choices += [self.link, self.link]
-        # Or an address of the rush would be free again.
+        # Otherwise an address of the rush would become free again.
         if not person.email.startswith("rush"):
             choices.append(self.delete)
         return self.chance.choice(choices)(person)
@@ -243,7 +243,7 @@ class Actor:
             person.is_linked = False
             took(person, answer)
 
-        # Nobody may lose the last way in.
+        # The last sign-in method cannot be removed.
         last = () if person.email else ("LAST_SIGN_IN_METHOD",)
         return self.operation(
             "unlink", person, lambda client, key: client.unlink(id_token, LINKED, idempotency_key=key), heard,
@@ -262,8 +262,8 @@ class Actor:
         return self.operation("refresh", person, lambda client, key: client.refresh(token), heard)
 
     def replay(self, person: Person) -> Operation:
-        """A token older than the parent was copied by somebody: it is refused, and takes its family with it. Where that
-        was not heard of, the session may have been swept when it is tried again."""
+        """A token older than the parent was copied: it is rejected, and its family ends. If that answer was lost, the
+        session may have been removed when the call is repeated."""
         token = person.spent[0]
 
         def heard(person: Person, answer: Any) -> None:
@@ -303,7 +303,7 @@ class Actor:
 
 
 def took(person: Person, answer: Any) -> None:
-    """A session of the answer is the person's present one; tokens of the one before it are of another family."""
+    """The session in the answer replaces the user's current one, whose tokens are of another family."""
     expect(not person.account_id or person.account_id == answer.account.account_id,
            f"{person.name} became another account")
     person.account_id, person.id_token = answer.account.account_id, answer.id_token

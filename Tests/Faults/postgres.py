@@ -1,11 +1,11 @@
-"""A PostgreSQL 15 of its own on loopback, in a temporary folder, that can be killed, paused and filled up.
+"""A PostgreSQL 15 server on loopback, in a temporary folder, that can be killed, paused and filled up.
 
     with Database.started() as database:
         connect(database.conninfo)
         database.kill()
         database.launch()
 
-It belongs to the user `postgres` where the tests run as root, because it refuses to run as root.
+If the tests run as root, it belongs to the user `postgres`, because PostgreSQL refuses to run as root.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from processes import end
 from waiting import comes_true
 
 BINARIES = Path("/usr/lib/postgresql/15/bin")
-# Whose the data is: the administrator, and the owner of the database that servers use.
+# The administrator, and the owner of the database that servers use.
 ADMINISTRATOR, OWNER = "postgres", "latchkey"
 START_SECONDS, END_SECONDS = 30.0, 10.0
-# On one machine nothing else is left to wait for, and a small disk must be big enough for the log.
+# No replication delays on one machine, and a log that fits on a small disk.
 SETTINGS = {"listen_addresses": "127.0.0.1", "max_connections": "100", "shared_buffers": "32MB",
             "min_wal_size": "2MB", "max_wal_size": "32MB", "log_min_messages": "warning"}
 
 
 class Unavailable(Exception):
-    """What this machine cannot do, and so what is skipped."""
+    """A feature that this machine lacks, so the test is skipped."""
 
 
 def require() -> None:
@@ -50,14 +50,14 @@ def require() -> None:
 
 
 def start(*command: object, **options: Any) -> subprocess.Popen[bytes]:
-    """Starts one of its programs as the user that may. `setpriv` becomes the program; the `user` of `subprocess` would
-    make a copy of this process first, whose threads of gRPC do not survive that."""
+    """Starts one of its programs as the right user. `setpriv` becomes the program. The `user` option of `subprocess`
+    would fork this process first, which its gRPC threads do not survive."""
     as_user = [] if os.getuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--"]
     return subprocess.Popen([*as_user, *map(str, command)], cwd="/", env=environment(), **options)
 
 
 def environment() -> dict[str, str]:
-    """Without what would point its programs to another server."""
+    """The environment without variables that point its programs to another server."""
     home = os.environ if os.getuid() else os.environ | {"HOME": pwd.getpwnam("postgres").pw_dir}
     return {name: value for name, value in home.items() if not name.startswith("PG")} | {"LC_ALL": "C.UTF-8"}
 
@@ -70,7 +70,7 @@ def run(program: str, *arguments: object) -> None:
 
 
 def folder(prefix: str) -> Path:
-    """A temporary folder that its programs may use; those of the tests are closed to them."""
+    """A temporary folder that its programs may use; they cannot enter those of the tests."""
     made = Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp"))
     if not os.getuid():
         shutil.chown(made, "postgres", "postgres")
@@ -78,7 +78,7 @@ def folder(prefix: str) -> Path:
 
 
 def children(parent: int) -> list[int]:
-    """The processes below one, of any depth."""
+    """All descendants of a process."""
     found, parents = [], {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -99,7 +99,7 @@ def send(processes: list[int], number: signal.Signals) -> None:
 
 
 def wait_for_end(processes: list[int], seconds: float = END_SECONDS) -> bool:
-    """Of processes that are nobody's children here."""
+    """Waits for processes that are not children of this one."""
     return comes_true(lambda: not any(is_running(each) for each in processes), seconds)
 
 
@@ -111,7 +111,7 @@ def is_running(process: int) -> bool:
 
 @dataclass
 class Database:
-    """One server. Its port and data stay through a restart."""
+    """One server. Its port and data survive a restart."""
 
     folder: Path
     port: int
@@ -121,7 +121,7 @@ class Database:
     @classmethod
     @contextmanager
     def started(cls, disk_mebibytes: int = 0) -> Iterator[Database]:
-        """`disk_mebibytes`: on a disk of its own that is no bigger, where this machine may mount one."""
+        """`disk_mebibytes`: uses a disk of this size, if this machine may mount one."""
         require()
         database = cls(folder("latchkey-postgres-"), free_port(), disk_mebibytes)
         try:
@@ -144,11 +144,11 @@ class Database:
 
     @staticmethod
     def conninfo_by(port: int) -> str:
-        """The same database on another way, such as through a proxy."""
+        """The same database over another port, such as that of a proxy."""
         return f"host=127.0.0.1 port={port} dbname={OWNER} user={OWNER} sslmode=disable"
 
     def connect(self, **options: Any) -> psycopg.Connection[Any]:
-        """As administrator, each statement a transaction."""
+        """A connection as administrator, with each statement in its own transaction."""
         return psycopg.connect(f"host=127.0.0.1 port={self.port} dbname=postgres user={ADMINISTRATOR} sslmode=disable",
                                autocommit=True, connect_timeout=5, **options)
 
@@ -169,14 +169,14 @@ class Database:
             prepare(administrator)
 
     def launch(self) -> None:
-        """Starts it and waits until it takes connections."""
+        """Starts the server and waits until it accepts connections."""
         with self.log.open("ab") as log:
             self.process = start(BINARIES / "postgres", "-D", self.data, stdout=log, stderr=log)
         if not self.takes_connections():
             raise RuntimeError(f"PostgreSQL does not start: {self.log.read_text()[-2000:]}")
 
     def takes_connections(self) -> bool:
-        """Waits for that, or for its end."""
+        """Waits until it accepts connections. Returns False if the process ends."""
         assert self.process is not None
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline and self.process.poll() is None:
@@ -186,8 +186,8 @@ class Database:
         return False
 
     def serve_again(self) -> None:
-        """After a full disk: it stops where it cannot write its log. It may only be about to stop when there is room
-        again, because its recovery had none."""
+        """Recovers after a full disk. The server stops if it cannot write its log. It may still be about to stop when
+        there is room again, because its recovery had none."""
         if not self.takes_connections():
             self.launch()
 
@@ -196,9 +196,9 @@ class Database:
         return [self.process.pid, *children(self.process.pid)]
 
     def kill(self) -> None:
-        """The postmaster goes at once; its children notice, as they would where memory ran out."""
+        """Kills the postmaster. Its children notice, as they would after an out-of-memory kill."""
         assert self.process is not None
-        # Or it might have one more child than is waited for here, which keeps the next postmaster from starting.
+        # Otherwise it could start another child that is not waited for here, and that blocks the next postmaster.
         self.process.send_signal(signal.SIGSTOP)
         below = children(self.process.pid)
         self.process.kill()
@@ -208,7 +208,7 @@ class Database:
             wait_for_end(below)
 
     def terminate_backends(self) -> int:
-        """Ends every connection but the one that asks; how many there were."""
+        """Ends every other client connection, and returns their number."""
         with self.connect() as administrator:
             return len(administrator.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -216,7 +216,7 @@ class Database:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing of it moves, while its sockets stay open: a machine that hangs."""
+        """Stops all its processes while its sockets stay open, like a machine that hangs."""
         processes = self.processes()
         send(processes, signal.SIGSTOP)
         try:
@@ -226,8 +226,8 @@ class Database:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """Not one more byte goes on its disk."""
-        assert self.disk_mebibytes, "its disk is everybody's"
+        """Fills its disk completely."""
+        assert self.disk_mebibytes, "its disk is shared"
         ballast = self.folder / "disk" / "ballast"
         with ballast.open("wb", buffering=0) as file:
             for bytes_each in (1 << 16, 1):
@@ -243,7 +243,7 @@ class Database:
         if self.process is None:
             return
         below = self.processes()
-        # Paused ones would not hear of it.
+        # Paused processes would not receive the signal.
         send(below, signal.SIGCONT)
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -268,6 +268,6 @@ def mount(where: Path, mebibytes: int) -> None:
 
 
 def prepare(administrator: psycopg.Connection[Any]) -> None:
-    """The database that servers use, and its owner."""
+    """Creates the database that servers use, and its owner."""
     administrator.execute(f"CREATE ROLE {OWNER} LOGIN")
     administrator.execute(f"CREATE DATABASE {OWNER} OWNER {OWNER}")

@@ -1,13 +1,13 @@
-"""Two PostgreSQL servers, of which one follows the other synchronously and takes its place: Patroni over one etcd, all
-of them on loopback, in a temporary folder.
+"""Two PostgreSQL servers, a primary and its synchronous standby: Patroni over one etcd, all of them on loopback, in a
+temporary folder.
 
     with Pair.started() as pair:
         connect(pair.conninfo)   # names both; a client takes the one that can be written to
         pair.fail_over()
 
-What is acknowledged is on both while both are there (`synchronous_mode`). A machine is lost by killing everything of it
-at once, Patroni first, so that nobody repairs it: its lease in etcd runs out, and the other is promoted. One that comes
-back finds that it is no longer the primary, rewinds what nobody was told of (pg_rewind), and follows.
+Acknowledged changes are on both while both run (`synchronous_mode`). `fail_over` loses a machine by killing all of its
+processes, Patroni first, so that it repairs nothing. Its lease in etcd expires, and the other machine is promoted. A
+machine that comes back finds that it is no longer the primary, rewinds unacknowledged changes (pg_rewind), and follows.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from waiting import comes_true
 
 NAMES = ("one", "two")
 PROGRAMS = ("etcd", "patroni")
-# How long a primary may be silent before the other takes its place, and how often each looks.
+# Seconds without a sign of the primary before the standby takes over, and the interval of the checks.
 LEASE_SECONDS, LOOK_SECONDS, RETRY_SECONDS = 8, 1, 3
 PAIR_SECONDS, PROMOTION_SECONDS = 60.0, 40.0
 
 
 @dataclass
 class Member:
-    """One machine: Patroni, and the PostgreSQL that it runs."""
+    """One machine: Patroni, and the PostgreSQL server that it runs."""
 
     name: str
     folder: Path
@@ -90,7 +90,7 @@ class Member:
         return self.process is not None and self.process.poll() is None
 
     def everything(self) -> list[int]:
-        """Patroni, and PostgreSQL, which goes on without it: its parent is not Patroni."""
+        """Patroni and PostgreSQL, which would outlive it, since its parent is not Patroni."""
         assert self.process is not None
         found = [self.process.pid, *children(self.process.pid)]
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -100,7 +100,7 @@ class Member:
         return list(dict.fromkeys(found))
 
     def kill(self) -> None:
-        """The machine is gone."""
+        """Kills all processes of the machine."""
         assert self.process is not None
         below = self.everything()
         send(below, signal.SIGKILL)
@@ -108,7 +108,7 @@ class Member:
         wait_for_end(below)
 
     def role(self) -> str:
-        """As it says itself: `primary`, `sync` where it may take over, else what it is about to be, or empty."""
+        """Its own role: `primary`, `sync` if it may take over, otherwise its future role, or empty."""
         with contextlib.suppress(OSError, ValueError):
             with urllib.request.urlopen(f"http://127.0.0.1:{self.rest_port}/cluster", timeout=2) as answer:
                 for each in json.load(answer)["members"]:
@@ -118,7 +118,7 @@ class Member:
 
 
 class Pair:
-    """Both machines, and the etcd that says which of them is the primary."""
+    """Both machines, and the etcd that decides which of them is the primary."""
 
     def __init__(self, where: Path) -> None:
         self.folder = where
@@ -174,13 +174,13 @@ class Pair:
         return next(each for each in self.members if each.is_running and each.role() == "primary")
 
     def wait_for_both(self) -> None:
-        """Until the one may take the other's place without a loss."""
+        """Waits until the standby can take over without a loss."""
         self.wait_for("a synchronous standby", lambda: sorted(each.role() for each in self.members) == [
             "primary", "sync"], PAIR_SECONDS)
 
     def fail_over(self) -> float:
-        """Loses the machine of the primary, waits until the other can be written to, and gives the lost one back. How
-        long it was that nobody could write."""
+        """Loses the machine of the primary, waits until the other accepts writes, and brings the lost one back. Returns
+        the seconds without writes."""
         self.wait_for_both()
         lost = self.primary
         other = next(each for each in self.members if each is not lost)
@@ -192,7 +192,7 @@ class Pair:
         return took
 
     def wait_for(self, what: str, holds: Callable[[], bool], seconds: float) -> None:
-        # Each look asks a server over HTTP, or opens a connection.
+        # Each check sends an HTTP request or opens a connection.
         if not comes_true(holds, seconds, pause_seconds=0.1):
             said = "\n".join(each.log.read_text()[-1500:] for each in self.members if each.log.exists())
             raise RuntimeError(f"there is no {what} after {seconds:.0f} s:\n{said}")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Cuts the power at every sync of a load, and looks whether what was acknowledged is on the disk.
+"""Cuts the power at every sync of a load, and checks that acknowledged changes are on the disk.
 
     .venv/faults/bin/python Tests/Faults/power_cut.py --cuts 20000 --seed 1
 
 SIGKILL loses nothing that was written, so it proves nothing about syncs. Here the server runs once, and the preloaded
-object (interpose/trace.c) writes down each write, truncation and sync of the database and its log, and when answers
-leave. A cut is then made offline: what was synced is there; each later write is lost, kept, or torn at its sectors, by
-chance. That a file is there once it was made, and gone once it was removed, is taken for granted.
+object (interpose/trace.c) records each write, truncation and sync of the database and its log, and each outgoing
+answer. The script then simulates cuts offline: synced bytes are there, and each later write is lost, kept, or torn at
+its sectors, by chance. It assumes that creating and removing a file is durable.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from processes import Server, Simulator, prepare
 
 RECORD = struct.Struct("<IIQQ")
 SECTOR_BYTES = 512
-# The files, with what their names end in. The journal is there while a new database is made.
+# The files, with their name suffixes. The journal exists while a new database is made.
 DATABASE, LOG, JOURNAL = range(3)
 ENDINGS = {DATABASE: "", LOG: "-wal", JOURNAL: "-journal"}
 WAYS = ("lost", "kept", "some lost", "torn")
@@ -49,7 +49,7 @@ class Kind(IntEnum):
 
 @dataclass
 class Record:
-    # Where it begins in the trace.
+    # Its offset in the trace.
     offset: int
     kind: Kind
     file: int
@@ -69,7 +69,7 @@ def records(trace: bytes) -> Iterator[Record]:
 
 @dataclass
 class Disk:
-    """The files as they are on the disk for certain, and what was done to them since their last sync."""
+    """The files as they are certainly on the disk, and the changes since their last sync."""
 
     synced: dict[int, bytearray] = field(default_factory=lambda: {file: bytearray() for file in ENDINGS})
     unsynced: dict[int, list[Record]] = field(default_factory=lambda: {file: [] for file in ENDINGS})
@@ -106,7 +106,7 @@ def carry_out(record: Record, content: bytearray) -> None:
 
 
 def sectors(record: Record) -> Iterator[Record]:
-    """A disk writes whole sectors, so the parts end where sectors of the file do."""
+    """Splits a write at the sectors of the file, because a disk writes whole sectors."""
     at, end = record.at, record.at + len(record.bytes)
     while at < end:
         until = min(end, at - at % SECTOR_BYTES + SECTOR_BYTES)
@@ -116,7 +116,7 @@ def sectors(record: Record) -> Iterator[Record]:
 
 @dataclass
 class Recording:
-    """One load: what the disk was told, and what clients were told."""
+    """The records of one load: changes of the disk, and answers to clients."""
 
     records: list[Record]
     entries: list[Entry]
@@ -154,8 +154,8 @@ def change(actor: Actor) -> None:
 
 
 def settled(entries: list[Entry], made: list[Record]) -> list[Entry]:
-    """In the order of the trace. A client writes an answer down a little after it has left: the last one that left
-    before is the latest that it can be."""
+    """Sorts the entries by the trace. A client records an answer shortly after it left the server, so the answer is at
+    the latest the last one that left before."""
     sent = [record.offset for record in made if record.kind == Kind.SENT]
     for entry in entries:
         if entry.event in ("told", "refused"):
@@ -179,7 +179,7 @@ class Result:
 
 
 def cut(recording: Recording, cuts: int, seed: int, folder: Path, *, honours_syncs: bool = True) -> Result:
-    """Spreads the cuts evenly over the syncs, each way in turn. `honours_syncs` is false to see that it matters."""
+    """Spreads the cuts evenly over the syncs, each kind in turn. `honours_syncs` is false to test the check itself."""
     result, disk, ledger, waiting = Result(seed, syncs=recording.syncs), Disk(), Ledger(), list(recording.entries)
     begun, sync = time.monotonic(), 0
     for each in recording.records:
@@ -216,7 +216,7 @@ def main() -> int:
     options.add_argument("--cuts", type=int, default=20_000)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     chosen = options.parse_args()
-    # Thousands of files that nobody keeps are made there.
+    # The loop makes thousands of temporary files there.
     memory = Path("/dev/shm")
     folder = Path(tempfile.mkdtemp(prefix="latchkey-cuts-", dir=memory if memory.is_dir() else None))
     result = cut(record(folder, chosen.seed), chosen.cuts, chosen.seed, folder)

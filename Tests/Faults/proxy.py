@@ -1,4 +1,4 @@
-"""A bad network on loopback: stands between client and server, and does to their bytes what it is told."""
+"""A bad network on loopback: a proxy between client and server that delays, cuts or changes bytes."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 CHUNK_BYTES = 65536
-# Of a connection that nothing more passes through.
+# For a connection through which no more bytes pass.
 FOR_EVER_SECONDS = 3600
 
 
 @dataclass
 class Link:
-    """One connection and its two directions; each counts the bytes that it has passed on."""
+    """One connection with its two directions. Each counts the bytes that it has passed on."""
 
     client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -25,13 +25,13 @@ class Link:
         return (self.client[0], self.server[1]) if way == "up" else (self.server[0], self.client[1])
 
     def cut(self) -> None:
-        """Both sides see a reset, as when a machine on the way has lost the connection."""
+        """Resets both sides, as when a machine on the path has lost the connection."""
         for _, writer in (self.client, self.server):
             writer.transport.abort()
 
 
 class Behaviour:
-    """An honest network. `way` is "up" towards the server, "down" from it."""
+    """A correct network. `way` is "up" towards the server, "down" from it."""
 
     async def carry(self, link: Link, way: str, chunk: bytes) -> None:
         await self.send(link, way, chunk)
@@ -46,7 +46,7 @@ class Behaviour:
 
 @dataclass
 class Slow(Behaviour):
-    """Every chunk late; or every byte a segment of its own."""
+    """Delays every chunk, or sends every byte as a segment of its own."""
 
     delay_seconds: float = 0.0
     byte_by_byte: bool = False
@@ -59,7 +59,7 @@ class Slow(Behaviour):
 
 @dataclass
 class At(Behaviour):
-    """Honest for so many bytes of one direction; then `happens`."""
+    """Correct for so many bytes of one direction, then calls `happens`."""
 
     way: str
     bytes: int
@@ -87,7 +87,7 @@ class Stall(At):
 
 
 class HalfClose(At):
-    """One side says that it will send no more; the other direction goes on."""
+    """Closes one direction; the other one continues."""
 
     async def happens(self, link: Link, way: str, rest: bytes) -> None:
         _, writer = link.ends(way)
@@ -103,7 +103,7 @@ class FlipBit(At):
 
 
 class Proxy:
-    """Listens on a port of its own, on a thread of its own. `behaviour` is taken up by each new connection."""
+    """Listens on its own port, in its own thread. Each new connection uses the current `behaviour`."""
 
     def __init__(self, server_port: int) -> None:
         self.server_port, self.port = server_port, 0
@@ -116,7 +116,7 @@ class Proxy:
         listening.wait()
 
     def cut_all(self) -> None:
-        """Those that there are; new ones are taken on."""
+        """Cuts the existing connections; new ones are accepted."""
         self._loop.call_soon_threadsafe(self._cut_all)
 
     def _cut_all(self) -> None:
@@ -125,7 +125,7 @@ class Proxy:
         self.links.clear()
 
     def stop(self) -> None:
-        """Lets every connection go."""
+        """Closes every connection."""
         self._loop.call_soon_threadsafe(self._end)
         self._thread.join()
 
@@ -135,7 +135,7 @@ class Proxy:
 
     def _run(self, listening: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
-        # What a cut or a stop leaves unfinished is what the tests are about.
+        # The tests cause unfinished tasks by a cut or a stop on purpose.
         self._loop.set_exception_handler(lambda loop, context: None)
         server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
         self.port = server.sockets[0].getsockname()[1]
@@ -146,7 +146,7 @@ class Proxy:
         try:
             server = await asyncio.open_connection("127.0.0.1", self.server_port)
         except OSError:
-            # Nobody is there: the caller hears of it as it would from the server's machine.
+            # No server listens. The caller notices as if the server's machine had refused the connection.
             writer.transport.abort()
             return
         link = Link((reader, writer), server)

@@ -1,4 +1,4 @@
-"""Servers that share one PostgreSQL database, as replicas of one service do: the same keys, issuer and certificates."""
+"""Replicas that share one PostgreSQL database, with the same keys, issuer and certificates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONNECTIONS = 4
 
 
 def replica(folder: Path, simulator: Simulator, conninfo: str, **overrides: Settings) -> Server:
-    """One more server of this database, running."""
+    """A further running server for this database."""
     port = free_port()
     chosen = settings(folder, port, simulator.base, **overrides)
     chosen["store"] = {"postgres": {"conninfo": conninfo, "connections": CONNECTIONS}}

@@ -1,7 +1,7 @@
-"""A day in the life of one person on one connection, and the laws that hold whatever failed on the way.
+"""A fixed sequence of calls of one user on one connection, and the rules that apply in spite of failures.
 
-Every step has its idempotency key where the service takes one, so that the same day can be lived again: what was
-acknowledged the first time must come out the same, and what was not must be possible.
+Every step has an idempotency key if the service accepts one, so that the same sequence can be repeated. Acknowledged
+steps must return the same result again, and the others must be possible.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from processes import Server, Simulator
 from raw import Connection, Reply, client_context, message, request
 
 OK = 0
-# These need no reason of the product: a deadline, and a mistake of the server's own.
+# These need no reason of the service: a deadline, and an internal error of the server.
 OF_THE_LIBRARY = {4: "DEADLINE_EXCEEDED", 13: "INTERNAL"}
 CORP = "oidc.corp"
 
 
 class Lost(Exception):
-    """The connection ended, or the call's stream was reset: nobody knows what became of the call."""
+    """The connection ended or the stream was reset, so the effect of the call is unknown."""
 
 
 class Refused(Exception):
-    """The server said no, and why."""
+    """The server rejected the call, with a reason."""
 
     def __init__(self, status: int, reason: str, text: str) -> None:
         super().__init__(f"status {status} {reason}: {text}")
@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 class Caller:
-    """Typed calls on one raw connection, none of them repeated behind the test's back."""
+    """Typed calls on one raw connection, without automatic retries."""
 
     def __init__(self, server: Server, port: int | None = None, timeout_seconds: float = 10) -> None:
         self._timeout_seconds = timeout_seconds
@@ -65,7 +65,7 @@ class Caller:
 
 
 def read(method: str, reply: Reply, answer: type[Message]) -> Any:
-    """A whole answer, a typed refusal, or neither."""
+    """Returns a whole answer. Raises a typed rejection, or `Lost`."""
     if reply.closed or reply.reset is not None:
         raise Lost(str(reply))
     if reply.status == OK:
@@ -87,21 +87,21 @@ class Step:
     method: str
     answer: type[Message]
     asked: Callable[[Day], Message]
-    # What of the answer must be the same when the step is taken again.
+    # The part of the answer that must be the same when the step is repeated.
     lasting: Callable[[Any], Any]
-    # The step that uses this one's answer up: it cannot be repeated after that.
+    # The step that consumes the answer of this one, so that it cannot be repeated afterwards.
     used_by: str = ""
 
 
 class Day:
-    """One person, with the requests that were made for it."""
+    """One user, with the requests that were made for it."""
 
     def __init__(self, simulator: Simulator) -> None:
         self.email = fresh_email("büro.example")
         self.credential = assertion(simulator, CORP, email=self.email)
-        # Of the steps that take a key; it is good for the same words only.
+        # Requests of the steps with a key, which is valid only for the same request.
         self.asked: dict[str, Message] = {}
-        # What was acknowledged, by step.
+        # Acknowledged values, by step.
         self.told: dict[str, Any] = {}
 
     def request(self, step: Step) -> Message:
@@ -118,7 +118,7 @@ class Day:
         return password(self.email, PASSWORD)
 
     def live(self, caller: Caller) -> None:
-        """Takes every step in turn, each a second time where it was refused. Raises what comes of that."""
+        """Takes every step in turn, and repeats each that was rejected. Raises the errors of the second try."""
         for step in STEPS:
             before = self.told.get(step.name)
             if before is not None and step.used_by in self.asked:
@@ -128,11 +128,11 @@ class Day:
             except Refused:
                 now = self.ask(caller, step)
             if before is not None:
-                assert step.lasting(now) == step.lasting(before), f"{step.name}: {before} was told, {now} is there"
+                assert step.lasting(now) == step.lasting(before), f"{step.name}: acknowledged {before}, found {now}"
             self.told[step.name] = now
 
     def ask(self, caller: Caller, step: Step) -> Any:
-        """Whatever fails below the server: a right password is never called a wrong one."""
+        """A correct password is never reported as wrong, in spite of failures in lower layers."""
         try:
             return caller.call(step.method, self.request(step), step.answer)
         except Refused as refusal:

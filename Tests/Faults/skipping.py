@@ -1,4 +1,4 @@
-"""What a machine cannot have, such as a small disk or a program that is not installed, skips a test."""
+"""Skips a test if the machine lacks something, such as a small disk or an installed program."""
 
 from __future__ import annotations
 

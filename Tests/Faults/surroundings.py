@@ -1,4 +1,4 @@
-"""Makes what the other black-box tests have (waiting, stubs, processes, clients, raw frames) importable here."""
+"""Makes modules of the other black-box tests importable here (waiting, stubs, processes, clients, raw frames)."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A backup whose n-th call to the disk, or to the allocator, fails: it leaves no file, and the next one is whole."""
+"""The n-th disk call or allocation of a backup fails: it leaves no file, and the next backup is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POINTS = {Point.STORE_OPEN: errno.EIO, Point.STORE_READ: errno.EIO, Point.STORE_
 
 
 class Keeper:
-    """An administrator of one server, who has it back itself up."""
+    """An administrator of one server, who makes backups."""
 
     def __init__(self, server: Server, copies: Path) -> None:
         self.server, self.copies = server, copies
@@ -66,7 +66,7 @@ def copies(tmp_path: Path) -> Path:
 @pytest.fixture
 def keeper(serve: Callable[..., Server], faults: Faults, simulator: Simulator, copies: Path) -> Keeper:
     server = serve(faults, reactors=1, passwords={"workers": 1}, store={"backup_folder": str(copies)})
-    # What a day of a person leaves in the database, and the statements that are prepared once.
+    # The rows that a user's calls leave in the database, and the statements that are prepared once.
     Patient(server, faults, simulator)
     keeper = Keeper(server, copies)
     keeper.back_up()
@@ -77,7 +77,7 @@ def keeper(serve: Callable[..., Server], faults: Faults, simulator: Simulator, c
 @pytest.mark.timeout(1800)
 def test_a_backup_that_meets_a_failure_leaves_nothing_and_the_next_is_whole(
         keeper: Keeper, faults: Faults, point: Point) -> None:
-    # Allocations are hundreds, calls to the disk dozens.
+    # A backup makes hundreds of allocations, and dozens of disk calls.
     short = 60 if point is Point.MEMORY_SQLITE else 7
     every_failure(faults, point, keeper.try_to_back_up, keeper.check, step=step(short), error=POINTS[point])
     print(dict(keeper.outcomes))

@@ -1,5 +1,4 @@
-"""How a call is told of, to its caller and in the log, that does not end as it was meant to: its time is up, or its
-caller has gone."""
+"""How caller and log learn of a call that ends early: its deadline passes, or its caller disconnects."""
 
 from __future__ import annotations
 
@@ -34,11 +33,11 @@ def server(database: Database, folder: Path, simulator: Simulator) -> Iterator[S
 
 
 class Locked:
-    """Nobody can sign up: the counts of sign-ups, which each of them goes past, are somebody else's."""
+    """Blocks all sign-ups: another transaction locks the counts that each of them updates."""
 
     def __init__(self, database: Database, server: Server) -> None:
         self.database = database
-        # Only what is there can be held.
+        # Only existing rows can be locked.
         with contextlib.closing(Client(server)) as client:
             client.create(fresh_email())
 
@@ -51,7 +50,7 @@ class Locked:
         self.holder.close()
 
     def waiting(self) -> list[int]:
-        """The back ends that want them."""
+        """The back ends that wait for the lock."""
         with self.database.connect() as administrator:
             return [row[0] for row in administrator.execute(
                 "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock'")]
@@ -63,7 +62,7 @@ class Locked:
 
 
 def lines(server: Server, method: str) -> list[dict[str, str]]:
-    """What the log says of the calls of this method, but when, of whom and how it was called."""
+    """The log lines for calls of this method, without time, caller and request data."""
     left_out = ("at", "level", "message", "method", "caller", "peer", "credential")
     return [{name: value for name, value in line.items() if name not in left_out}
             for line in server.lines() if line.get("method") == method]
@@ -93,7 +92,7 @@ def test_a_change_that_comes_to_nothing_after_its_callers_deadline_was_ended_by_
         connection.write(connection.headers(stream, request(CREATE, ("grpc-timeout", "2000m"))))
         connection.body(stream, message(wanted))
         until(locked.waiting)
-        # The change is on its way: until it is known what becomes of it, the caller is told nothing.
+        # The change is in progress: until its outcome is known, the caller receives no answer.
         with pytest.raises(TimeoutError):
             connection.reply(stream, timeout_seconds=2.5)
         locked.end_who_waits()
@@ -111,7 +110,7 @@ def test_a_call_whose_time_is_up_has_one_line_though_its_work_ends_later(
         with Connection(server.port) as connection:
             reply = connection.call(request(SIGN_IN, ("grpc-timeout", "300m")), message(wanted))
             assert reply.status == DEADLINE_EXCEEDED
-            # Until the fetch has given up, too.
+            # Wait until the fetch has given up, too.
             time.sleep(1.2)
     finally:
         simulator.behave("oidc.hanging", "well")

@@ -1,5 +1,5 @@
-"""Connections to the database that are not what they seem: one that hangs, while it is made or at the start; too few of
-them; and all of them taken by look-ups."""
+"""Bad connections to the database: one that hangs, while it is made or at the start; too few of them; and all of them
+busy with look-ups."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from proxy import Behaviour, Proxy, Stall
 from replicas import CONNECTIONS, replica
 from waiting import until
 
-# For what may pass: whoever started it tries again.
+# The exit code for a temporary problem, after which a supervisor starts the server again.
 EXIT_PASSING = 1
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
-# What a connection has received by then: it is logged in and being prepared.
+# Bytes that a connection has received when it is logged in and prepares its statements.
 LOGIN_BYTES = 700
-# A statement's own five seconds, and one for the way; then a pause and an honest connection.
+# The statement's own five seconds, and one for the network; then a pause and a good connection.
 RECOVERY_SECONDS_MOST = 15.0
 
 
@@ -84,7 +84,7 @@ def test_a_start_beside_a_database_that_hangs_ends_and_says_why(
         database: Database, folder: Path, simulator: Simulator, lost_bytes: int) -> None:
     proxy = Proxy(database.port)
     try:
-        # The first start makes the schema; another looks by its first connection whether it is up to date.
+        # The first start makes the schema. Another start checks on its first connection that the schema is current.
         server = replica(folder, simulator, Database.conninfo_by(proxy.port), reactors=1)
         server.stop()
         looking = len(proxy.links)
@@ -107,7 +107,7 @@ def test_a_server_that_gets_fewer_connections_than_it_wants_serves_and_says_so(
     with database.connect() as administrator:
         administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT {limit}")
     server = replica(folder, simulator, database.conninfo, reactors=1, limits={"store_gone_seconds": 1})
-    refused = "the database answers, and refuses further connections"
+    refused = "the database refuses further connections"
     with served(server) as client:
         until(lambda: refused in messages(server), 10)
         until_seconds = time.monotonic() + 6
@@ -124,7 +124,7 @@ def test_a_server_with_a_thread_that_gets_no_connection_leaves_its_service(
         database: Database, folder: Path, simulator: Simulator) -> None:
     with database.connect() as administrator:
         administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT 3")
-    # The house and three reactors want one each at first.
+    # The connection pool and three reactors need one each at first.
     server = replica(folder, simulator, database.conninfo, reactors=3, limits={"store_gone_seconds": 1})
     with served(server) as client:
         until(lambda: health(client) == NOT_SERVING, 15)
@@ -142,7 +142,7 @@ def test_changes_are_carried_out_however_many_look_ups_there_are(
     with served(replica(folder, simulator, database.conninfo, reactors=1)) as client:
         tokens = [client.create(email).refresh_token for email in emails]
         with psycopg.connect(f"{database.conninfo.replace(f'user={OWNER}', 'user=postgres')}", autocommit=True) as rows:
-            # A database that is slower than the reactor, so that look-ups are what waits.
+            # A database that is slower than the reactor, so that look-ups wait.
             rows.execute("""
                 CREATE FUNCTION slowly() RETURNS boolean LANGUAGE plpgsql VOLATILE
                   AS $$ BEGIN PERFORM pg_sleep(0.005); RETURN true; END $$;
@@ -159,7 +159,7 @@ def test_changes_are_carried_out_however_many_look_ups_there_are(
                 count += 1
             return count
 
-        # More than all connections take at once (16 each).
+        # More than all connections can process concurrently (16 each).
         with ThreadPoolExecutor(80) as callers:
             looking = [callers.submit(look_up, number) for number in range(80)]
             try:

@@ -1,4 +1,4 @@
-"""How servers log in to a database that wants TLS and a password: the way that README.md has for production."""
+"""Logins of servers to a database that requires TLS and a password, as README.md recommends for production."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from replicas import CONNECTIONS
 from waiting import until
 
 EXIT_CONFIGURATION = 78
-# Whoever may log in to the database of the servers does so over TLS or without, but never without the password.
+# Clients may log in to the servers' database with or without TLS, but never without the password.
 RULES = f"""\
 host postgres postgres 127.0.0.1/32 trust
 host {OWNER} {OWNER} 127.0.0.1/32 scram-sha-256
@@ -35,12 +35,12 @@ host {OWNER} {OWNER} 127.0.0.1/32 scram-sha-256
 
 @dataclass
 class Guarded:
-    """A database behind TLS and a password, and what servers need to get in."""
+    """A database behind TLS and a password, and what servers need to log in."""
 
     database: Database
     folder: Path
     authority: certificates.Issuer
-    # What quoting could go wrong with.
+    # Characters that need correct quoting.
     password: str = field(default_factory=lambda: rf"it's a\ '{secrets.token_hex(8)}=")
 
     @classmethod
@@ -69,7 +69,7 @@ class Guarded:
                 shutil.chown(folder / file, "postgres", "postgres")
 
     def set(self, **values: object) -> None:
-        """Settings of the database, which it has taken over when this returns."""
+        """Changes settings of the database, and returns when they are in effect."""
         with self.database.connect() as administrator:
             for name, value in values.items():
                 administrator.execute(f"ALTER SYSTEM SET {name} = '{value}'")
@@ -84,7 +84,7 @@ class Guarded:
             administrator.execute(f"ALTER ROLE {OWNER} PASSWORD '{quoted}'")
 
     def keep_password(self, password: str | None = None) -> None:
-        """In the file, as an editor would leave it."""
+        """Writes the password into the file, as an editor would."""
         self.password_file.write_text((self.password if password is None else password) + "\n")
 
     @property
@@ -93,7 +93,7 @@ class Guarded:
                 f"sslmode=verify-full sslrootcert={self.folder / 'database-authority.pem'}")
 
     def server(self, folder: Path, simulator: Simulator) -> Server:
-        """Not started yet."""
+        """A server that is not started yet."""
         port = free_port()
         chosen = settings(folder, port, simulator.base) | {"reactors": 1}
         chosen["store"] = {"postgres": {"conninfo": self.conninfo, "connections": CONNECTIONS,
@@ -101,7 +101,7 @@ class Guarded:
         return Server(folder, port, chosen)
 
     def tls_versions(self) -> list[str]:
-        """Of the connections that servers have."""
+        """The TLS versions of the servers' connections."""
         with self.database.connect() as administrator:
             return [row[0] for row in administrator.execute(
                 "SELECT version FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = %s", [OWNER])]
@@ -113,7 +113,7 @@ def guarded(database: Database, tmp_path: Path) -> Guarded:
 
 
 def expect_all_connections(guarded: Guarded) -> None:
-    """Those of the one reactor, and as many for the rest."""
+    """Waits for the connections of the one reactor, and as many for the rest of the server."""
     until(lambda: len(guarded.tls_versions()) == 2 * CONNECTIONS, 30)
 
 
@@ -127,7 +127,7 @@ def running(guarded: Guarded, folder: Path, simulator: Simulator) -> Iterator[Se
 
 
 def create(server: Server, seconds: float = 0) -> None:
-    """Makes an account; again and again for so long where the store cannot be reached."""
+    """Creates an account. Repeats the call for so many seconds if the store is unreachable."""
     deadline = time.monotonic() + seconds
     with contextlib.closing(Client(server)) as client:
         while True:
@@ -189,7 +189,7 @@ def test_what_is_wrong_with_the_way_stops_the_start_with_a_line_that_says_it_and
 def test_a_changed_password_is_taken_over_with_the_next_connection(guarded: Guarded, running: Server) -> None:
     former, guarded.password = guarded.password, "another " + guarded.password
     guarded.set_password()
-    create(running)  # by the connections that it has
+    create(running)  # on the existing connections
     guarded.keep_password()
     guarded.database.terminate_backends()
     create(running, seconds=5)

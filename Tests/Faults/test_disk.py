@@ -1,7 +1,7 @@
-"""The disk fails at its n-th call, for every n that a person's day takes: errors, a full disk, cut writes, syncs.
+"""The n-th disk call fails, for every n that a user's calls make: errors, a full disk, cut writes, syncs.
 
-A call is refused with STORE_UNAVAILABLE or its connection is closed, a failed sync stops the process, and nothing that
-was acknowledged is missing when the database is opened again.
+A call fails with STORE_UNAVAILABLE or its connection is closed, and a failed sync stops the process. When the database
+is opened again, no acknowledged change is missing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from latchkey.v1 import auth_service_pb2 as auth
 from patient import Patient
 from script import Caller, Lost, Refused
 
-# How the disk fails, and how far apart the tried failures are in the short form.
+# The kinds of disk failures, and the distance between tried failures in the short form.
 WRITES = {"EIO": {"error": errno.EIO}, "ENOSPC": {"error": errno.ENOSPC},
           "cut, then EIO": {"error": errno.EIO, "short": True, "count": 2}}
 OTHERS = [Point.STORE_READ, Point.STORE_LOCK, Point.STORE_OPEN, Point.STORE_MAP, Point.STORE_TRUNCATE]
@@ -30,7 +30,7 @@ SYNC_SAYS = "the store cannot be synced to disk"
 
 
 def sound_after_kill(patient: Patient) -> None:
-    """What is in the files, once nobody can add to it, is sound; and the next server finds the last day in it."""
+    """After the kill, the files are sound, and the next server finds the acknowledged changes in them."""
     patient.server.kill()
     rows = sqlite3.connect(f"file:{patient.server.database}?mode=ro", uri=True)
     assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -56,7 +56,7 @@ def test_every_other_call_to_the_disk_may_fail_too(patient: Patient, point: Poin
 
 @pytest.mark.timeout(600)
 def test_every_failed_sync_stops_the_process_and_loses_nothing_acknowledged(patient: Patient) -> None:
-    """The pages' state is unknown, and a second sync would say that pages are safe which the kernel has dropped."""
+    """The pages' state is unknown, and a second sync would report pages as safe that the kernel has dropped."""
     tried = 0
 
     def check(number: int) -> None:
@@ -96,7 +96,7 @@ def sign_in_anonymously(caller: Caller, key: str) -> Any:
 
 
 class Crowd:
-    """Clients that sign up together, so that their changes share transactions."""
+    """Clients that sign up concurrently, so that their changes share transactions."""
 
     SIZE = 40
 
@@ -125,7 +125,7 @@ class Crowd:
                 pass
 
     def ask_again(self) -> None:
-        """Who was told hears the same again; who was not can have it now; and nobody is there twice."""
+        """Repeats of acknowledged calls return the same, the others succeed now, and no account exists twice."""
         with Caller(self.patient.server) as caller:
             for key in self.asked:
                 again = sign_in_anonymously(caller, key).session.account.account_id
@@ -164,7 +164,7 @@ def test_a_failed_sync_under_a_crowd_tells_nobody_of_what_may_be_lost(patient: P
                          ids=lambda point: point.name.removeprefix("STORE_").lower())
 @pytest.mark.timeout(1800)
 def test_a_stop_whose_checkpoint_fails_loses_nothing(patient: Patient, point: Point) -> None:
-    """The log is moved into the file at the end; where that fails the log stays, and is read at the next start."""
+    """The stop writes the log into the file. If that fails, the log stays, and the next start reads it."""
     def stop() -> None:
         patient.server.signal(signal.SIGTERM)
         assert patient.server.wait() in (0, -signal.SIGILL, -signal.SIGTRAP)

@@ -1,4 +1,4 @@
-"""Histories in short, and that their checker is not blind: what is planted in a good history must be found."""
+"""Short runs of histories, and a test of their checker: it must find errors that are planted in a correct history."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def test_one_order_explains_what_two_replicas_say_whatever_befalls_them_and_thei
     assert result.histories == 10 and result.calls > 500
 
 
-# What a broken server would do, by a layer before the real one: each must be found in a few histories.
+# Errors of a broken server, simulated by a layer in front of the real one. A few histories must find each.
 
 def stale(perform: Any) -> Any:
-    """Reads are answered as they once were."""
+    """Returns old answers to reads."""
     told: dict[str, tuple[Answer, str]] = {}
 
     async def answer(line: Any, world: Any, call: Call) -> tuple[Answer, str]:
@@ -60,7 +60,7 @@ def stale(perform: Any) -> Any:
 
 
 def twice(perform: Any) -> Any:
-    """Whoever asks for an address that is taken is told what its owner was told."""
+    """Returns the owner's answer to a caller that asks for a taken address."""
     told: dict[str, tuple[Answer, str]] = {}
 
     async def answer(line: Any, world: Any, call: Call) -> tuple[Answer, str]:
@@ -74,7 +74,7 @@ def twice(perform: Any) -> Any:
 
 
 def forgetful(perform: Any) -> Any:
-    """Every fourth link is acknowledged and not done."""
+    """Acknowledges every fourth link without making it."""
     asked = 0
 
     async def answer(line: Any, world: Any, call: Call) -> tuple[Answer, str]:
@@ -94,16 +94,16 @@ def forgetful(perform: Any) -> Any:
 def test_a_server_that_breaks_its_word_is_found_out(
         breaks: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "perform", breaks(callers.perform))
-    # How often it shows depends on who comes between whom; in none of so many it cannot be missed.
+    # The visibility of the error depends on the order of calls; in this many histories the check cannot miss it.
     result = Run(tmp_path, 1, "sqlite", []).run(20)
     assert result.violations, str(result)
     print(result.violations[0])
 
 
-# Histories by hand. A time is the number of a moment.
+# Histories by hand, with small numbers as times.
 
 class History:
-    """Calls with the answers that were heard."""
+    """Calls with their answers."""
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -213,7 +213,7 @@ def test_a_session_that_outlives_its_guest_is_found() -> None:
     guest = replace(session(1, "t0", email="", is_new=True), providers=frozenset())
     named = History().add(0, 1, Call("anonymous", "g"), guest).add(2, 3, link("l"), session(2, "u", "a", "", CORP))
     assert named.add(4, 5, GET, refusal("TOKEN_REVOKED")).holds()
-    # What was linked would open a session without the guest's as well; anything else would not.
+    # The linked identity would also open a session without the guest's session; other identities would not.
     assert named.add(6, 7, link("m"), session(3, "v", "a", "", CORP)).holds()
     assert named.add(8, 9, link("n", PARTNER), refusal("TOKEN_REVOKED")).holds()
     assert named.add(10, 11, GET, seen(CORP, email="")).holds() is False
@@ -256,7 +256,7 @@ def test_a_violation_is_shown_without_what_only_looked_and_what_came_after() -> 
     assert len(told.splitlines()) == 2 and "\n> " in told
 
 
-# A history that the server made, with one answer altered.
+# A history from the server, with one answer altered.
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[list[Operation]]:
@@ -272,7 +272,7 @@ Fits = Callable[[Operation, list[Operation]], bool]
 
 
 def altered(history: list[Operation], fits: Fits, alter: Callable[[Answer], Answer]) -> list[list[Operation]]:
-    """The history with one answer altered, for each that fits."""
+    """The histories with one matching answer altered, for each match."""
     found = []
     for index, each in enumerate(history):
         if fits(each, history):
@@ -285,7 +285,7 @@ def is_kind(kind: str, outcome: str) -> Fits:
 
 
 def is_used_refresh(each: Operation, history: list[Operation]) -> bool:
-    """Where nobody used the successor or was told it again, nothing says that it was another."""
+    """Unless the successor was used or returned again, its value is unknown."""
     token = each.answer.refresh_token
     return is_kind("refresh", "session")(each, history) and any(
         other.answer.outcome == "session" and token in (other.call.refresh_token, other.answer.refresh_token)
@@ -313,7 +313,7 @@ def test_one_altered_answer_in_a_history_of_the_server_is_found(
     tried = [each for history in recorded for each in altered(history, fits, alter)]
     found = sum(check(each, service(each))[0].holds is False for each in tried)
     print(f"{planted}: {found} of {len(tried)}")
-    # Some lie where calls overlap and nobody looked afterwards: how many depends on who came between whom.
+    # Some errors are in overlapping calls without a later look-up; how many depends on the order of the calls.
     assert len(tried) > 5 and found > 0.6 * len(tried), f"{found} of {len(tried)}"
 
 
@@ -325,7 +325,7 @@ def test_a_search_gives_up_rather_than_guess(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_link_that_misses_an_address_is_found() -> None:
-    """What is left is as if the link had come first; but somebody saw the address taken and the link not done."""
+    """The remaining calls look as if the link had come first. But one caller saw the address taken without the link."""
     linked = session(1, "u", "a", "x@e", "password", CORP)
     linking = Call("link", "l", session="s1", provider=CORP, subject="p", asserted="y@e")
     taken = begun().add(3, 5, create("d", "y@e"), session(3, "v", "b", "y@e", is_new=True)).add(2, 8, linking, linked)

@@ -1,4 +1,4 @@
-"""The kill loop in short, and that its checker is not blind."""
+"""A short run of the kill loop, and a test of its checker."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_hundred_kills(tmp_path: Pa
     assert starts[len(starts) // 2] < START_SECONDS_MOST, str(result)
 
 
-# A small true history, and the same with one thing wrong.
+# A small true history, and copies with one error.
 
 REFRESH = base64.urlsafe_b64encode(bytes(48)).decode()
 DIGEST = hashlib.sha256(bytes(32)).digest()
@@ -86,7 +86,7 @@ def change(database: Path, *statements: str) -> None:
 
 
 def check(database: Path, *entries: list[Entry]) -> tuple[int, int, int]:
-    """How much is lost, doubled and broken."""
+    """The numbers of lost, doubled and broken changes."""
     ledger = Ledger()
     ledger.add(entry for each in entries for entry in each)
     found = Check.of_copy(database, ledger)
@@ -110,7 +110,7 @@ def test_an_account_that_nobody_asked_for_is_doubled(database: Path) -> None:
 
 def test_a_link_that_only_the_journal_knows_is_lost(database: Path) -> None:
     lost, _, _ = check(database, *HISTORY, told("link", provider_id="oidc.corp", subject="y"))
-    assert lost == 2, "the identity and its line in the trail"
+    assert lost == 2, "the identity and its audit row"
 
 
 def test_a_link_done_twice_is_doubled(database: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_address_that_was_given_twice_is_doubled(database: Path) -> None:
 
 def test_a_deletion_that_was_told_and_did_not_happen_is_lost(database: Path) -> None:
     lost, _, _ = check(database, *HISTORY, told("delete"))
-    assert lost == 2, "the account is there, and its deletion is not in the trail"
+    assert lost == 2, "the account exists, and its deletion has no audit row"
 
 
 def test_what_got_no_answer_may_be_there_or_not_but_once(database: Path) -> None:

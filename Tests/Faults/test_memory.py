@@ -1,10 +1,10 @@
-"""The n-th allocation of each C library fails, for every n that a person's day takes (facts: SQLite and nghttp2 are
-tested so by their makers).
+"""The n-th allocation of each C library fails, for every n that a user's calls make (the tests of SQLite and nghttp2 do
+the same).
 
-The C libraries may lack memory, and then a call is refused with a reason or its connection is closed; what had been
-acknowledged is so, nothing stays behind, and no right password is called a wrong one (`script.Day.ask`). Swift's own
-allocations cannot fail without ending the process, and a few functions that return no error end it likewise
-(`patient.MEANT`): the kill loop shows that this loses nothing.
+If a C library lacks memory, the call fails with a reason or its connection is closed. Acknowledged changes stay, no
+memory leaks, and a correct password is never reported as wrong (`script.Day.ask`). Swift's own allocations cannot fail
+without ending the process, and a few functions without an error result also end it (`patient.MEANT`). The kill loop
+shows that this loses nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from conftest import step
 from faults import Faults, Point, every_failure
 from patient import Patient
 
-# How far apart the tried failures are in the short form; primes, so that runs of like allocations are not in step.
+# The distance between tried failures in the short form; primes, so that repeated allocations are not in step.
 LIBRARIES = {Point.MEMORY_NGHTTP2: 1, Point.MEMORY_OPENSSL: 13, Point.MEMORY_SQLITE: 11, Point.MEMORY_SODIUM: 1,
              Point.MEMORY_TEXT: 5}
 
@@ -38,7 +38,7 @@ def test_memory_that_lacks_for_a_while_does_no_more_harm(patient: Patient, libra
 
 @pytest.mark.timeout(1800)
 def test_a_start_without_memory_ends_with_a_word_and_leaves_a_sound_database(patient: Patient) -> None:
-    """Spread over the start, since it takes forty thousand allocations."""
+    """Spread over the start, since it makes forty thousand allocations."""
     starts = 400 if step(0) == 1 else 8
     for library in (Point.MEMORY_SQLITE, Point.MEMORY_OPENSSL):
         patient.server.kill()
@@ -54,7 +54,7 @@ def test_a_start_without_memory_ends_with_a_word_and_leaves_a_sound_database(pat
 
 @pytest.mark.timeout(1800)
 def test_a_fetch_that_lacks_memory_ends_in_a_typed_answer(patient: Patient) -> None:
-    """A new process has no keys of providers; libcurl takes most of what it needs at the first fetch."""
+    """A new process has no provider keys, and libcurl allocates most of its memory at the first fetch."""
     def run() -> None:
         patient.server.kill()
         patient.try_to_launch()
@@ -62,7 +62,7 @@ def test_a_fetch_that_lacks_memory_ends_in_a_typed_answer(patient: Patient) -> N
             patient.live()
 
     def check(number: int) -> None:
-        # A failed fetch is not repeated for seconds (KeyCache): a new process need not wait.
+        # A failed fetch is not repeated for seconds (KeyCache), so a new process avoids the wait.
         patient.server.stop()
         patient.start_over()
         patient.live_undisturbed()

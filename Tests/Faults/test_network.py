@@ -1,6 +1,6 @@
-"""Between the client and the server stands a bad network: late, byte by byte, cut, half closed, stalled, garbled.
+"""A bad network between client and server: late, byte by byte, cut, half closed, stalled, garbled.
 
-Whatever it does to one connection, its memory and descriptor come back, no call is stuck, and the next one is served
+After any fault of a connection, the server frees its memory and descriptor, no call hangs, and the next one is served
 within a second.
 """
 
@@ -32,7 +32,7 @@ def proxy(patient: Patient) -> Iterator[Proxy]:
 
 
 def connections(server: Server) -> int:
-    """Sockets that the server holds, by the kernel's table: those whose client is there, and those whose has gone."""
+    """The server's sockets in the kernel's table: those with a connected client, and those whose client has closed."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return sum(row[1].endswith(f":{server.port:04X}") and row[3] in (ESTABLISHED, CLOSE_WAIT) for row in rows)
 
@@ -90,7 +90,7 @@ def test_trouble_at_any_byte_costs_that_connection_and_nothing_else(
 
 @pytest.fixture
 def hasty(serve: Callable[..., Server], faults: Faults, simulator: Simulator) -> Patient:
-    """A server that gives a handshake less time than a test takes."""
+    """A server whose handshake limit is shorter than a test."""
     server = serve(faults, reactors=1, passwords={"workers": 1}, limits={"handshake_millis": HANDSHAKE_MILLIS})
     return Patient(server, faults, simulator)
 
@@ -102,7 +102,7 @@ def test_handshakes_that_stall_are_closed_when_their_time_is_over_and_keep_nobod
         proxy.behaviour = lambda: Stall("up", at)
         assert live_through(hasty, proxy, timeout_seconds=0.1) == "silence"
         hasty.expect_served()
-    # The proxy holds its end of each.
+    # The proxy keeps its end of each connection open.
     assert hasty.wait_until(lambda: connections(hasty.server) == 0, 2 * HANDSHAKE_MILLIS / 1000)
     proxy.stop()
     expect_recovery(hasty, 0)
@@ -110,7 +110,7 @@ def test_handshakes_that_stall_are_closed_when_their_time_is_over_and_keep_nobod
 
 @pytest.mark.parametrize("way", ["up", "down"])
 def test_a_connection_that_stalls_at_any_byte_keeps_nobody_waiting(patient: Patient, proxy: Proxy, way: str) -> None:
-    """The server cannot know that nothing more comes: it holds them as it holds any that is idle."""
+    """The server cannot know that no more bytes come: it keeps the connections like any idle one."""
     total = bytes_of_a_day(patient, proxy)[way]
     for at in range(0, total, step(401)):
         proxy.behaviour = lambda: Stall(way, at)

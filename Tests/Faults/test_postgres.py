@@ -1,4 +1,4 @@
-"""What befalls a database in short, first to PostgreSQL alone: that the tools break what they say, and no more."""
+"""Short runs of database faults, first on PostgreSQL alone: the tools cause the fault that they name, and no other."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from skipping import skipping
 from waiting import until
 
 DISK_MEBIBYTES = 160
-# What callers may see of a database that is back at once, and of one whose machine is lost (its lease is 8 s).
+# Outages that callers may see if the database returns immediately, and if its machine is lost (its lease is 8 s).
 OUTAGE_SECONDS_MOST, FAILOVER_SECONDS_MOST = 8.0, 25.0
 
 
 # The tools.
 
 class Writer:
-    """Counts up in a table, in one transaction each, until it is stopped; what was acknowledged it knows."""
+    """Counts up in a table, in one transaction each, until it is stopped. Remembers acknowledged numbers."""
 
     def __init__(self, conninfo: str) -> None:
         self.conninfo, self.acknowledged, self.failures = conninfo, list[int](), 0
@@ -70,7 +70,7 @@ def writing(conninfo: str) -> Iterator[Writer]:
 
 
 def wait_for_more(writer: Writer) -> None:
-    """Until it has written again."""
+    """Waits until it has written again."""
     known = len(writer.acknowledged)
     until(lambda: len(writer.acknowledged) > known, otherwise="nothing is written any more")
 
@@ -123,7 +123,7 @@ def test_a_full_disk_refuses_writes_until_there_is_room() -> None:
 def test_a_bad_network_before_the_database_costs_connections(database: Database, trouble: type) -> None:
     proxy = Proxy(database.port)
     proxy.behaviour = lambda: trouble(0.01) if trouble is Slow else trouble("up", 2_000)
-    # No answer is an end as well: psycopg would wait for a connection that stalls as long as it takes.
+    # No answer counts as an end too, since psycopg would wait forever for a stalled connection.
     impatient = " tcp_user_timeout=500 keepalives_idle=1"
     with psycopg.connect(Database.conninfo_by(proxy.port) + impatient, autocommit=True, connect_timeout=2) as rows:
         timer = threading.Timer(2, proxy.cut_all)
@@ -152,14 +152,14 @@ def test_a_lost_primary_is_replaced_by_its_synchronous_standby_with_all_that_was
             wait_for_more(writer)
             took = pair.fail_over()
             wait_for_more(writer)
-            # The lost machine has come back, and follows.
+            # The lost machine is back, and follows the new primary.
             pair.wait_for_both()
             assert pair.primary is not first
-        print(f"nobody could write for {took:.1f} s; {len(writer.acknowledged)} rows acknowledged")
+        print(f"no writes for {took:.1f} s; {len(writer.acknowledged)} rows acknowledged")
         assert took < FAILOVER_SECONDS_MOST and writer.lost(pair.conninfo) == set()
 
 
-# The checker's view of PostgreSQL.
+# The checker with PostgreSQL.
 
 TABLES = """
     CREATE TABLE accounts (id TEXT, email TEXT);
@@ -177,7 +177,7 @@ TABLES = """
 def test_what_is_not_in_the_database_or_twice_is_found(database: Database) -> None:
     def found(*people: str) -> tuple[int, int, int]:
         ledger = Ledger()
-        # Its session is not looked at: a replay has ended it.
+        # Its session is not checked: a replay has ended it.
         ledger.add(Entry("refused", f"{each} r", "replay", each) for each in people)
         for each in people:
             ledger.people[each].events.clear()
@@ -188,10 +188,10 @@ def test_what_is_not_in_the_database_or_twice_is_found(database: Database) -> No
     with psycopg.connect(database.conninfo, autocommit=True) as rows:
         rows.execute(TABLES)
         assert found("a") == (0, 0, 0)
-        assert found("a", "b") == (1, 0, 0), "an account that only the journal knows"
-        assert found() == (0, 1, 0), "an account that nobody asked for"
+        assert found("a", "b") == (1, 0, 0), "an account that is only in the journal"
+        assert found() == (0, 1, 0), "an account without a request"
         rows.execute("INSERT INTO audit_unplaced VALUES ('1', 'a', 'ACCOUNT_CREATED')")
-        assert found("a") == (0, 2, 0), "an event that is there twice"
+        assert found("a") == (0, 2, 0), "an event that exists twice"
 
 
 # Replicas of the server.

@@ -1,4 +1,4 @@
-"""Power cuts in short, and that a disk that does not sync is found out."""
+"""A short run of power cuts, and a test that a disk without syncs is detected."""
 
 from __future__ import annotations
 

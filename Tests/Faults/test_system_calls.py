@@ -1,4 +1,4 @@
-"""System calls of the reactors fail at their n-th time, and the server keeps serving others."""
+"""The n-th system call of the reactors fails, and the server keeps serving other connections."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ WAYS = [
     (Point.EPOLL_WAIT, {"error": errno.EINTR}), (Point.EPOLL_CONTROL, {"error": errno.ENOMEM}),
     (Point.EPOLL_CONTROL, {"error": errno.ENOSPC}), (Point.EVENTFD_READ, {"error": errno.EINTR}),
 ]
-# More than an idle server has.
+# More than an idle server uses.
 DESCRIPTORS = 64
 NO_DESCRIPTOR_SECONDS = 1.0
-# Of one core, while nothing can be accepted.
+# Maximum share of one core while the server cannot accept connections.
 IDLE_SHARE_MOST = 0.25
 
 
@@ -50,9 +50,9 @@ def name(way: object) -> str:
 @pytest.mark.parametrize(("point", "way"), WAYS, ids=name)
 @pytest.mark.timeout(600)
 def test_a_call_that_fails_costs_one_connection_at_most(patient: Patient, point: Point, way: dict[str, int]) -> None:
-    """The bystander's connection was there before; the failure is over when it asks."""
+    """The bystander connected before, and the failure is over when it calls."""
     with Caller(patient.server) as bystander:
-        # The second is read after everything that the first has left to be said.
+        # The second answer comes after the server has handled everything left over from the first.
         fetch(bystander)
         fetch(bystander)
 

@@ -74,8 +74,8 @@ private func text(_ status: Status) -> [String] {
   #expect(!plain.namesEncodings)
 }
 
-/// doc/statuscodes.md: INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION, ABORTED, OUT_OF_RANGE and
-/// DATA_LOSS are never made by the library.
+/// doc/statuscodes.md: the library never generates INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION,
+/// ABORTED, OUT_OF_RANGE and DATA_LOSS.
 @Test func `the library never makes the codes that belong to the application`() throws {
   let names = [
     "invalidargument", "notfound", "alreadyexists", "failedprecondition", "aborted", "outofrange", "dataloss",

@@ -2,7 +2,7 @@
 
 func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-/// A request head as every stock client sends it, with what a test changes of it.
+/// The request headers of a stock client, with changes by a test.
 struct Fields {
   private(set) var list: [(name: String, value: [UInt8])] = [
     (":method", bytes("POST")), (":scheme", bytes("https")), (":path", bytes("/a.B/C")),
@@ -13,7 +13,7 @@ struct Fields {
 
   func with(_ name: String, _ value: String) -> Fields { with(name, bytes(value)) }
 
-  /// In the place of the field of that name, or at the end.
+  /// Replaces the field of that name, or appends it.
   func with(_ name: String, _ value: [UInt8]) -> Fields {
     var copy = self
     if let index = list.firstIndex(where: { $0.name == name }) {
@@ -57,7 +57,7 @@ extension AnswerReader {
   mutating func field(_ name: [UInt8], _ value: [UInt8]) { field(name: name.span, value: value.span) }
 }
 
-/// A message behind its five-byte head.
+/// A message with its five-byte gRPC header.
 func framed(_ message: [UInt8], flag: UInt8 = 0) -> [UInt8] { frameHead(flag, message.count) + message }
 
 func frameHead(_ flag: UInt8, _ length: Int) -> [UInt8] {

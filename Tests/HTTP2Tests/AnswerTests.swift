@@ -47,7 +47,7 @@ private let initialWindow: UInt8 = 4
   let first = peer.drain().filter { $0.kind == .data }
   #expect(first.reduce(0) { $0 + $1.payload.count } == 65_535)
   #expect(stream.unsentBytes == 100_000 - 65_535)
-  #expect(peer.drain() == [], "nothing is said while the window is shut")
+  #expect(peer.drain() == [], "nothing is sent while the window is closed")
   let rest = peer.ask(.windowUpdate(0, 100_000), .windowUpdate(1, 100_000))
   #expect((first + rest).filter { $0.kind == .data }.flatMap(\.payload) == body)
   #expect(rest.last?.kind == .headers && rest.last?.endsStream == true)
@@ -214,7 +214,7 @@ private let initialWindow: UInt8 = 4
 @Test func `what leaves is noted, for it forgives pings`() {
   let peer = Peer()
   _ = peer.ask(.ping())
-  #expect(!peer.sink.sentReply, "the echo of a ping is no answer")
+  #expect(!peer.sink.sentReply, "the echo of a ping is not an answer")
   let stream = peer.open(1)
   peer.session.start(stream, head)
   _ = peer.drain()

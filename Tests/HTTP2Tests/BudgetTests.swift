@@ -5,7 +5,7 @@ import Testing
 private func rate(_ kind: Budget.Kind) -> Budget.Rate { Budget.Limits().rate(kind) }
 
 extension Budget {
-  /// How many of so many events are within the budget.
+  /// The number of these events that are within the budget.
   fileprivate mutating func granted(_ count: Int, _ kind: Kind, at nowMillis: Int64) -> Int {
     var granted = 0
     for _ in 0..<count where spend(kind, of: Budget.Limits(), nowMillis: nowMillis) { granted += 1 }
@@ -68,7 +68,7 @@ func `a budget without a window is never given back`(kind: Budget.Kind) {
 // MARK: The share of an identified caller
 
 extension Budget {
-  /// Whether so many resets among so many calls, the calls first, are within the budget.
+  /// Whether this many resets are within the budget after this many calls.
   fileprivate mutating func takes(_ resets: Int, of calls: Int, percent: Int = 50, at nowMillis: Int64) -> Bool {
     var limits = Limits()
     limits.unfinishedResetsPercent = percent

@@ -39,7 +39,7 @@ private func append(_ bytes: [UInt8], to queue: inout ByteQueue) {
   append(window, to: &parts)
   arrays.append(window)
   for _ in 0..<1_000 {
-    // As a streaming call takes one message of many that lie there, and the client at once fills its window again.
+    // Like a streaming call that takes one of many queued messages, while the client refills its window immediately.
     for _ in 0..<100 { #expect(parts.take(most: 512).count == 512) }
     append([UInt8](repeating: 2, count: 51_200), to: &parts)
     #expect(arrays.take(most: 65_535).count == 65_535)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP2
 
-/// A client's session, and the server as frames.
+/// A client's session, and a server made of frames.
 private final class Server {
   let client: ClientSession
 
@@ -17,7 +17,7 @@ private final class Server {
     _ = unsafe bytes.withUnsafeBytes { unsafe client.feed($0) }
   }
 
-  /// What the client says, its preface left out.
+  /// The client's frames, without its preface.
   func drain() -> [Frame] {
     var bytes: [UInt8] = []
     _ = client.drain(into: &bytes, bytesMax: .max)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP2
 
-/// Answers a stream and sees it gone.
+/// Answers a stream and checks that it is closed.
 private func answered(_ peer: Peer, _ id: Int32) throws {
   peer.session.respond(try #require(peer.sink.stream(id)), head: head, body: [1], trailers: trailers)
   _ = peer.drain()
@@ -56,7 +56,7 @@ func `RFC 9113 5.1: on a stream that the client has reset nothing more may come`
 
 @Test func `streams that we have reset are remembered up to twice as many as may be open`() throws {
   let peer = Peer { $0.streamsMax = 3 }
-  // Every other one, or they would be one row.
+  // Every other stream; otherwise they would be one range.
   for id in stride(from: 1, through: 25, by: 4) as StrideThrough<Int32> {
     _ = peer.open(id, end: false)
     try answered(peer, id)
@@ -81,7 +81,7 @@ func `frames are told apart however they are cut`(step: Int) throws {
   #expect(farewell(peer.drain()) == ErrorCode.streamClosed.rawValue)
 }
 
-/// Window that the client has used is given back to the connection meanwhile.
+/// Sends late DATA. The session must return the used window to the connection.
 private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   var frames: [Frame] = []
   var left = bytes

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP2
 
-/// Round numbers, all different, so that a mix-up shows.
+/// Round and different numbers, so that the tests detect a mix-up.
 private let limits = {
   var limits = Life.Limits()
   limits.pingIntervalWithCallsMillis = 60
@@ -18,11 +18,11 @@ private let limits = {
 
 private let tooManyPings = Life.Step.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
 
-/// A connection that was opened at 0 and is now in one of its states.
+/// A connection that was opened at time 0 and is now in one of its states.
 private enum State: CaseIterable {
   case open, awaitingPing, announced, goingAway
 
-  /// At `reachedMillis`.
+  /// The connection at `reachedMillis`.
   var life: Life {
     var life = Life(limits, nowMillis: 0, jitter: 0)
     switch self {
@@ -131,7 +131,7 @@ func `A11: a ping at the interval is no strike, a millisecond sooner it is`(call
 
 // MARK: Idle, age, keepalive
 
-/// A connection that hears something all the time, so that keepalive has no part.
+/// A connection with constant traffic, so that keepalive has no effect.
 private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
   var life = Life(limits, nowMillis: 0, jitter: jitter)
   life.read(nowMillis: nowMillis)

@@ -4,12 +4,12 @@ import Testing
 
 // MARK: Budgets, as frames spend them
 
-/// The words of the GOAWAY, if there was one.
+/// The debug data of the GOAWAY, if there was one.
 private func farewell(_ frames: [Frame]) -> String? {
   frames.first { $0.kind == .goAway }.map { String(decoding: $0.payload[8...], as: UTF8.self) }
 }
 
-/// Spends a budget up to its limit, sees that it holds, and returns what one more brings.
+/// Spends a budget up to its limit, checks that the connection lives, and returns the effect of one more.
 private func onePast(_ peer: Peer, _ limit: Int, _ spend: (Int32) -> [Frame]) -> String? {
   for index in 0..<Int32(limit) {
     for frame in spend(index) { peer.send(frame) }
@@ -26,7 +26,7 @@ private func onePast(_ peer: Peer, _ limit: Int, _ spend: (Int32) -> [Frame]) ->
   #expect(peer.session.isOver)
 }
 
-/// Makes so many calls and cancels each of them for which `cancels` is true; returns the words of a GOAWAY.
+/// Makes this many calls and cancels those for which `cancels` is true. Returns the debug data of a GOAWAY.
 private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: (Int32) -> Bool) -> String? {
   for index in first..<first + count {
     let id = 1 + 2 * index
@@ -82,7 +82,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
     return switch $0 % 4 {
     case 0: [.headers(id), .windowUpdate(id, UInt32(Int32.max))]
     case 1: [.headers(id, Frame.request + [("content-length", "5")]), .data(id, [1], end: true)]
-    // nghttp2 tells of none of its own doing but this one's reset.
+    // nghttp2 reports only this reset of those that it sends by itself.
     case 2: [.headers(id)] + [Frame](repeating: .data(id, full), count: 5)
     default: [.headers(id, Frame.request + [("Upper", "case")])]
     }
@@ -138,9 +138,9 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   }
 }
 
-// MARK: Frames that bring nothing
+// MARK: Frames without effect
 
-/// Sends a frame that brings nothing as often as is allowed, and returns what one more brings.
+/// Sends a frame without effect as often as is allowed, and returns the effect of one more.
 private func controlFrames(_ peer: Peer, _ frame: [UInt8]) -> String? {
   for index in 0..<1_000 {
     _ = peer.feed(frame)
@@ -155,7 +155,7 @@ private func controlFrames(_ peer: Peer, _ frame: [UInt8]) -> String? {
 ])
 func `CVE-2019-9511, 9512: frames that bring nothing end the connection at limit + 1`(frame: [UInt8]) {
   let peer = Peer()
-  // A stream that has closed: what comes on it is ignored by nghttp2, which tells nobody.
+  // A closed stream: nghttp2 ignores its frames without a callback.
   peer.session.respondTrailersOnly(peer.open(1, end: true), trailersOnly)
   _ = peer.drain()
   #expect(controlFrames(peer, frame) == "too_many_control_frames")
@@ -181,7 +181,7 @@ func `CVE-2019-9511, 9512: frames that bring nothing end the connection at limit
   #expect(words == "too_many_large_header_lists")
 }
 
-/// A request whose header list counts so many bytes, in fields so small that one frame has room for them.
+/// A request whose header list has this many bytes, in fields so small that one frame has room for them.
 private func request(listBytes: Int) -> [(String, String)] {
   let small = [(String, String)](repeating: ("a", "b"), count: 300)
   let used = (Frame.request + small).reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 32 }

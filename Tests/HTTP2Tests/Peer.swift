@@ -1,6 +1,6 @@
 @testable import HTTP2
 
-/// RFC 9113 6, as far as a test looks.
+/// A frame of RFC 9113 6, with the parts that a test checks.
 struct Frame: Equatable {
   enum Kind: UInt8 { case data, headers, priority, reset, settings, push, ping, goAway, windowUpdate, continuation }
 
@@ -23,7 +23,7 @@ struct Frame: Equatable {
   /// Four bytes of the payload: an error code, an increment or an id.
   func number(at offset: Int = 0) -> UInt32 { payload[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
 
-  /// Whole frames only: a session never writes less.
+  /// Parses whole frames only: a session never writes less.
   static func parse(_ bytes: [UInt8]) -> [Frame] {
     var frames: [Frame] = []
     var rest = bytes[...]
@@ -41,7 +41,7 @@ struct Frame: Equatable {
 
 func big(_ number: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
 
-// MARK: The frames of a client
+// MARK: Frames of a client
 
 extension Frame {
   static func settings(_ entries: [(id: UInt8, value: UInt32)] = []) -> Frame {
@@ -62,7 +62,7 @@ extension Frame {
       kind: kind, flags: ends ? endHeaders : 0, stream: stream, payload: [UInt8](repeating: 0x90, count: fields))
   }
 
-  /// A frame of a type that nobody knows.
+  /// A frame of an unknown type.
   static let unknown: [UInt8] = [0, 0, 0, 0xfa, 0, 0, 0, 0, 0]
 
   static func data(_ stream: Int32, _ bytes: [UInt8] = [], end: Bool = false) -> Frame {
@@ -87,7 +87,7 @@ extension Frame {
     (":method", "POST"), (":scheme", "https"), (":path", "/a.B/C"), (":authority", "localhost"), ("te", "trailers"),
   ]
 
-  /// RFC 7541 6.2.2: a literal without indexing, its name new, neither in Huffman code.
+  /// RFC 7541 6.2.2: a literal without indexing, with a new name, without Huffman code.
   private static func literal(_ text: String, first: Bool = true) -> [UInt8] {
     var length: [UInt8] = []
     var left = text.utf8.count
@@ -106,13 +106,13 @@ extension Frame {
   }
 }
 
-/// A client that greeted a session and speaks with it in frames.
+/// A client that has sent its preface to a session, and exchanges frames with it.
 final class Peer {
   let session: Session
   var nowMillis: Int64 = 0
 
-  /// - Parameter acknowledges: the client has seen the server's SETTINGS, so that they are in force.
-  /// - Parameter settings: the client's own.
+  /// - Parameter acknowledges: The client has acknowledged the server's SETTINGS, so they are in force.
+  /// - Parameter settings: The client's own SETTINGS.
   init(
     pool: SessionPool? = nil, acknowledges: Bool = true, settings: [(id: UInt8, value: UInt32)] = [],
     _ change: (inout SessionLimits) -> Void = { _ in }
@@ -133,7 +133,7 @@ final class Peer {
 
   func send(_ frames: Frame...) { _ = feed(frames.flatMap(\.bytes)) }
 
-  /// What the session has to say.
+  /// The session's output.
   func drain(bytesMax: Int = .max) -> [Frame] {
     var bytes: [UInt8] = []
     _ = session.drain(into: &bytes, bytesMax: bytesMax)
@@ -146,20 +146,20 @@ final class Peer {
     return drain()
   }
 
-  /// Asks for an answer of so many bytes, which the client's windows may hold back.
+  /// Requests an answer of this many bytes, which the client's windows may delay.
   func owe(_ id: Int32, bytes: Int) -> Stream {
     let stream = open(id, end: true)
     session.respond(stream, head: head, body: [UInt8](repeating: 0x62, count: bytes), trailers: trailers)
     return stream
   }
 
-  /// Opens a stream, its request whole or not, and returns it as the server sees it.
+  /// Opens a stream with a complete or incomplete request, and returns the server's stream.
   func open(_ id: Int32, end: Bool = false) -> Stream {
     send(.headers(id, end: end))
     return sink.stream(id)!
   }
 
-  /// Sends so many bytes of a body in frames of the usual size.
+  /// Sends this many bytes of a body in frames of the usual size.
   func pour(_ count: Int, into id: Int32) {
     var left = count
     while left > 0 {

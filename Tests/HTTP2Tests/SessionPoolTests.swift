@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTP2
 
-/// The bytes of a session that only greets.
+/// The bytes of a session that only sends its preface.
 private func greeting(_ session: Session) -> [UInt8] {
   var bytes: [UInt8] = []
   #expect(session.drain(into: &bytes, bytesMax: .max))
@@ -48,7 +48,7 @@ private func greeting(_ session: Session) -> [UInt8] {
   }
 }
 
-/// Has this many calls answered on a connection of their own.
+/// Makes this many calls on a new connection.
 private func answer(_ calls: Int, _ pool: SessionPool) throws {
   let peer = Peer(pool: pool)
   for call in 0..<Int32(calls) {
@@ -81,7 +81,7 @@ private let sizes = [64, 128, 160, 224]
   }
 }
 
-// The pool itself, called as nghttp2 calls it.
+// Tests of the pool itself, called as nghttp2 calls it.
 
 /// A block by its address.
 private struct Block: Equatable {
@@ -93,7 +93,7 @@ private struct Block: Equatable {
     unsafe UnsafeRawBufferPointer(start: pointer, count: bytes).allSatisfy { $0 == byte }
   }
 
-  /// Whether a page behind the one in which the block starts is in memory.
+  /// Whether the page with this distance from the block's first page is in memory.
   func isResident(page number: UInt) -> Bool {
     var state: UInt8 = 0
     let page = unsafe UnsafeMutableRawPointer(bitPattern: address & ~4_095 + number * 4_096)!

@@ -226,7 +226,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
 
 // MARK: Header lists
 
-/// Fields whose list counts so many bytes (RFC 9113 6.5.2: name + value + 32 each).
+/// Fields whose list has this many bytes (RFC 9113 6.5.2: name + value + 32 each).
 private func fields(listBytes: Int) -> [(String, String)] {
   let used = Frame.request.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + 32 }
   return Frame.request + [("x", String(repeating: "y", count: listBytes - used - 33))]
@@ -241,7 +241,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   peer.send(.headers(3, fields(listBytes: 16_385)))
   let past = try #require(peer.sink.stream(3))
   #expect(past.headersComplete && past.headersTooLarge)
-  #expect(past.headers.count == 0, "what is too large is not held")
+  #expect(past.headers.count == 0, "headers that are too large are not kept")
   #expect(peer.drain() == [])
   #expect(!peer.open(5).headersTooLarge)
 }
@@ -299,7 +299,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(last[0].number() == 3)
   #expect(Array(last[0].payload[8...]) == Array("max_age".utf8))
   peer.send(.headers(5, end: true))
-  #expect(peer.sink.stream(5) == nil, "later streams are ignored, and safe to send again elsewhere")
+  #expect(peer.sink.stream(5) == nil, "later streams are ignored, and safe to retry elsewhere")
   for stream in [early, crossing] {
     #expect(!peer.session.isOver)
     peer.session.respond(stream, head: head, body: [1], trailers: trailers)
@@ -372,7 +372,7 @@ func `a malformed field is a stream error in the head of a request`(index: Int) 
   let peer = Peer()
   let frames = peer.ask(.headers(1, Frame.request + [malformed[index]], end: true))
   #expect(frames.map(\.kind) == [.reset] && frames.first?.number() == 1, "\(malformed[index])")
-  #expect(peer.sink.takeTouched().allSatisfy { !$0.headersComplete }, "nobody serves it")
+  #expect(peer.sink.takeTouched().allSatisfy { !$0.headersComplete }, "it is not served")
   #expect(peer.open(3).headersComplete, "the connection goes on")
 }
 

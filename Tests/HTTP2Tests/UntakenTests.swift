@@ -146,11 +146,11 @@ private let initialWindow: UInt8 = 4
   #expect(peer.sink.unsentBytes == 0)
 }
 
-// MARK: What has begun and is not whole
+// MARK: Incomplete frames
 
 private let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
-/// Feeds each piece at its time to a fresh reader, and returns since when something has begun after each.
+/// Feeds each piece at its time to a new reader. Returns when an incomplete frame began, after each piece.
 private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
   var heads = FrameHeads(nowMillis: 0)
   return pieces.map { piece in

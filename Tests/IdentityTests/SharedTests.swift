@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Draws the same bytes over and over.
+/// Returns the same bytes again and again.
 private struct RepeatedBytes: Randomness {
   var script: [UInt8]
 
@@ -57,8 +57,9 @@ private struct RepeatedBytes: Randomness {
     let text = try world.session(of: "account-y").refreshToken
     #expect(RefreshToken(text, world.cryptography)?.text(world.cryptography) == text)
     let swapped = text.map { $0.isUppercase ? $0.lowercased() : $0.uppercased() }.joined()
-    for changed in [String(text.dropLast()), text + "A", text + "=", " " + text, swapped, text.replacing(".", with: "")]
-    {
+    for changed in [
+      String(text.dropLast()), text + "A", text + "=", " " + text, swapped, text.replacing(".", with: ""),
+    ] {
       #expect(RefreshToken(changed, world.cryptography) == nil, "\(changed)")
     }
     for index in text.indices {
@@ -79,16 +80,17 @@ private struct RepeatedBytes: Randomness {
   }
 
   @Test func `are offered in one order: password, mailed link, phone, providers as they were linked`() {
-    let all = account(.proved(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp(), google()])
-    let ways = WaysIn(all, policy)
+    let all = account(
+      .verified(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp(), google()])
+    let ways = SignInMethods(all, policy)
     #expect(ways.methods == ["password", "emailLink", "phone", "oidc.corp", "google.com"])
     #expect(ways.providerIDs == ["password", "phone", "oidc.corp", "google.com"])
   }
 
-  @Test func `check 77: second factors, disabled providers and unproved addresses are none`() {
+  @Test func `check 77: second factors, disabled providers and unverified addresses are none`() {
     let gone = assertion("oidc.gone", "1", email: ada, tier: .authoritative)
-    let locked = account(.unproved(ada), emailLink: true, identities: [gone], factors: FactorKind.allCases)
-    #expect(WaysIn(locked, policy).isEmpty)
+    let locked = account(.unverified(ada), emailLink: true, identities: [gone], factors: FactorKind.allCases)
+    #expect(SignInMethods(locked, policy).isEmpty)
   }
 
   @Test func `what the operator closed is none`() {
@@ -96,7 +98,7 @@ private struct RepeatedBytes: Randomness {
     closed.passwordEnabled = false
     closed.emailLinkEnabled = false
     closed.phoneEnabled = false
-    #expect(WaysIn(account(.proved(ada), password: true, emailLink: true, phone: number), closed).isEmpty)
+    #expect(SignInMethods(account(.verified(ada), password: true, emailLink: true, phone: number), closed).isEmpty)
   }
 
   /// Whether the account has a password, whether passwords are on, and its providers.
@@ -109,16 +111,16 @@ private struct RepeatedBytes: Randomness {
   ) {
     var policy = policy
     policy.passwordEnabled = isEnabled
-    let owner = account(.proved(ada), password: hasPassword, emailLink: true, identities: [google()])
-    #expect(WaysIn(owner, policy).providerIDs == providerIDs)
-    #expect(WaysIn(mailedLinkUnder: policy).providerIDs == ["emailLink"])
+    let owner = account(.verified(ada), password: hasPassword, emailLink: true, identities: [google()])
+    #expect(SignInMethods(owner, policy).providerIDs == providerIDs)
+    #expect(SignInMethods(mailedLinkUnder: policy).providerIDs == ["emailLink"])
   }
 }
 
 @Suite struct `Sealed bytes` {
-  private var full: HeldAssertion {
+  private var full: PendingAssertion {
     let spent = SingleUse(digest: Digest(Array(repeating: 7, count: 32)), expiresAt: beginning)
-    var held = HeldAssertion(google(tier: .verified), firstFactor: .provider("google.com"), singleUse: spent)
+    var held = PendingAssertion(google(tier: .verified), firstFactor: .provider("google.com"), singleUse: spent)
     held.intent = .reauthenticate
     held.sessionID = "session"
     held.passwordHash = ""
@@ -129,18 +131,18 @@ private struct RepeatedBytes: Randomness {
   }
 
   @Test func `a held assertion comes back as it went in, absent and empty apart`() {
-    #expect(HeldAssertion(packed: full.packed) == full)
-    let bare = HeldAssertion(corp(email: nil), firstFactor: .password)
-    #expect(HeldAssertion(packed: bare.packed) == bare && bare.packed != full.packed)
+    #expect(PendingAssertion(packed: full.packed) == full)
+    let bare = PendingAssertion(corp(email: nil), firstFactor: .password)
+    #expect(PendingAssertion(packed: bare.packed) == bare && bare.packed != full.packed)
   }
 
   @Test func `bytes that were cut, prolonged or of another format are no held assertion`() {
     let packed = full.packed
-    for count in packed.indices { #expect(HeldAssertion(packed: Array(packed.prefix(count))) == nil) }
-    #expect(HeldAssertion(packed: packed + [0]) == nil)
-    #expect(HeldAssertion(packed: [2] + packed.dropFirst()) == nil)
-    // The last byte is a flag, and so is nothing but 0 or 1.
-    #expect(HeldAssertion(packed: packed.dropLast() + [2]) == nil)
+    for count in packed.indices { #expect(PendingAssertion(packed: Array(packed.prefix(count))) == nil) }
+    #expect(PendingAssertion(packed: packed + [0]) == nil)
+    #expect(PendingAssertion(packed: [2] + packed.dropFirst()) == nil)
+    // The last byte is a flag, so only 0 and 1 are valid.
+    #expect(PendingAssertion(packed: packed.dropLast() + [2]) == nil)
   }
 
   @Test func `a length from outside the bytes is refused`() {

@@ -76,19 +76,19 @@ private func error(_ body: () throws -> FirebaseUser?) -> UserError? {
   (#""mfaInfo": [{"phoneInfo": "+441632960962", "emailInfo": {}}]"#, "mfaInfo.emailInfo"),
   (#""multiFactor": []"#, "multiFactor"), (#""multiFactor": {"factors": []}"#, "multiFactor.factors"),
   (#""multiFactor": {"enrolledFactors": [{"factorId": "totp", "uid": "m"}]}"#, "multiFactor.enrolledFactors"),
-  // Names near to one that matters, or about what does.
+  // Unknown names that resemble or concern known ones.
   (#""mfa_info": []"#, "mfa_info"), (#""Disabled": true"#, "Disabled"), (#""email_verified": true"#, "email_verified"),
   (#""custom_attributes": "{}""#, "custom_attributes"), (#""LocalId": "x""#, "LocalId"), (#""isBlocked": true"#,
   "isBlocked"),
   (#""suspended": true"#, "suspended"), (#""roles": []"#, "roles"), (#""hashVersion": 1"#, "hashVersion"),
-  // Two names for one thing, and one name twice.
+  // Two names for the same field, and the same name twice.
   (#""customAttributes": "{}", "customClaims": {}"#, "customClaims"), (#""uid": "other""#, "uid"),
   (#""disabled": false, "disabled": true"#, "disabled"),
 ])
 func `what matters to sign-in or security rejects the row by name`(member: String, field: String) {
   let error = error { try user(#"{"localId": "u1", \#(member)}"#) }
   #expect(error?.field == field)
-  // The row is named as soon as its id is read.
+  // The error names the row if the parser has read its id.
   #expect(["u1", ""].contains(error?.id) && error?.why.isEmpty == false)
 }
 

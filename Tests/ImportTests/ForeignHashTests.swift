@@ -8,7 +8,7 @@ private func bytes(_ base64: String) throws -> [UInt8] { try #require(Base64.dec
 
 private func hex(_ text: String) throws -> [UInt8] { try #require(Hexadecimal.decode(text)) }
 
-/// One published answer: how it was made, and what comes of it.
+/// A published test vector.
 private struct Known: CustomStringConvertible {
   var description: String
   var options: ForeignHashOptions
@@ -182,7 +182,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
 }
 
 @Test func `check 102: bcrypt takes a password of 72 bytes, and a longer one is not cut to its beginning`() throws {
-  // Made by libxcrypt of 72 letters a; of 80 it would make the same.
+  // Made by libxcrypt from 72 letters a; 80 letters would give the same hash.
   let hash = "$2b$04$abcdefghijklmnopqrstuu"
   let long = [UInt8](repeating: UInt8(ascii: "a"), count: 80)
   let made = try Bcrypt.made(of: Array(long.prefix(72)), hash)

@@ -1,4 +1,4 @@
-"""What every attack has: where to, until when, and what was met."""
+"""Common parts of all attacks: the target, the end time, and the results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PATIENCE_SECONDS = 0.5
 
 Attack = Callable[["Attacker"], None]
 ATTACKS: dict[str, Attack] = {}
-# What each attack meets at its limit: the words of a GOAWAY, a status, a reset, or a connection that is closed.
+# The result of each attack at its limit: the debug data of a GOAWAY, a status, a reset, or a closed connection.
 MEETS: dict[str, str] = {}
 
 
@@ -26,7 +26,7 @@ def attack(meets: str) -> Callable[[Attack], Attack]:
 
 
 class Attacker:
-    """Where to attack, until when, and what was met: words of GOAWAYs, statuses, how connections ended."""
+    """The target, the end time, and the results: debug data of GOAWAYs, statuses, and ends of connections."""
 
     def __init__(self, port: int) -> None:
         self.port, self.until, self.met = port, 0.0, Counter[str]()
@@ -46,7 +46,7 @@ class Attacker:
         return connection
 
     def flood(self, connection: Connection, parts: Iterator[bytes] | Callable[[], bytes], rounds: int = 10_000) -> None:
-        """Writes until the connection is ended or so many rounds are over, then notes what was said."""
+        """Writes until the connection has ended or after so many rounds, then records the result."""
         with connection:
             for _ in range(rounds):
                 if not self.goes_on:
@@ -57,7 +57,7 @@ class Attacker:
             self.note_end(connection)
 
     def note_end(self, connection: Connection) -> None:
-        """The last word of a connection that is to end now."""
+        """Records the end of a connection, which must come now."""
         try:
             word = "closed"
             while (got := connection.read(PATIENCE_SECONDS)) is not None:
@@ -73,7 +73,7 @@ class Attacker:
         self.met[f"status {reply.status}" if reply.status is not None else f"reset {reply.reset}"] += 1
 
     def calls(self, body: bytes, path: str = CHECK, answers: int = 1000) -> None:
-        """One connection that sends the same call again and again."""
+        """Repeats the same call on one connection."""
         with self.settled() as connection:
             for _ in range(answers):
                 if not self.goes_on:

@@ -1,8 +1,8 @@
-"""Attacks, each against one limit, by a client that comes back as soon as its connection was ended.
+"""Attacks, each against one limit, by a client that reconnects immediately after its connection was ended.
 
-`attacks.py NAME PORT` reads lines from standard input, each a number of seconds; for so long it attacks, over and over,
-then it prints as JSON what it met and how often. It runs in a process of its own, so that the honest client beside it
-has an interpreter to itself.
+`attacks.py NAME PORT` reads lines from standard input, each a number of seconds. It attacks for that time, and then
+prints the results and their counts as JSON. It runs in a process of its own, so that the honest client has another
+interpreter.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ REFLECT = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 LIST_SERVICES = message(b"\x3a\x01*")
 
 
-# Slowly.
+# Slow clients.
 
 
 @attack("closed")
 def slow_handshake(attacker: Attacker) -> None:
-    """Two hundred sockets that say nothing, or half a hello."""
+    """Two hundred sockets that send nothing, or half a ClientHello."""
     silent = [socket.create_connection(("127.0.0.1", attacker.port)) for _ in range(200)]
     for one in silent[::2]:
         one.sendall(b"\x16\x03\x01\x02\x00\x01")
@@ -48,7 +48,7 @@ def slow_greeting(attacker: Attacker) -> None:
 
 @attack("slow_frame")
 def slow_header_block(attacker: Attacker) -> None:
-    """A CONTINUATION that never comes."""
+    """A header block whose CONTINUATION never arrives."""
     held = [attacker.settled() for _ in range(10)]
     for connection in held:
         connection.write(frame(HEADERS, 0, 1, connection.encoder.encode(request())))
@@ -57,7 +57,7 @@ def slow_header_block(attacker: Attacker) -> None:
 
 @attack("slow_frame")
 def slow_frame(attacker: Attacker) -> None:
-    """A frame that comes byte by byte, and never whole."""
+    """A frame that arrives byte by byte, and never completely."""
     held = [attacker.settled() for _ in range(10)]
     for connection in held:
         connection.write(frame(PING, 0, 0, b"12345678")[:12])
@@ -66,7 +66,7 @@ def slow_frame(attacker: Attacker) -> None:
 
 @attack("status 4")
 def slow_request(attacker: Attacker) -> None:
-    """A message that comes byte by byte."""
+    """A message that arrives byte by byte."""
     with attacker.settled() as connection:
         held = [connection.stream() for _ in range(50)]
         connection.write(*[connection.headers(stream, request()) + frame(DATA, 0, stream, message(length=60000))
@@ -79,7 +79,7 @@ def slow_request(attacker: Attacker) -> None:
 
 @attack("status 8")
 def messages_in_parts(attacker: Attacker) -> None:
-    """A hundred messages at once, each without its last bytes."""
+    """A hundred concurrent messages, each without its last bytes."""
     with attacker.settled() as connection:
         part = bytes(16000)
         held = [connection.stream() for _ in range(100)]
@@ -92,7 +92,7 @@ def messages_in_parts(attacker: Attacker) -> None:
 
 @attack("status 0")
 def one_byte_a_record(attacker: Attacker) -> None:
-    """A good call whose every byte is a record of its own."""
+    """A valid call with every byte in a record of its own."""
     with attacker.settled() as connection:
         while attacker.goes_on:
             stream = connection.stream()
@@ -101,12 +101,12 @@ def one_byte_a_record(attacker: Attacker) -> None:
             attacker.note_reply(connection, stream)
 
 
-# Dear to read.
+# Expensive to parse.
 
 
 @attack("status 3")
 def texts_of_marks(attacker: Attacker) -> None:
-    """Names of combining marks, which to compare takes the square of their length."""
+    """Names of combining marks. Comparing them takes time that grows with the square of their length."""
     marks = "\u0301\u0323".encode() * 3750
     body = message(b"\x0a\x98\x75" + marks)
     with attacker.settled() as connection:
@@ -118,7 +118,7 @@ def texts_of_marks(attacker: Attacker) -> None:
 
 @attack("status 0")
 def binary_lists_by_reference(attacker: Attacker) -> None:
-    """Sixteen thousand commas to be judged as binary metadata, for four bytes of references."""
+    """Sixteen thousand commas that must be checked as binary metadata, for four bytes of references."""
     lists = [("x-trace-bin", "," * 3900)] * 4
     with attacker.settled() as connection:
         while attacker.goes_on:
@@ -147,12 +147,12 @@ def wait_for_the_end(attacker: Attacker, silent: list[socket.socket]) -> None:
                 attacker.met["open"] += 1
 
 
-# Answers that nobody takes.
+# Unread answers.
 
 
 @attack("too_many_untaken_answers")
 def zero_window(attacker: Attacker) -> None:
-    """Answers behind a window that never opens."""
+    """Answers behind a closed flow-control window."""
     with attacker.settled() as connection:
         connection.write(settings((INITIAL_WINDOW_SIZE, 0)))
         for stream in [connection.stream() for _ in range(3)]:
@@ -163,7 +163,7 @@ def zero_window(attacker: Attacker) -> None:
 
 @attack("too_many_untaken_answers")
 def window_byte_by_byte(attacker: Attacker) -> None:
-    """CVE-2019-9511: an answer is taken a byte at a time, never standing still."""
+    """CVE-2019-9511: the client reads an answer one byte at a time, without a pause."""
     with attacker.settled() as connection:
         connection.write(settings((INITIAL_WINDOW_SIZE, 0)))
         held = [connection.stream() for _ in range(3)]
@@ -177,7 +177,7 @@ def window_byte_by_byte(attacker: Attacker) -> None:
 
 @attack("reset 11")
 def answers_behind_a_window(attacker: Attacker) -> None:
-    """CVE-2019-9517: one asks for more and more, and takes nothing."""
+    """CVE-2019-9517: the client requests more and more, and opens no window."""
     with attacker.settled() as connection:
         connection.write(settings((INITIAL_WINDOW_SIZE, 0)))
         stream = connection.stream()
@@ -189,13 +189,13 @@ def answers_behind_a_window(attacker: Attacker) -> None:
 
 @attack("hung up")
 def socket_never_read(attacker: Attacker) -> None:
-    """CVE-2019-9517: the window is open, but the socket is not read."""
+    """CVE-2019-9517: the window is open, but the client does not read the socket."""
     connection = attacker.settled(receive_buffer_bytes=4096)
     connection.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
     stream = connection.stream()
     connection.write(connection.headers(stream, request(REFLECT)))
     with connection:
-        # Until the other side does not listen any more, either.
+        # Until the other side stops reading, too.
         while sent(connection, frame(DATA, 0, stream, LIST_SERVICES) * 200):
             attacker.met["asked"] += 200
         watch = select.poll()
@@ -208,7 +208,7 @@ def socket_never_read(attacker: Attacker) -> None:
 
 @attack("turned away")
 def connection_flood(attacker: Attacker) -> None:
-    """Three hundred sockets from one address, which has 256: the last are closed at once, not when their time is up."""
+    """Three hundred sockets from one address, whose limit is 256: the last ones are closed immediately."""
     with contextlib.ExitStack() as held:
         for number in range(300):
             one = held.enter_context(socket.create_connection(("127.0.0.1", attacker.port)))
@@ -225,7 +225,7 @@ def connection_flood(attacker: Attacker) -> None:
 
 @attack("done")
 def handshake_flood(attacker: Attacker) -> None:
-    """A handshake, and gone."""
+    """A handshake, followed by a disconnect."""
     while attacker.goes_on:
         attacker.connect(preface=b"").socket.close()
         attacker.met["done"] += 1
@@ -257,7 +257,7 @@ def deep_nesting(attacker: Attacker) -> None:
 
 @attack("status 8")
 def many_small_fields(attacker: Attacker) -> None:
-    """Thirty thousand times the field `client`, which is a message."""
+    """The field `client`, which is a message, thirty thousand times."""
     attacker.calls(message(b"\x1a\x00" * 30_000), FETCH)
 
 
@@ -270,7 +270,7 @@ NOBODIES = itertools.count()
 
 
 def wrong_password() -> bytes:
-    """A SignInRequest for an account that nobody has, each time another: one alone would soon be blocked."""
+    """A SignInRequest for an unknown account, a different one each time, since a single one would soon be blocked."""
     email = f"nobody-{next(NOBODIES)}@example.com".encode()
     password = b"\x0a" + bytes([len(email)]) + email + b"\x12\x0cnot-this-one"
     kind = b"\x0a" + bytes([len(password)]) + password
@@ -279,7 +279,7 @@ def wrong_password() -> bytes:
 
 @attack("status 8")
 def password_flood(attacker: Attacker) -> None:
-    """A hundred wrong passwords at once, for accounts that may or may not be."""
+    """A hundred concurrent wrong passwords, for accounts that may or may not exist."""
     with attacker.settled() as connection:
         while attacker.goes_on:
             body = message(wrong_password())
@@ -289,12 +289,12 @@ def password_flood(attacker: Attacker) -> None:
             answered(attacker, connection, set(held), 8)
 
 
-# Calls that are as good as any, only many.
+# Valid calls, but many.
 
 
 @attack("status 0")
 def greedy_client(attacker: Attacker) -> None:
-    """A hundred calls at once, again and again, on one connection."""
+    """A hundred concurrent calls, again and again, on one connection."""
     with attacker.settled() as connection:
         while attacker.goes_on:
             ask(connection, 100)
@@ -303,7 +303,7 @@ def greedy_client(attacker: Attacker) -> None:
 
 @attack("status 0")
 def greedy_clients(attacker: Attacker) -> None:
-    """The same on two hundred connections, which are all ready at once."""
+    """The same on two hundred connections, which are all ready at the same time."""
     held = [attacker.settled() for _ in range(200)]
     for _ in range(3):
         for connection in held:

@@ -29,7 +29,7 @@ def make(folder: Path) -> Issuer:
 def certify(folder: Path, name: str, issuer: Issuer | None, names: list[x509.GeneralName],
             usage: x509.ObjectIdentifier | None = None,
             lifetime: datetime.timedelta = datetime.timedelta(days=2)) -> Issuer:
-    """Valid for an hour already, and for `lifetime` from now on."""
+    """A certificate that is valid since an hour ago, and for `lifetime` from now."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"interop {name}")])
     now = datetime.datetime.now(datetime.timezone.utc)

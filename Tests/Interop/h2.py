@@ -1,7 +1,7 @@
-"""What a case of HTTP/2 conformance is made of: what it sends, and what it then expects.
+"""The parts of an HTTP/2 conformance case: the bytes that it sends, and the expected result.
 
 An error of a stream may also be answered by an error of the connection, and a connection may be closed without a
-last word (RFC 9113 sections 5.4.1 and 5.4.2); the expectations allow both, as the conformance tools do.
+GOAWAY (RFC 9113 sections 5.4.1 and 5.4.2). The expectations allow both, as the conformance tools do.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PATIENCE_SECONDS = 1.5
 
 @dataclass(frozen=True)
 class Case:
-    """One case: `send` gives the bytes to write once both sides know each other's SETTINGS."""
+    """One case: `send` returns the bytes to write after both sides know each other's SETTINGS."""
 
     section: str
     promise: str
@@ -43,22 +43,22 @@ def body(stream: int = 1, content: bytes = message(), flags: int = END_STREAM) -
 
 
 def call(c: Connection, stream: int = 1, *extra: Field) -> bytes:
-    """One good call, which the server answers in full."""
+    """One valid call, which the server answers completely."""
     return head(c, stream, request() + list(extra)) + body(stream)
 
 
 def malformed(*fields: Field) -> Callable[[Connection], bytes]:
-    """A call whose fields are exactly these."""
+    """A call with exactly these fields."""
     return lambda c: head(c, 1, list(fields)) + body()
 
 
 def half_closed(c: Connection, stream: int = 1) -> bytes:
-    """A call that we have ended and the server cannot end: it has neither a reason nor a window to."""
+    """A call that the client has ended and the server cannot end: it has neither a reason nor a window for that."""
     return settings((INITIAL_WINDOW_SIZE, 0)) + head(c, stream, request(WATCH)) + body(stream)
 
 
 def closed(c: Connection, stream: int = 1) -> bytes:
-    """Runs a call to its end, so that what is returned (nothing) precedes a frame on a closed stream."""
+    """Runs a call to its end, so that the next frame arrives on a closed stream. Returns no bytes."""
     c.write(call(c, stream))
     assert c.reply(stream).ended
     return b""
@@ -69,7 +69,7 @@ def ping() -> bytes:
 
 
 def answered(c: Connection) -> None:
-    """A whole answer on stream 1, whatever it says."""
+    """A complete answer on stream 1, with any contents."""
     reply = c.reply(1, PATIENCE_SECONDS)
     assert reply.http is not None and reply.ended and reply.reset in (None, NO_ERROR), reply
 
@@ -91,7 +91,7 @@ def alive_or_closed(c: Connection) -> None:
 
 
 def acknowledged(c: Connection) -> None:
-    """Twice: the SETTINGS of the preface, and those of the case."""
+    """Two acknowledgements: of the SETTINGS in the preface, and of those in the case."""
     for _ in range(2):
         got = c.until(frames.SettingsFrame, PATIENCE_SECONDS)
         assert got is not None and "ACK" in got.flags, got
@@ -108,7 +108,7 @@ def goaway(code: int) -> Expect:
     def expect(c: Connection) -> None:
         got = c.until(frames.GoAwayFrame, PATIENCE_SECONDS)
         assert got is not None and got.error_code == code, got
-        assert c.until(frames.DataFrame, PATIENCE_SECONDS) is None, "and then the connection is closed"
+        assert c.until(frames.DataFrame, PATIENCE_SECONDS) is None, "then the connection is closed"
     return expect
 
 
@@ -120,7 +120,7 @@ def stream_error(*codes: int) -> Expect:
 
 
 def refused_above(limit: int, *codes: int) -> Expect:
-    """The stream past the limit is reset, and none before it."""
+    """The stream past the limit is reset, and no earlier one."""
     def expect(c: Connection) -> None:
         got = c.until((frames.RstStreamFrame, frames.GoAwayFrame), PATIENCE_SECONDS)
         assert got is None or (got.error_code in codes and got.stream_id in (0, 2 * limit + 1)), got
@@ -128,7 +128,7 @@ def refused_above(limit: int, *codes: int) -> Expect:
 
 
 def data_of(*lengths: int) -> Expect:
-    """DATA frames of these lengths, as the window allows, and no more."""
+    """DATA frames of exactly these lengths, as the window allows."""
     def expect(c: Connection) -> None:
         for length in lengths:
             got = c.until(frames.DataFrame, PATIENCE_SECONDS)

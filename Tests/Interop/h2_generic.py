@@ -1,4 +1,4 @@
-"""The groups `generic` and `hpack`: each frame and each HPACK representation used well, and HPACK used badly."""
+"""The groups `generic` and `hpack`: valid uses of each frame and each HPACK representation, and invalid HPACK."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from raw import (CANCEL, COMPRESSION_ERROR, CONTINUATION, DATA, END_HEADERS, END
 
 Send = Callable[[Connection], bytes]
 COMPRESSION = connection_error(COMPRESSION_ERROR)
-USER_AGENT_4_BITS = b"\x0f\x2b"  # Static entry 58 behind a prefix of 4 bits: 15, then 43 (RFC 7541 section 5.1).
+USER_AGENT_4_BITS = b"\x0f\x2b"  # Static entry 58 with a prefix of 4 bits: 15, then 43 (RFC 7541 section 5.1).
 HUFFMAN = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
 
 
@@ -46,7 +46,7 @@ def priority_head(c: Connection) -> bytes:
 
 
 def continued(c: Connection, parts: int) -> bytes:
-    """The block of a good call in HEADERS and `parts` CONTINUATION frames."""
+    """The block of a valid call in HEADERS and `parts` CONTINUATION frames."""
     whole, cut = block(c), 10
     pieces = [whole[at * cut:(at + 1) * cut] for at in range(parts)] + [whole[parts * cut:]]
     frames = [frame(CONTINUATION if at else HEADERS, END_HEADERS if at == parts else 0, 1, piece)
@@ -55,7 +55,7 @@ def continued(c: Connection, parts: int) -> bytes:
 
 
 def with_field(coded: bytes, before: bytes = b"") -> Send:
-    """A good call with one more field (or table size update) as these bytes of HPACK."""
+    """A valid call with one more field (or table size update), given as HPACK bytes."""
     return lambda c: frame(HEADERS, END_HEADERS, 1, before + block(c) + coded) + body()
 
 
@@ -114,7 +114,7 @@ GENERIC = [
     Case("generic 5/15", "two table size updates", with_field(b"", b"\x20\x3f\xe1\x1f"), answered),
 ]
 
-TEST = HUFFMAN.encode(b"test")  # 20 bits, so that the last byte ends in 4 bits of padding.
+TEST = HUFFMAN.encode(b"test")  # 20 bits, so the last byte ends with 4 bits of padding.
 
 HPACK = [
     Case("hpack 2.3.3/1", "an index past both tables", with_field(b"\xff\x7f"), COMPRESSION),

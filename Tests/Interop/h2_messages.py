@@ -1,6 +1,6 @@
 """The group `http2`, RFC sections 6.5 to 8.2: SETTINGS, PING, GOAWAY, windows, CONTINUATION and HTTP itself.
 
-Section numbers are those of RFC 7540, by which the cases are known everywhere.
+Section numbers are those of RFC 7540, which the conformance tools use.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ METHOD, SCHEME, PATH, AUTHORITY, *REST = request()
 
 
 def window_after_headers(c: Connection) -> bytes:
-    """No window at first; the change must reach the stream that is waiting (RFC 9113 section 6.9.2)."""
+    """No window at first. The change must reach the waiting stream (RFC 9113 section 6.9.2)."""
     c.write(settings((INITIAL_WINDOW_SIZE, 0)), call(c))
     c.until(frames.HeadersFrame)
     return settings((INITIAL_WINDOW_SIZE, 1))
 
 
 def negative_window(c: Connection) -> bytes:
-    """Three bytes are taken, then the window shrinks to -1 and is raised by 2: room for one byte."""
+    """The client reads three bytes. Then the window shrinks to -1 and is raised by 2: room for one byte."""
     c.write(settings((INITIAL_WINDOW_SIZE, 3)), call(c))
     data_of(3)(c)
     return settings((INITIAL_WINDOW_SIZE, 2)) + window_update(1, 2)
@@ -42,7 +42,7 @@ def ping_ack_first(c: Connection) -> bytes:
 
 
 def with_length(length: str, *parts: bytes) -> Send:
-    """A call whose content-length is not the length of its DATA frames."""
+    """A call whose content-length differs from the length of its DATA frames."""
     def send(c: Connection) -> bytes:
         flags = [0] * (len(parts) - 1) + [END_STREAM]
         return head(c, 1, request(CHECK, ("content-length", length))) + b"".join(

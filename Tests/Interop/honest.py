@@ -1,6 +1,6 @@
-"""An honest client in a process of its own: it calls at a steady pace and tells how long each answer took.
+"""An honest client in a process of its own. It calls at a steady pace and measures the latencies.
 
-`honest.py PORT` reads lines from standard input, each a number of seconds; for so long it calls Health.Check and
+`honest.py PORT` reads lines from standard input, each a number of seconds. For that time it calls Health.Check and
 FetchProviders in turn on one connection, then it prints the latencies in milliseconds as JSON.
 """
 
@@ -35,7 +35,7 @@ def measure(connection: Connection, seconds: float) -> list[float]:
 
 def main(port: int) -> None:
     with Connection(port, source="127.0.0.2") as connection:
-        # More answers than it will ever get, so that none has to be given back.
+        # A window for more answers than it will ever get, so that it need not send updates.
         connection.write(window_update(0, 2**31 - 1 - 65535))
         measure(connection, 0.2)
         for line in sys.stdin:

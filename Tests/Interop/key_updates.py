@@ -1,4 +1,4 @@
-"""A client that changes its TLS keys as often as it likes, which Python's own `ssl` cannot do."""
+"""A client that updates its TLS keys as often as it wants, which Python's own `ssl` cannot do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KEY_UPDATE_NOT_REQUESTED = 0
 
 
 def connect(port: int) -> tuple[socket.socket, ctypes.c_void_p]:
-    """A socket with a finished handshake, and the SSL on it; both stay for the life of the process."""
+    """A socket with a finished handshake, and its SSL object; both stay for the life of the process."""
     plain = socket.create_connection(("127.0.0.1", port))
     context = ctypes.c_void_p(LIBRARY.SSL_CTX_new(ctypes.c_void_p(LIBRARY.TLS_client_method())))
     ssl = ctypes.c_void_p(LIBRARY.SSL_new(context))
@@ -24,7 +24,7 @@ def connect(port: int) -> tuple[socket.socket, ctypes.c_void_p]:
 
 
 def key_updates(ssl: ctypes.c_void_p, count: int) -> bytes:
-    """So many key updates as they go over the wire, not sent yet."""
+    """This many key updates as bytes for the wire, not sent yet."""
     memory = ctypes.c_void_p(LIBRARY.BIO_new(ctypes.c_void_p(LIBRARY.BIO_s_mem())))
     LIBRARY.SSL_set0_wbio(ssl, memory)
     for _ in range(count):
@@ -35,7 +35,7 @@ def key_updates(ssl: ctypes.c_void_p, count: int) -> bytes:
 
 
 def closed_after(plain: socket.socket, patience_seconds: float) -> bool:
-    """Whether the other side ends the connection within so long; what it says meanwhile is passed over."""
+    """Whether the other side ends the connection in time. Ignores its output."""
     plain.settimeout(patience_seconds)
     try:
         while plain.recv(65536):

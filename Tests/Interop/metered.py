@@ -1,4 +1,4 @@
-"""A server whose metrics are looked at beside what its clients see."""
+"""A server whose metrics are checked in addition to the answers to its clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from server import Server
 
 
 class Metered:
-    """A server with its metrics, and what has been counted since the last look."""
+    """A server with its metrics, and the counts since the last check."""
 
     def __init__(self, start: Callable[..., Server], **overrides: object) -> None:
         self.server = start(metrics_port=0, **overrides)
@@ -20,7 +20,7 @@ class Metered:
         self.seen = self.counted()
 
     def find(self) -> int:
-        """From the log, which a thread of its own writes."""
+        """The port of the metrics, from the log, which a separate thread writes."""
         log, deadline = self.server.folder / f"server-{self.port}.log", time.monotonic() + 5
         while not (found := re.search(r'"message":"metrics","address":"127\.0\.0\.1:(\d+)"', log.read_text())):
             assert time.monotonic() < deadline, "the metrics are not served"
@@ -37,7 +37,7 @@ class Metered:
         return {label: int(number) for label, number in found}
 
     def new(self, label: str, at_least: int = 1) -> int:
-        """How often since the last look; a connection's end may be counted after its client has noticed."""
+        """The count since the last check. The end of a connection may be counted after its client has noticed it."""
         deadline = time.monotonic() + 6
         while self.counted()[label] - self.seen[label] < at_least and time.monotonic() < deadline:
             time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""The stock gRPC C core serving the same services, so that the tests can be tried and their choices settled.
+"""The stock gRPC C core with the same services, to test the tests and to settle open choices.
 
 Run as `peer.py CONFIG`, with a file that `server.write_config` wrote.
 """
@@ -25,7 +25,7 @@ HEALTH_NAMES = ("", "latchkey.v1.AuthService")
 
 
 def reflection_v1(servicer: reflection.ReflectionServicer) -> grpc.GenericRpcHandler:
-    """Version 1 is v1alpha by another name (gRFC A15), so the same messages serve it."""
+    """Version 1 is identical to v1alpha except for the name (gRFC A15), so the same messages work."""
     method = grpc.stream_stream_rpc_method_handler(
         servicer.ServerReflectionInfo, reflection_pb2.ServerReflectionRequest.FromString,
         reflection_pb2.ServerReflectionResponse.SerializeToString)
@@ -34,7 +34,7 @@ def reflection_v1(servicer: reflection.ReflectionServicer) -> grpc.GenericRpcHan
 
 
 class RefuseEveryAddress(grpc.GenericRpcHandler):
-    """FetchProviders without a subject, the one call of the product that the transport tests need."""
+    """FetchProviders without a subject, the only call of the product that the transport tests need."""
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
         return grpc.unary_unary_rpc_method_handler(self.refuse) if details.method == FETCH_PROVIDERS else None
@@ -78,13 +78,13 @@ def serve(config: dict) -> None:
 def wait_for_signals(server: grpc.Server, status: health.HealthServicer) -> None:
     signal.sigwait({signal.SIGTERM})
     status.enter_graceful_shutdown()
-    time.sleep(0.3)  # Watchers are told by threads of their own, and calls are begun one after another.
+    time.sleep(0.3)  # Separate threads notify watchers, and calls begin one after another.
     ended = server.stop(grace=10)
     while not ended.wait(0.02):
         if signal.sigtimedwait({signal.SIGTERM}, 0):
-            os._exit(1)  # Without waiting for the threads of calls.
+            os._exit(1)  # Does not wait for the threads of calls.
 
 
 if __name__ == "__main__":
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # Before any thread, so that all inherit it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # Before any thread starts, so that all inherit it.
     serve(json.loads(Path(sys.argv[1]).read_text()))

@@ -1,7 +1,7 @@
 """A raw-frame HTTP/2 client over TLS, so that tests can send what no well-behaved client would.
 
-It knows how to connect, to write any bytes, and to read frames with a time limit. It keeps no stream
-states and enforces no rule of the protocol: that is the server's part, and what the tests prove.
+It can connect, write any bytes, and read frames with a time limit. It keeps no stream states and enforces no rule of
+the protocol: that is the server's task, which the tests check.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Field = tuple[str | bytes, str | bytes]
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One frame, right or wrong: nothing is checked."""
+    """One frame, valid or not: nothing is checked."""
     return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
 
 
@@ -54,7 +54,7 @@ def message(body: bytes = b"", flag: int = 0, length: int | None = None) -> byte
 
 
 def request(path: str = CHECK, *extra: Field, drop: Sequence[str] = (), **replace: str) -> list[Field]:
-    """The fields of a good call, without those in `drop`, with others replaced (`_` stands for `-`) or added."""
+    """The fields of a valid call, without those in `drop`, with others replaced (`_` stands for `-`) or added."""
     fields = {":method": "POST", ":scheme": "https", ":path": path, ":authority": "localhost", "te": "trailers",
               "content-type": "application/grpc"}
     for name, value in replace.items():
@@ -65,7 +65,7 @@ def request(path: str = CHECK, *extra: Field, drop: Sequence[str] = (), **replac
 
 @dataclass
 class Reply:
-    """What one stream brought until it ended; `header_blocks` holds every block in order."""
+    """Everything received on one stream until it ended; `header_blocks` has every block in order."""
 
     header_blocks: list[list[tuple[str, str]]] = field(default_factory=list)
     data: bytes = b""
@@ -127,7 +127,7 @@ def client_hello() -> bytes:
 
 
 class Connection:
-    """One TLS connection; SETTINGS and PINGs of the server are acknowledged while reading unless told otherwise."""
+    """One TLS connection. By default it acknowledges the server's SETTINGS and PINGs while reading."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None, *, preface: bytes | None = None,
                  acknowledge: bool = True, receive_buffer_bytes: int | None = None, source: str = "",
@@ -154,14 +154,14 @@ class Connection:
         self.socket.close()
 
     def write(self, *parts: bytes) -> None:
-        """Sends the parts at once; a connection that the server has closed is noted, not raised."""
+        """Sends the parts together. A closed connection is recorded, not raised."""
         try:
             self.socket.sendall(b"".join(parts))
         except OSError:
-            pass  # What the server said before it closed is still to be read.
+            pass  # The server's output before the close can still be read.
 
     def split(self, parts: Iterable[bytes], pause_seconds: float = 0.002) -> None:
-        """Sends each part in a TLS record and, thanks to the pause, mostly in a segment of its own."""
+        """Sends each part in a TLS record and, because of the pause, usually in its own segment."""
         for part in parts:
             self.write(part)
             time.sleep(pause_seconds)
@@ -171,7 +171,7 @@ class Connection:
 
     def call(self, fields: Sequence[Field] | None = None, body: bytes | None = None, stream: int | None = None,
              timeout_seconds: float = 3) -> Reply:
-        """Sends one whole call (without a body the end comes on HEADERS) and reads its reply."""
+        """Sends one whole call (without a body, HEADERS end the stream) and reads its reply."""
         stream = self.stream() if stream is None else stream
         flags = END_HEADERS | (END_STREAM if body == b"" else 0)
         self.write(self.headers(stream, request() if fields is None else fields, flags))
@@ -180,7 +180,7 @@ class Connection:
         return self.reply(stream, timeout_seconds)
 
     def body(self, stream: int, payload: bytes, timeout_seconds: float = 3) -> None:
-        """Sends DATA as the peer's windows allow and ends the stream; gives up once the stream was answered."""
+        """Sends DATA as the peer's windows allow and ends the stream. Stops if the stream is answered first."""
         deadline = time.monotonic() + timeout_seconds
         while payload:
             room = min(self.credit[0], self.initial_window + self.credit.get(stream, 0), 16384)
@@ -201,7 +201,7 @@ class Connection:
         return self.next_stream - 2
 
     def read(self, timeout_seconds: float = 3) -> frames.Frame | None:
-        """The next frame; None at the end of the connection; TimeoutError when nothing came in time."""
+        """The next frame; None at the end of the connection. Raises TimeoutError if nothing arrives in time."""
         return self.unread.pop(0) if self.unread else self.receive(time.monotonic() + timeout_seconds)
 
     def receive(self, deadline: float) -> frames.Frame | None:
@@ -232,7 +232,7 @@ class Connection:
 
     def noted(self, got: frames.Frame) -> frames.Frame:
         if isinstance(got, (frames.HeadersFrame, frames.ContinuationFrame)):
-            got.fields = self.decoder.decode(got.data)  # Our servers' blocks are small: one frame each.
+            got.fields = self.decoder.decode(got.data)  # The servers' blocks are small: one frame each.
         if isinstance(got, frames.WindowUpdateFrame):
             self.credit[got.stream_id] = self.credit.get(got.stream_id, 0) + got.window_increment
         if isinstance(got, frames.SettingsFrame) and "ACK" not in got.flags:
@@ -244,7 +244,7 @@ class Connection:
 
     def until(self, wanted: type[frames.Frame] | tuple[type[frames.Frame], ...],
               timeout_seconds: float = 3) -> frames.Frame | None:
-        """The next frame of a kind, passing over others; None when the connection ended first."""
+        """The next frame of this kind, ignoring others; None if the connection ends first."""
         deadline = time.monotonic() + timeout_seconds
         while True:
             got = self.read(deadline - time.monotonic())
@@ -252,7 +252,7 @@ class Connection:
                 return got
 
     def reply(self, stream: int, timeout_seconds: float = 3, wait_for_reset: bool = False) -> Reply:
-        """Everything of one stream until it ends, is reset, or the connection is closed."""
+        """Everything on one stream until it ends, is reset, or the connection is closed."""
         reply, deadline = Reply(), time.monotonic() + timeout_seconds
         while not (reply.ended and not wait_for_reset) and reply.reset is None:
             got = self.read(deadline - time.monotonic())

@@ -1,4 +1,4 @@
-"""A client that asks for renegotiation under TLS 1.2 as often as it likes, which no library would."""
+"""A client that requests renegotiation under TLS 1.2 as often as it wants, which no library would do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ for name in ("SSL_get_client_random", "SSL_get_server_random", "SSL_SESSION_get_
 
 
 class Asker:
-    """A socket with a finished handshake, and the keys to go on by hand (RFC 5246, 6.3 and RFC 5288)."""
+    """A socket with a finished handshake, and the keys to continue by hand (RFC 5246, 6.3 and RFC 5288)."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -34,11 +34,11 @@ class Asker:
         assert LIBRARY.SSL_connect(self.ssl) == 1
         keys = self._key_block(40)
         self.cipher, self.salt = AESGCM(keys[:16]), keys[32:36]
-        # The first was that of Finished.
+        # The first record was that of Finished.
         self.records = 1
 
     def ask(self, times: int, each_in_a_record: int = 1) -> bytes:
-        """So many empty ClientHellos as they go over the wire, not sent yet."""
+        """This many empty ClientHellos as bytes for the wire, not sent yet."""
         return b"".join(
             self._record(EMPTY_CLIENT_HELLO * each_in_a_record) for _ in range(times // each_in_a_record))
 

@@ -1,7 +1,7 @@
-"""Starts and stops the server under test: latchkeyd, or by LATCHKEY_PEER another server that proves the tests.
+"""Starts and stops the server under test: latchkeyd, or another server that LATCHKEY_PEER names, to test the tests.
 
-`grpcio` is the stock gRPC C core, which says what to do where the documents leave a choice. `nghttpd` is a plain
-web server that passes nearly all HTTP/2 cases; it can answer test_h2_conformance.py only.
+`grpcio` is the stock gRPC C core, which decides where the documents leave a choice. `nghttpd` is a plain web server
+that passes nearly all HTTP/2 cases; it can only run test_h2_conformance.py.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ PEER = os.environ.get("LATCHKEY_PEER", "")
 
 
 def write_config(folder: Path, port: int, **overrides: object) -> Path:
-    """The configuration of one server. `overrides` are the test suite's own names for settings, listed here.
+    """Writes the configuration of one server. `overrides` are the test suite's own names for settings, listed here.
 
-    This function alone knows how the server spells them; limits that a test does not set keep their defaults.
+    Only this function contains the server's names; limits that a test does not set keep their defaults.
     """
     wanted = {"reflection": True, "client_certificates": "none"} | overrides
     (folder / "master.key").write_text("5a" * 32)
@@ -57,7 +57,7 @@ def write_config(folder: Path, port: int, **overrides: object) -> Path:
 
 @dataclass
 class Server:
-    """A running server process; `stop` asks it to drain and waits."""
+    """A running server process; `stop` lets it drain and waits for its end."""
 
     port: int
     folder: Path
@@ -72,7 +72,7 @@ class Server:
         return self.folder / f"server-{self.port}.log"
 
     def said(self, message: str) -> list[dict[str, str]]:
-        """The log's lines with this message."""
+        """The log lines with this message."""
         lines = [line for line in self.log.read_text().splitlines() if f'"message":"{message}"' in line]
         return [json.loads(line) for line in lines]
 
@@ -117,7 +117,7 @@ def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path,
     deadline = time.monotonic() + timeout_seconds
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended at once with {process.returncode}:\n{log.read_text()[-2000:]}")
+            raise RuntimeError(f"the server ended immediately with {process.returncode}:\n{log.read_text()[-2000:]}")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

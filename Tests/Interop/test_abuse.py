@@ -1,4 +1,4 @@
-"""What a hostile client may not do: keep memory when it goes, outstay its deadline, or stand in the door."""
+"""A hostile client must not keep memory after it disconnects, exceed its deadline, or block other clients."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from test_response_rules import settled
 OK, DEADLINE_EXCEEDED = 0, 4
 MEBIBYTE = 1 << 20
 
-pytestmark = pytest.mark.latchkey_only("what the C core may use is its own matter")
+pytestmark = pytest.mark.latchkey_only("the memory of the C core is not tested")
 
 
 def memory(server: Server) -> int:
-    """Bytes of the server's memory that are resident."""
+    """Resident memory of the server in bytes."""
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 def leave_calls_behind(server: Server, connections: int) -> None:
-    """Each connection goes with sixteen calls that are nearly whole."""
+    """Each connection ends with sixteen calls that are nearly complete."""
     part = b"a" * 16000
     for _ in range(connections):
         with Connection(server.port) as connection:
@@ -65,7 +65,7 @@ def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
 def test_handshakes_that_stand_still_keep_nobody_out(start_server: Callable[..., Server], sent: bytes) -> None:
-    # Of its own: what is left of one flood must not count against the next.
+    # A server of its own, so that remains of one flood do not count for the next.
     server = start_server()
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(240)]
     for one in idle:
@@ -79,7 +79,7 @@ def test_handshakes_that_stand_still_keep_nobody_out(start_server: Callable[...,
 
 
 def test_a_client_that_resets_each_call_after_its_answer_is_served_on(server: Server) -> None:
-    """As some libraries end every call of theirs."""
+    """Some libraries end every call in this way."""
     with settled(Connection(server.port)) as connection:
         for _ in range(1_000):
             reply = connection.call()

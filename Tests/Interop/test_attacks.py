@@ -1,7 +1,7 @@
-"""Every attack of attacks.py at its limit and past it, while an honest client keeps being answered.
+"""Every attack of attacks.py at its limit and past it, while an honest client is still answered.
 
-Attacker and honest client are processes of their own, away from the server's core where there are several. Calm and
-attacked windows alternate, so that whatever else the machine does meets both alike; the run ends with the table of
+Attacker and honest client are separate processes, on other cores than the server's if there are several. Calm and
+attacked windows alternate, so that other work of the machine affects both equally. The run ends with the table of
 effects, and `--save` writes it into ATTACKS.md.
 """
 
@@ -29,19 +29,19 @@ from test_abuse import MEBIBYTE, memory
 HERE = Path(__file__).resolve().parent
 CORES = sorted(os.sched_getaffinity(0))
 WINDOW_SECONDS, ATTEMPTS = 0.5, 3
-# Other clients share their core with the attacker, and both with whatever else the machine does. A debug build needs
-# ten times as long for a turn: there only a stall fails.
+# Other clients share their core with the attacker, and both share it with other work of the machine. A debug build
+# needs ten times as long for a turn, so only a stall fails there.
 RATIO_MAX, SLACK_MILLIS = 2.0, 60.0 if "debug" in servers.LATCHKEYD.parts else 5.0
 GROWTH_MAX: float = 32 * MEBIBYTE
 if "SANITIZER" in os.environ:
     SLACK_MILLIS = GROWTH_MAX = float("inf")
 
-pytestmark = [pytest.mark.latchkey_only("what the C core bears is its own matter"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.latchkey_only("the load on the C core is not tested"), pytest.mark.timeout(60)]
 
 
 @dataclass
 class Client:
-    """A process that works for as many seconds as it is told to, and then answers with JSON."""
+    """A process that works for the number of seconds in its input, and then answers with JSON."""
 
     process: subprocess.Popen[str]
 
@@ -69,7 +69,7 @@ def start_client(name: str, *arguments: str) -> Client:
 
 
 def prefer(task: int) -> None:
-    """Ahead of whatever else the machine does, where that is allowed; who is nice by his own will stays so."""
+    """Prefers a task over other work of the machine, if permitted. Keeps a task's own nice value."""
     with contextlib.suppress(PermissionError):
         if os.getpriority(os.PRIO_PROCESS, task) == 0:
             os.setpriority(os.PRIO_PROCESS, task, -10)
@@ -77,7 +77,7 @@ def prefer(task: int) -> None:
 
 @pytest.fixture(scope="module")
 def attacked(folder: Path) -> Iterator[servers.Server]:
-    """One reactor, so that nobody can get out of an attack's way, and short times, so that the slow ones end."""
+    """One reactor, so that no call can avoid an attack, and short timeouts, so that slow attacks end."""
     server = servers.start(folder, reactors=1, password_workers=1, offences_per_address_max=1_000_000,
                            handshake_millis=500, request_millis=500, answer_still_seconds=1, answer_seconds=2,
                            write_still_seconds=1)
@@ -90,7 +90,7 @@ def attacked(folder: Path) -> Iterator[servers.Server]:
 
 
 def schedule_first(task: int) -> None:
-    """Ahead of the attacker, whose process shares its core: the wait for that core is none of the server's doing."""
+    """Schedules the task before the attacker, whose process shares its core: that wait is not the server's."""
     try:
         os.sched_setscheduler(task, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError:
@@ -106,13 +106,13 @@ def honest(attacked: servers.Server) -> Iterator[Client]:
 
 
 def p99(windows: list[list[float]]) -> float:
-    """Of the median window: what else the machine does comes and goes, an attack stays."""
+    """The p99 of the median window: other work of the machine comes and goes, an attack stays."""
     return statistics.median(sorted(window)[int(len(window) * 0.99)] for window in windows)
 
 
 @pytest.fixture
 def rounds(pytestconfig: pytest.Config) -> int:
-    """One tells whether an attack is bearable, three give a figure to keep."""
+    """One round decides whether an attack is bearable, three give a figure to keep."""
     return 3 if pytestconfig.getoption("--save") else 1
 
 

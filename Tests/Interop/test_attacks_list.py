@@ -1,4 +1,4 @@
-"""ATTACKS.md names every attack and every limit, and each test that it names is there."""
+"""ATTACKS.md names every attack and every limit, and each test that it names exists."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TESTS, SOURCES = HERE.parent, HERE.parent.parent / "Sources"
 TEXT = " ".join((HERE / "ATTACKS.md").read_text().split())
 EFFECTS = (HERE / "ATTACKS.md").read_text().partition("<!-- effects -->")[2]
 LIMITS = {"Limits": "Server/Limits.swift", "SessionLimits": "HTTP2/Session.swift", "Budget": "HTTP2/Budget.swift",
-          "Life": "HTTP2/Life.swift", "FetchLimits": "Fetch/FetchSettings.swift"}
-# Those of others, which have rows of their own.
+          "Life": "HTTP2/Life.swift", "FetchLimits": "HTTPClient/FetchSettings.swift"}
+# Limits of other structs, which have rows of their own.
 HOLDERS = {"Limits.session", "Limits.life", "Limits.fetch", "SessionLimits.budget"}
 
 

@@ -1,4 +1,4 @@
-"""SIGTERM: health turns, GOAWAY comes twice, calls in flight finish, and a second SIGTERM ends at once."""
+"""SIGTERM: health changes, two GOAWAYs follow, calls in flight finish, and a second SIGTERM ends immediately."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONNECTIONS, CALLS_EACH = 10, 100
 
 @pytest.fixture
 def draining(start_server: Callable[..., Server]) -> Iterator[Server]:
-    """A server of the test's own, since it will be ended."""
+    """A server for one test, since the test ends it."""
     yield start_server()
 
 
@@ -44,7 +44,7 @@ def watch(connection: Connection) -> int:
 
 
 def goaways(connection: Connection) -> list[frames.GoAwayFrame]:
-    """The two of a graceful end; the PING between them is acknowledged while reading."""
+    """The two GOAWAYs of a graceful end. Reading acknowledges the PING between them."""
     return [connection.until(frames.GoAwayFrame) for _ in range(2)]
 
 
@@ -67,7 +67,7 @@ def test_A10_goaway_comes_with_the_last_of_all_ids_first_and_the_true_one_then(d
         assert finish(connection, held) == [OK] * 3
 
 
-@pytest.mark.peer_differs("grpcio cancels what it had not begun")
+@pytest.mark.peer_differs("grpcio cancels calls that it had not begun")
 def test_a_call_sent_before_the_second_goaway_is_served(draining: Server) -> None:
     with Connection(draining.port, acknowledge=False) as connection:
         held = hold(settled(connection), 1)
@@ -167,7 +167,7 @@ def test_streams_of_the_stock_client_go_on_and_end_well(draining: Server) -> Non
 
 
 async def talk_through_the_drain(server: Server) -> None:
-    """Bidirectional calls, begun before SIGTERM and asked again after it, on several connections."""
+    """Bidirectional calls that begin before SIGTERM and continue after it, on several connections."""
     credentials = grpc.ssl_channel_credentials(server.authority)
     channels = [grpc.aio.secure_channel(server.address, credentials, [
         ("grpc.use_local_subchannel_pool", 1), ("latchkey.number", number)]) for number in range(5)]
@@ -208,7 +208,7 @@ def test_a_watcher_whose_window_the_last_message_fills_does_not_hold_the_drain(d
         assert draining.wait(5) == 0
 
 
-@pytest.mark.latchkey_only("the C core has a time of its own")
+@pytest.mark.latchkey_only("the C core has another timeout")
 def test_a_client_that_never_closes_what_has_ended_is_left_after_a_second(draining: Server) -> None:
     with Connection(draining.port) as connection:
         settled(connection)
@@ -217,13 +217,13 @@ def test_a_client_that_never_closes_what_has_ended_is_left_after_a_second(draini
         begun = time.monotonic()
         while connection.read() is not None:
             pass
-        assert time.monotonic() - begun < 0.5, "it is told at once that no more comes"
+        assert time.monotonic() - begun < 0.5, "the end of the output arrives immediately"
         assert draining.wait(5) == 0
         assert 0.5 < time.monotonic() - begun < 3
 
 
 def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining: Server) -> None:
-    # Of a receive buffer so small the server's kernel keeps the most until the client reads.
+    # With such a small receive buffer, the server's kernel keeps most of the output until the client reads.
     with Connection(draining.port, receive_buffer_bytes=1024) as connection:
         held = hold(settled(connection), CALLS_EACH)
         draining.signal()
@@ -256,7 +256,7 @@ def test_the_last_answers_reach_a_client_that_said_goodbye_first_and_still_write
 
 
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-# What is asked for costs 30 bytes, and its answer some nine thousand.
+# A request of 30 bytes, with an answer of about nine thousand.
 SYMBOL = b"\x22\x18latchkey.v1.AdminService"
 
 
@@ -288,7 +288,7 @@ def test_the_last_answers_reach_a_client_that_takes_them_slowly_whether_they_wai
     assert server.wait(5) == 0
 
 
-@pytest.mark.latchkey_only("the C core cancels what it had not begun")
+@pytest.mark.latchkey_only("the C core cancels calls that it had not begun")
 @pytest.mark.parametrize("refused, good", [(32, 20), (40, 20), (0, 100), (40, 0), (100, 0)])
 def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, refused: int, good: int) -> None:
     with Connection(draining.port, acknowledge=False) as connection:
@@ -309,13 +309,13 @@ def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, 
 
 
 def take_nothing_any_more(connection: Connection) -> None:
-    """As if the machine were gone: its kernel drops what comes, and answers nothing (socket(7), SO_ATTACH_FILTER)."""
+    """As if the machine were gone: its kernel drops all input, and sends no answer (socket(7), SO_ATTACH_FILTER)."""
     drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))
     program = struct.pack("HxxxxxxP", 1, ctypes.addressof(drop_all))
     connection.socket.setsockopt(socket.SOL_SOCKET, 26, program)
 
 
-@pytest.mark.latchkey_only("the C core has a time of its own")
+@pytest.mark.latchkey_only("the C core has another timeout")
 def test_a_client_whose_machine_is_gone_does_not_hold_the_drain(draining: Server) -> None:
     with Connection(draining.port) as connection:
         settled(connection)

@@ -1,7 +1,7 @@
-"""The HTTP/2 conformance cases that are known everywhere, asked of a server whose answer is Health.Check.
+"""The well-known HTTP/2 conformance cases, for a server that answers Health.Check.
 
-The library below us keeps nearly all of these rules; the cases guard our use of it. The run ends with the line
-"h2 cases passed: N of M". A bad preface, alone, is a case that begins before SETTINGS and stands as a function.
+nghttp2 follows nearly all of these rules itself; the cases guard our use of it. The run ends with the line
+"h2 cases passed: N of M". The bad preface is a separate function, because that case begins before SETTINGS.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from server import PEER, Server
 CASES: list[Case] = [
     *h2_generic.GENERIC, *h2_generic.HPACK, *h2_frames.STARTING, *h2_frames.STATES, *h2_frames.FRAMES,
     *h2_messages.CONTROL, *h2_messages.WINDOWS, *h2_messages.EXCHANGES]
-GROUPS = {"generic": 44, "hpack": 8, "http2": 94}  # And the bad preface, 147 in all.
+GROUPS = {"generic": 44, "hpack": 8, "http2": 94}  # And the bad preface: 147 in total.
 differs = pytest.mark.xfail(PEER == "grpcio", reason="the C core is a lenient server", strict=False)
 
 

@@ -1,4 +1,4 @@
-"""The standard health and reflection services, asked by the stock client libraries of gRPC."""
+"""The standard health and reflection services, called by the stock client libraries of gRPC."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_watch_says_the_state_at_once_and_stays_open(channel: grpc.Channel, name
     assert next(call).status == status
     with pytest.raises(grpc.RpcError) as caught:
         next(call)
-    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED, "nothing more was said, and nothing ended it"
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED, "the stream had no more messages and did not end"
 
 
 def ask(channel: grpc.Channel, version: str, *requests: dict[str, object]) -> list[object]:
-    """All the answers of one reflection stream, which must end with OK."""
+    """All answers of one reflection stream, which must end with OK."""
     messages, stubs = VERSIONS[version]
     stub = stubs.ServerReflectionStub(channel)
     asked = (messages.ServerReflectionRequest(**one) for one in requests)
@@ -72,7 +72,7 @@ def test_list_names_the_services_each_once(channel: grpc.Channel, version: str) 
     assert {"grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection"} <= set(names)
 
 
-@pytest.mark.latchkey_only("the peer registers no descriptors of ours")
+@pytest.mark.latchkey_only("the peer does not register our descriptors")
 def test_list_names_the_product_and_every_listed_service_has_its_file(channel: grpc.Channel, version: str) -> None:
     answer, = ask(channel, version, {"list_services": ""})
     names = [service.name for service in answer.list_services_response.service]
@@ -153,10 +153,10 @@ def test_the_stock_descriptor_database_reads_every_service(channel: grpc.Channel
     services = set(database.get_services()) - {"grpc.reflection.v1.ServerReflection"}
     assert HEALTH in services
     for name in services - {"latchkey.v1.AuthService"}:
-        assert pool.FindServiceByName(name).methods, "the file and all that it imports were served"
+        assert pool.FindServiceByName(name).methods, "the file and all of its imports were served"
 
 
-@pytest.mark.latchkey_only("the peer registers no descriptors of ours")
+@pytest.mark.latchkey_only("the peer does not register our descriptors")
 def test_the_stock_descriptor_database_reads_the_product_with_its_imports(channel: grpc.Channel) -> None:
     pool = descriptor_pool.DescriptorPool(ProtoReflectionDescriptorDatabase(channel))
     sign_in = pool.FindServiceByName("latchkey.v1.AuthService").FindMethodByName("SignIn")

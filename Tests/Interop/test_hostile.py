@@ -1,4 +1,4 @@
-"""Abuse ends its connection with a word, and nobody else's; whoever comes back too often stays out."""
+"""Abuse ends its own connection with a reason, and no other. Clients that repeat it too often are locked out."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ OK, RESOURCE_EXHAUSTED, UNIMPLEMENTED = 0, 8, 12
 MESSAGE_BYTES_MAX, HELD_BYTES_MAX, HELD_BYTES_PER_REACTOR_MAX = 65536, 1 << 20, 128 << 20
 UNSENT_BYTES_MAX = 262_144
 
-pytestmark = pytest.mark.latchkey_only("what the C core bears is its own matter")
+pytestmark = pytest.mark.latchkey_only("the load on the C core is not tested")
 
 
 @pytest.fixture(scope="module")
 def hostile(folder: Path) -> object:
-    """A server of this module's own, which forgives offences so that each test can make its own."""
+    """A server for this module that tolerates violations, so that each test can cause its own."""
     import server as servers
     running = servers.start(folder, offences_per_address_max=1_000_000, answer_still_seconds=1, answer_seconds=2)
     yield running
@@ -45,7 +45,7 @@ def hostile(folder: Path) -> object:
 
 
 def met(server: Server, *names: str) -> Counter[str]:
-    """What one round of each attack meets, while another client is served and the server's memory stays as it is."""
+    """The results of one round of each attack. Another client is served, and the server's memory stays the same."""
     attacker, before = Attacker(server.port), memory(server)
     attacker.until = time.monotonic() + 10
     with Connection(server.port) as other:
@@ -89,7 +89,7 @@ def test_check_111_answers_behind_a_window_that_stays_shut_get_a_goaway(hostile:
 
 
 def hold_part(connection: Connection, bytes_: int) -> int:
-    """A call of whose message so many bytes have come, its head among them, and a few are missing."""
+    """A call with this many bytes of its message, including the header; a few bytes are missing."""
     stream, body = connection.stream(), message(bytes(bytes_), length=MESSAGE_BYTES_MAX)[:bytes_]
     connection.write(connection.headers(stream, request()),
                      *[frame(DATA, 0, stream, body[at:at + 16384]) for at in range(0, len(body), 16384)])
@@ -105,7 +105,7 @@ def test_parts_of_messages_up_to_the_limit_are_held_and_one_part_more_is_refused
         assert connection.reply(hold_part(connection, 1)).status == RESOURCE_EXHAUSTED
         connection.write(*[reset(stream) for stream in held])
         assert connection.call().status == OK
-        assert connection.call().status == OK, "what was held is given back"
+        assert connection.call().status == OK, "the held memory is released"
 
 
 def test_parts_of_messages_of_all_connections_together_have_a_limit_too(start_server: Callable[..., Server]) -> None:
@@ -119,18 +119,18 @@ def test_parts_of_messages_of_all_connections_together_have_a_limit_too(start_se
             while not isinstance(got := connection.read(), frames.PingFrame):
                 assert not isinstance(got, frames.HeadersFrame | frames.RstStreamFrame), "the limit itself is allowed"
         assert late.reply(hold_part(late, 1)).status == RESOURCE_EXHAUSTED
-        assert late.call().status == OK, "what comes in one piece is not held"
+        assert late.call().status == OK, "a message in one piece is not held"
     with settled(Connection(server.port)) as after:
         part = hold_part(after, MESSAGE_BYTES_MAX - 1)
         after.write(frame(DATA, END_STREAM, part, b"a"))
-        assert after.reply(part).status != RESOURCE_EXHAUSTED, "those who went gave back what they held"
+        assert after.reply(part).status != RESOURCE_EXHAUSTED, "closed connections released their memory"
 
 
 def test_calls_are_refused_once_more_than_256_kibibytes_of_answers_wait(start_server: Callable[..., Server]) -> None:
     with settled(Connection(start_server().port)) as connection:
         answer_bytes = len(connection.call(request(attacks.REFLECT), attacks.LIST_SERVICES).data)
         connection.write(settings((INITIAL_WINDOW_SIZE, 0)))
-        # Two calls, for one alone would be reset when what it asked for is too much.
+        # Two calls, since a single one would be reset when its answers exceed the limit.
         streams, answers = [connection.stream() for _ in range(2)], UNSENT_BYTES_MAX // answer_bytes
         connection.write(*[connection.headers(stream, request(attacks.REFLECT)) for stream in streams])
         for number in range(answers):
@@ -172,7 +172,7 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
         before = processor_seconds(server.process.pid)
         assert [inside.call().status for _ in range(50)] == [OK] * 50
         time.sleep(1)
-        assert processor_seconds(server.process.pid) - before < 0.8, "nor does the queue keep the server busy"
+        assert processor_seconds(server.process.pid) - before < 0.8, "the queue does not keep the server busy"
         for one in outside:
             one.close()
         resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
@@ -225,7 +225,7 @@ def test_key_updates_are_taken_up_to_their_limit_and_one_more_ends_the_connectio
 
 
 def untaken(server: Server, connection: Connection) -> int:
-    """Bytes that the kernel holds of the server's for that connection."""
+    """Bytes in the server's kernel for that connection."""
     port = connection.socket.getsockname()[1]
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, _, queues, *_ = line.split()
@@ -235,7 +235,7 @@ def untaken(server: Server, connection: Connection) -> int:
 
 
 def fill(server: Server, connection: Connection) -> None:
-    """Asks until the socket takes no more, and little waits behind it: the server still listens."""
+    """Calls until the socket accepts no more and little waits for it: the server still reads."""
     connection.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
     stream, held = connection.stream(), [0]
     connection.write(connection.headers(stream, request(attacks.REFLECT)))
@@ -253,11 +253,11 @@ def test_what_comes_behind_a_fault_while_the_socket_is_full_is_not_kept(hostile:
         before, used = memory(hostile), processor_seconds(hostile.process.pid)
         begun, sent = time.monotonic(), 0
         connection.write(frame(DATA, 0, ended, b"x"))
-        # Until the other side does not listen any more, which is at once.
+        # Until the other side stops reading, which is immediately.
         with contextlib.suppress(OSError):
             while time.monotonic() < begun + 2:
                 connection.socket.sendall(frame(DATA, 0, ended, b"x") * 1_000)
                 sent += 10_000
         time.sleep(max(0, begun + 2 - time.monotonic()))
         assert memory(hostile) - before < 8 * MEBIBYTE, f"for {sent} bytes"
-        assert processor_seconds(hostile.process.pid) - used < 1, "it neither reads nor turns for nothing"
+        assert processor_seconds(hostile.process.pid) - used < 1, "it neither reads nor wakes up without work"

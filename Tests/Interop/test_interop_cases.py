@@ -1,6 +1,6 @@
-"""The interop cases of the gRPC project that fit a server of our services, run by the stock client of the C core.
+"""The interop cases of the gRPC project that apply to our services, run by the stock client of the C core.
 
-Cases with compressed answers, with GET, and with cloud credentials are left out: the server offers none of them.
+Cases with compressed answers, with GET, and with cloud credentials are omitted: the server offers none of them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_custom_metadata(channel: grpc.Channel) -> None:
 def test_status_code_and_message(channel: grpc.Channel) -> None:
     error = failure(unary(channel, "/latchkey.v1.AuthService/FetchProviders"), b"", timeout=5)
     assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and error.details()
-    status = rpc_status.from_call(error)  # Raises when its code or message differ from the plain ones.
+    status = rpc_status.from_call(error)  # Raises if its code or message differs from the plain ones.
     assert [detail.TypeName() for detail in status.details][:2] == [
         "google.rpc.ErrorInfo", "google.rpc.BadRequest"]
 

@@ -1,4 +1,4 @@
-"""The life of a connection (gRFC A8, A9): idle, too old, silent, or out of stream ids, it is told to go."""
+"""The life of a connection (gRFC A8, A9): the server ends it if it is idle, too old, silent, or out of stream ids."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from test_drain import LAST_STREAM, goaways
 from test_response_rules import finish, hold, settled
 
 OK = 0
-# Past it a connection is told to go: three quarters of what stream ids there are.
+# The limit of stream ids, three quarters of all, after which the server ends a connection.
 STREAM_ID_MAX = 3 << 29
 
-pytestmark = pytest.mark.latchkey_only("the C core has other times")
+pytestmark = pytest.mark.latchkey_only("the C core has other timeouts")
 
 
 def test_an_idle_connection_is_told_to_go(start_server: Callable[..., Server]) -> None:

@@ -1,4 +1,4 @@
-"""Limits at their edge and past it: header list, messages, streams, connections, time for handshake and request."""
+"""Each limit, and one more: header list, messages, streams, connections, time for handshake and request."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def list_bytes(fields: list[Field]) -> int:
 
 
 def sized(total: int) -> list[Field]:
-    """A good call whose header list counts exactly `total`."""
+    """A valid call whose header list has exactly `total` bytes."""
     fields = request(CHECK, ("x-fill", ""))
     return [*fields[:-1], ("x-fill", "v" * (total - list_bytes(fields)))]
 
 
 def call_in_parts(connection: Connection, fields: list[Field], part_bytes: int = 16384) -> Reply:
-    """A call whose header block is cut into HEADERS and as many CONTINUATION frames as it needs."""
+    """A call whose header block is split into HEADERS and as many CONTINUATION frames as necessary."""
     stream, block = connection.stream(), connection.encoder.encode(fields)
     parts = [block[at:at + part_bytes] for at in range(0, len(block), part_bytes)]
     last = len(parts) - 1
@@ -41,7 +41,7 @@ def call_in_parts(connection: Connection, fields: list[Field], part_bytes: int =
 
 
 def check_with(name_bytes: int) -> bytes:
-    """A HealthCheckRequest of exactly `name_bytes`, whose service nobody knows."""
+    """A HealthCheckRequest of exactly `name_bytes` with an unknown service."""
     text = name_bytes - 4
     return b"\x0a" + bytes([text & 127 | 128, text >> 7 & 127 | 128, text >> 14]) + b"a" * text
 
@@ -93,7 +93,7 @@ def test_endless_continuations_end_the_connection(connection: Connection) -> Non
     for _ in range(2000):
         connection.write(frame(CONTINUATION, 0, 1, b"\x00\x01x\x01y" * 100))
     reply = connection.reply(1)
-    assert reply.closed or reply.goaway not in (None, NO_ERROR), "long before the megabyte was taken in"
+    assert reply.closed or reply.goaway not in (None, NO_ERROR), "long before the megabyte was read"
 
 
 def whole_call(connection: Connection, body: bytes) -> Reply:
@@ -160,7 +160,7 @@ def test_a_deeply_nested_message_is_internal(connection: Connection) -> None:
     assert whole_call(connection, b"\x0b" * 60000).status == INTERNAL
 
 
-@pytest.mark.latchkey_only("the C core waits for a request for ever")
+@pytest.mark.latchkey_only("the C core waits for a request without a limit")
 def test_a_request_that_does_not_end_in_time_is_ended_and_the_connection_stays(
         start_server: Callable[..., Server]) -> None:
     with Connection(start_server(request_millis=500).port) as connection:
@@ -171,7 +171,7 @@ def test_a_request_that_does_not_end_in_time_is_ended_and_the_connection_stays(
 
 
 def closed_at_once(server: Server) -> bool:
-    """A connection that is left waiting raises TimeoutError instead, which is no answer either."""
+    """A connection without an answer raises TimeoutError instead, which does not count as closed."""
     try:
         with Connection(server.port) as past:
             return past.call().closed
@@ -179,7 +179,7 @@ def closed_at_once(server: Server) -> bool:
         return True
 
 
-@pytest.mark.latchkey_only("the C core has no limit of connections")
+@pytest.mark.latchkey_only("the C core does not limit connections")
 def test_a_connection_past_the_limit_is_closed_and_those_before_it_are_served(
         start_server: Callable[..., Server]) -> None:
     server = start_server(connections_max=8)

@@ -1,6 +1,6 @@
-"""Three times what the server can do: it goes on doing as much as at its peak, and is itself again two seconds later.
+"""Three times the server's capacity: it continues at its peak rate, and has recovered two seconds later.
 
-The work is a password check, which costs the most of all calls; whatever finds the queue full is refused at once.
+The work is a password check, the most expensive call. A call that finds the queue full fails immediately.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CONNECTIONS, AT_ONCE, FACTOR = 4, 4, 3
 PEAK_SECONDS, FLOOD_SECONDS, RECOVERY_SECONDS = 1.5, 4, 2
 # The first second of a flood fills the queue.
 COUNTED_FROM_SECONDS = 1
-# The machine is the client's as well, and a debug build spends more on a call that it refuses than a release does.
+# The client uses the same machine, and a debug build spends more on a rejected call than a release build.
 GOODPUT_MIN, ATTEMPTS = 0.7, 6
 
 pytestmark = [pytest.mark.latchkey_only("the C core checks no passwords"), pytest.mark.timeout(120)]
@@ -35,7 +35,7 @@ class Answer:
 
     @property
     def is_work(self) -> bool:
-        """The password was checked, and is wrong."""
+        """The password was checked and is wrong."""
         return self.code == grpc.StatusCode.UNAUTHENTICATED
 
 
@@ -43,13 +43,13 @@ async def sign_in(channel: grpc.aio.Channel) -> Answer:
     begun = time.monotonic()
     try:
         await channel.unary_unary(SIGN_IN)(wrong_password(), timeout=10)
-        raise AssertionError("nobody has this password")
+        raise AssertionError("no account has this password")
     except grpc.aio.AioRpcError as error:
         return Answer(error.code(), time.monotonic(), time.monotonic() - begun)
 
 
 async def peak(channels: list[grpc.aio.Channel], seconds: float) -> list[Answer]:
-    """A few callers, each of whom waits for his answer before he calls again."""
+    """A few callers, each of which waits for an answer before the next call."""
     until = time.monotonic() + seconds
 
     async def caller(channel: grpc.aio.Channel) -> list[Answer]:
@@ -63,7 +63,7 @@ async def peak(channels: list[grpc.aio.Channel], seconds: float) -> list[Answer]
 
 
 async def flood(channels: list[grpc.aio.Channel], rate: float, seconds: float) -> list[Answer]:
-    """Calls at their appointed times, whether earlier ones were answered or not."""
+    """Calls at fixed times, independent of earlier answers."""
     begun, calls = time.monotonic(), []
     for number in range(int(rate * seconds)):
         await asyncio.sleep(max(0.0, begun + number / rate - time.monotonic()))
@@ -72,13 +72,13 @@ async def flood(channels: list[grpc.aio.Channel], rate: float, seconds: float) -
 
 
 async def measure(server: Server) -> tuple[float, float]:
-    """Goodput of the flood, and latency after it, each as a share of what was before."""
+    """Goodput of the flood, and latency after it, each as a share of the earlier value."""
     credentials = grpc.ssl_channel_credentials(server.authority)
     channels = [grpc.aio.secure_channel(server.address, credentials, [
         ("grpc.use_local_subchannel_pool", 1), ("latchkey.number", number)]) for number in range(CONNECTIONS)]
     await asyncio.gather(*[channel.channel_ready() for channel in channels])
     before = await peak(channels, PEAK_SECONDS)
-    assert all(answer.is_work for answer in before), "nobody is refused at the peak"
+    assert all(answer.is_work for answer in before), "no call fails at the peak"
     rate = len(before) / PEAK_SECONDS
     begun = time.monotonic()
     answers = await flood(channels, FACTOR * rate, FLOOD_SECONDS)
@@ -91,7 +91,7 @@ async def measure(server: Server) -> tuple[float, float]:
     assert all(answer.is_work for answer in after)
     await asyncio.gather(*[channel.close() for channel in channels])
     usual, late = (statistics.median(answer.seconds for answer in each) for each in (before, after))
-    # The machine may have become slower meanwhile: then so has the peak.
+    # The machine may have become slower during the flood, and its peak rate with it.
     goodput, peak_rate = len(counted) / (FLOOD_SECONDS - COUNTED_FROM_SECONDS), min(rate, len(after) / PEAK_SECONDS)
     return goodput / peak_rate, late / usual
 
@@ -102,7 +102,7 @@ def test_three_times_the_capacity_leaves_the_goodput_and_is_over_when_it_is_over
     seen = []
     for _ in range(ATTEMPTS):
         goodput, latency = asyncio.run(measure(server))
-        seen.append(f"goodput {goodput:.0%} of the peak, latency {latency:.1f} of the usual")
+        seen.append(f"goodput {goodput:.0%} of the peak, latency {latency:.1f} times the usual one")
         print(seen[-1])
         if goodput >= GOODPUT_MIN and latency <= 2:
             return

@@ -1,4 +1,4 @@
-"""Every limit of the transport that turns somebody away, and every way a handshake ends, shows in the metrics."""
+"""Every transport limit that rejects calls or connections, and every end of a handshake, appears in the metrics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from test_response_rules import hold, settled
 
 OK, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED = 0, 4, 8
 
-pytestmark = [pytest.mark.latchkey_only("what the C core counts is its own matter"),
+pytestmark = [pytest.mark.latchkey_only("the metrics of the C core are not tested"),
               pytest.mark.filterwarnings("ignore:ssl.TLSVersion")]
 
 HERE = Path(__file__).resolve().parent
@@ -100,7 +100,7 @@ def test_a_deadline_of_the_client_is_no_limit_of_ours(metered: Metered) -> None:
         assert metered.counted()["request_time"] == metered.seen["request_time"]
 
 
-# Nuisances that end their connection.
+# Violations that end their connection.
 
 def flood(metered: Metered, *parts: bytes, times: int) -> Connection:
     connection = settled(Connection(metered.port))
@@ -110,7 +110,7 @@ def flood(metered: Metered, *parts: bytes, times: int) -> Connection:
 
 
 def ended(connection: Connection) -> bool:
-    """The server has closed."""
+    """Whether the server has closed."""
     try:
         while connection.read(3) is not None:
             pass
@@ -146,7 +146,7 @@ def test_too_many_empty_frames(metered: Metered) -> None:
 
 def test_too_many_provoked_resets(metered: Metered) -> None:
     with settled(Connection(metered.port)) as connection:
-        # Past the limit that it has acknowledged each stream is refused by a reset.
+        # After the client has acknowledged the limit, each further stream is rejected with a reset.
         hold(connection, STREAMS_MAX)
         connection.write(*[connection.headers(connection.stream(), request()) for _ in range(51)])
         assert ended(connection)
@@ -155,7 +155,7 @@ def test_too_many_provoked_resets(metered: Metered) -> None:
 
 @pytest.fixture(scope="module")
 def hasty(folder: Path) -> Iterator[Metered]:
-    """What stands still here is ended soon."""
+    """A server with short timeouts for stalled connections."""
     one = Metered(partial(servers.start, folder), reactors=1, offences_per_address_max=1_000_000, request_millis=500,
                   answer_still_seconds=1, answer_seconds=2, write_still_seconds=3)
     yield one
@@ -181,7 +181,7 @@ def test_an_attack_is_counted_by_the_limit_that_it_meets(hasty: Metered, limit: 
 
 
 def test_a_socket_that_is_not_read(hasty: Metered) -> None:
-    """First it is not listened to any more, then it is closed."""
+    """First the server stops reading, then it closes."""
     with settled(Connection(hasty.port, receive_buffer_bytes=4096)) as deaf:
         deaf.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
         stream = deaf.stream()
@@ -262,7 +262,7 @@ def old_version() -> ssl.SSLContext:
 
 
 def distrustful() -> ssl.SSLContext:
-    """It knows none of our authorities."""
+    """A context that trusts none of our authorities."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
     return context

@@ -1,4 +1,4 @@
-"""The certificate, its key and the authorities of clients are exchanged while the server runs."""
+"""The server replaces its certificate, its key and the authorities of clients while it runs."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ RELOADS = 1000
 NEVER = 3600
 LOADED, REFUSED = "certificate loaded", "certificate refused"
 
-pytestmark = pytest.mark.latchkey_only("the C core keeps what it was started with")
+pytestmark = pytest.mark.latchkey_only("the C core keeps its first certificate")
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Certificates of the test's own, since it changes them: the server's pair, and others to put in its place."""
+    """Certificates for one test, which changes them: the server's pair, and others to replace it."""
     authority = certificates.make(tmp_path)
     usage, local = ExtendedKeyUsageOID.SERVER_AUTH, certificates.LOCAL
     for name in ("first", "second"):
@@ -49,7 +49,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(home: Path) -> Iterator[Callable[..., Server]]:
-    """Starts a server that looks at its files when it is told to, or as often as the test says."""
+    """Starts a server that checks its files on a signal, or at the test's interval."""
     started: list[Server] = []
 
     def start(**overrides: object) -> Server:
@@ -63,7 +63,7 @@ def run(home: Path) -> Iterator[Callable[..., Server]]:
 
 
 def put(content: bytes, path: Path) -> None:
-    """As a rename brings it: the name never stands for half a file."""
+    """Replaces the file by a rename: the name never refers to half a file."""
     fresh = path.with_suffix(".new")
     fresh.write_bytes(content)
     os.replace(fresh, path)
@@ -79,14 +79,14 @@ def serial(path: Path) -> int:
 
 
 def served(server: Server) -> int:
-    """The serial number of the certificate that a new connection is shown; it must answer a call."""
+    """The serial number of the certificate on a new connection, which must answer a call."""
     with Connection(server.port, client_context(str(server.folder / "authority.pem"))) as connection:
         assert connection.call().status == OK
         return x509.load_der_x509_certificate(connection.socket.getpeercert(binary_form=True)).serial_number
 
 
 def told_to_reload(server: Server, outcome: str) -> dict[str, str]:
-    """Sends SIGHUP and waits for the line that says what came of it."""
+    """Sends SIGHUP and waits for the log line with the outcome."""
     before = len(server.said(outcome))
     server.signal(signal.SIGHUP)
     until(lambda: len(server.said(outcome)) > before)
@@ -94,7 +94,7 @@ def told_to_reload(server: Server, outcome: str) -> dict[str, str]:
 
 
 class Knocking:
-    """Threads that make one full handshake after the other, each with a call, until they are told to stop."""
+    """Threads that make one full handshake after the other, each with a call, until they are stopped."""
 
     def __init__(self, server: Server, threads: int = 2) -> None:
         self.shown: list[int] = []
@@ -121,7 +121,7 @@ class Knocking:
 
 
 def count_of(log: Path, text: bytes, offset: int) -> tuple[int, int]:
-    """How often `text` stands in whole lines after `offset`, and where they end."""
+    """The occurrences of `text` in complete lines after `offset`, and the end of these lines."""
     with log.open("rb") as file:
         file.seek(offset)
         lines = file.read().rpartition(b"\n")[0]
@@ -139,7 +139,7 @@ def test_a_thousand_reloads_under_load_fail_no_handshake_end_no_call_and_keep_no
         old.write(old.headers(watch, request(WATCH)), frame(DATA, END_STREAM, watch, message()))
         for number in range(RELOADS):
             if number == RELOADS - RELOADS // 20:
-                held = hold(old, 3)  # Not from the beginning: a call may take so long, and no longer.
+                held = hold(old, 3)  # Not from the beginning: a call has a time limit.
             put_pair(home, ("first", "second")[number % 2])
             server.signal(signal.SIGHUP)
             loads, deadline = 0, time.monotonic() + 10
@@ -184,7 +184,7 @@ def test_the_exchange_of_a_symbolic_link_is_found_as_orchestrators_make_it(
 
 
 def spoil(kind: str, home: Path) -> str:
-    """Puts something unusable in place; returns the setting that is to be named."""
+    """Replaces a file with an invalid one. Returns the setting that the log must name."""
     whole = (home / "second" / "server.pem").read_bytes()
     if kind == "garbage":
         put(b"\0\xff garbage", home / "server.pem")
@@ -210,7 +210,7 @@ def test_what_cannot_be_used_leaves_the_old_pair_in_place_and_is_logged_by_its_s
     setting = spoil(kind, home)
     line = told_to_reload(server, REFUSED)
     assert line["setting"] == setting and line["level"] == "error"
-    assert int(line["serial"], 16) == before, "what is served goes on being named"
+    assert int(line["serial"], 16) == before, "the served certificate is still named"
     for _ in range(3):
         assert served(server) == before
     put_pair(home, "second")
@@ -222,7 +222,7 @@ def test_what_cannot_be_used_is_logged_once_and_not_at_each_look(run: Callable[.
     server = run(reload_seconds=1)
     spoil("garbage", home)
     until(lambda: bool(server.said(REFUSED)))
-    time.sleep(2.5)  # Two more looks, at least.
+    time.sleep(2.5)  # At least two more checks.
     assert len(server.said(REFUSED)) == 1
 
 
@@ -253,7 +253,7 @@ def session_of(server: Server, context: ssl.SSLContext) -> ssl.SSLSession:
 
 
 def resumes(server: Server, context: ssl.SSLContext, session: ssl.SSLSession) -> bool | None:
-    """Whether a connection with this session resumes it; None where the server does not let it in."""
+    """Whether a connection with this session resumes it; None if the server rejects the connection."""
     plain = socket.create_connection(("127.0.0.1", server.port), 5)
     try:
         with context.wrap_socket(plain, server_hostname="localhost", session=session) as connection:
@@ -295,7 +295,7 @@ def test_a_session_ends_when_the_authorities_of_clients_change(
     told_to_reload(server, LOADED)
     assert resumes(server, context, session) is False
     assert resumes(server, context, session_of(server, context))
-    # What the new authority signed is believed now, and not any more once it is gone.
+    # Certificates of the new authority are accepted now, and no longer after it is removed.
     stranger = context_of(server, version, "stranger")
     session = session_of(server, stranger)
     put(bundle, home / "authority.pem")
@@ -314,5 +314,5 @@ def test_a_session_ends_with_the_client_certificate_that_it_proved(
     context = context_of(server, version, "brief")
     session = session_of(server, context)
     assert resumes(server, context, session)
-    until(lambda: time.time() > ends + 0.5)  # The server's clock counts seconds, and may be a tick behind.
+    until(lambda: time.time() > ends + 0.5)  # The server's clock has a resolution of one second, and may be one behind.
     assert resumes(server, context, session) is None

@@ -1,6 +1,6 @@
-"""Rules R1 to R23 of a gRPC request: what the server accepts, and how it refuses each broken one.
+"""Rules R1 to R23 of a gRPC request: what the server accepts, and how it rejects each violation.
 
-Where the gRPC documents leave a choice, the expectation is what the gRPC C core does, and the name says so.
+If the gRPC documents leave a choice, the tests expect the behavior of the gRPC C core, and their names state it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LIMIT_BYTES = 65536
 
 
 def refused(reply: Reply, status: int) -> bool:
-    """A trailers-only answer, as every refusal before the handler is."""
+    """A trailers-only answer, like every error before the handler."""
     return reply.trailers_only and reply.http == "200" and reply.status == status
 
 
@@ -166,7 +166,7 @@ def test_R12_a_host_instead_of_authority_is_accepted_as_the_c_core_does(connecti
     assert connection.call(request(CHECK, ("host", "localhost"))).status == OK
 
 
-@pytest.mark.peer_differs("the C core takes any authority, and resets a call without one")
+@pytest.mark.peer_differs("the C core accepts any authority, and resets a call without one")
 @pytest.mark.parametrize("fields", [
     request(drop=[":authority"]), request(authority=""), request(authority="local host"),
     request(authority="user@localhost"), request(CHECK, ("host", "other.test"))],
@@ -183,7 +183,7 @@ def test_R13_one_prefixed_message_is_a_body(connection: Connection, body: bytes)
     assert connection.call(body=body).status == OK
 
 
-@pytest.mark.peer_differs("the C core takes every flag but 1 for 0")
+@pytest.mark.peer_differs("the C core treats every flag except 1 as 0")
 @pytest.mark.parametrize("flag", [2, 3, 128, 255])
 def test_R14_another_flag_than_0_or_1_is_internal(connection: Connection, flag: int) -> None:
     assert refused(connection.call(body=message(flag=flag)), INTERNAL)
@@ -194,7 +194,7 @@ def test_R15_a_compressed_flag_without_an_encoding_is_internal(connection: Conne
     assert refused(connection.call(request(CHECK, *extra), message(b"\x0a\x00", flag=1)), INTERNAL)
 
 
-@pytest.mark.peer_differs("the C core knows gzip, and refuses other encodings with INTERNAL")
+@pytest.mark.peer_differs("the C core supports gzip, and rejects other encodings with INTERNAL")
 @pytest.mark.parametrize("flag", [0, 1])
 @pytest.mark.parametrize("encoding", ["gzip", "snappy"])
 def test_R16_an_unknown_encoding_is_unimplemented_and_names_the_known(
@@ -241,7 +241,7 @@ def test_R19_two_messages_are_unimplemented(connection: Connection) -> None:
     assert refused(connection.call(body=message() + message()), UNIMPLEMENTED)
 
 
-@pytest.mark.peer_differs("grpcio takes a broken message for none and answers UNIMPLEMENTED")
+@pytest.mark.peer_differs("grpcio treats a broken message as none and answers UNIMPLEMENTED")
 @pytest.mark.parametrize("body", [b"\0", b"\0\0\0", message(b"\x0a", length=9)], ids=["head 1", "head 3", "message"])
 def test_R20_an_end_inside_a_message_is_internal(connection: Connection, body: bytes) -> None:
     assert refused(connection.call(body=body), INTERNAL)
@@ -278,7 +278,7 @@ def test_R23_a_message_that_does_not_parse_is_internal(connection: Connection, b
     assert refused(connection.call(body=message(body)), INTERNAL)
 
 
-@pytest.mark.peer_differs("the C core takes text that is no UTF-8 for a message that does not parse")
+@pytest.mark.peer_differs("the C core treats text that is not UTF-8 as a message that does not parse")
 @pytest.mark.parametrize("text", [b"\xff", b"a\0b"], ids=["UTF-8", "NUL"])
 def test_R23_text_that_is_none_is_an_invalid_argument_of_the_application(connection: Connection, text: bytes) -> None:
     reply = connection.call(body=message(bytes([0x0A, len(text)]) + text))

@@ -1,6 +1,6 @@
 """Rules A1 to A12 of a gRPC response: the shape of answers, early answers, deadlines, resets, limits and pings.
 
-Where the gRPC documents leave a choice, the expectation is what the gRPC C core does, and the name says so.
+If the gRPC documents leave a choice, the tests expect the behavior of the gRPC C core, and their names state it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STREAMS_MAX = 100
 
 
 def hold(connection: Connection, count: int) -> list[int]:
-    """Opens calls whose message has not come, so that they stay in flight for as long as the test wishes."""
+    """Opens calls without a message, so that they stay in flight as long as the test needs."""
     streams = [connection.stream() for _ in range(count)]
     connection.write(*[connection.headers(stream, request()) for stream in streams], frame(PING, 0, 0, b"all held"))
     assert isinstance(connection.until(frames.PingFrame), frames.PingFrame), "and the server has read them"
@@ -44,7 +44,7 @@ def finish(connection: Connection, streams: list[int]) -> list[int | None]:
 
 
 def settled(connection: Connection) -> Connection:
-    """Past the exchange of SETTINGS: the server knows that we know its limits."""
+    """Completes the exchange of SETTINGS: the server knows that the client has its limits."""
     connection.until(frames.SettingsFrame)
     connection.call()
     return connection
@@ -123,7 +123,7 @@ def test_A8_a_reset_frees_the_place_of_its_call(connection: Connection) -> None:
     settled(connection)
     held = hold(connection, STREAMS_MAX)
     connection.write(*[reset(stream, CANCEL) for stream in held[:50]])
-    time.sleep(0.1)  # The C core counts a stream until its call has been cleaned up.
+    time.sleep(0.1)  # The C core counts a stream until it has cleaned up its call.
     assert finish(connection, hold(connection, 50) + held[50:]) == [OK] * STREAMS_MAX
 
 
@@ -156,7 +156,7 @@ def test_A11_a_ping_is_echoed(connection: Connection) -> None:
 def test_A11_the_third_strike_of_pings_ends_the_connection_as_the_c_core_does(connection: Connection) -> None:
     settled(connection)
     time.sleep(0.1)
-    for _ in range(3):  # The first one is free, then come two strikes.
+    for _ in range(3):  # The first one is free, then there are two strikes.
         connection.write(frame(PING, 0, 0, b"too many"))
         assert isinstance(connection.until((frames.PingFrame, frames.GoAwayFrame)), frames.PingFrame)
     with pytest.raises(TimeoutError):

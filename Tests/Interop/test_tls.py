@@ -1,6 +1,6 @@
-"""TLS as the server must offer it: versions, suites, ALPN, renegotiation, early data, tickets, client certificates.
+"""TLS requirements: versions, suites, ALPN, renegotiation, early data, tickets, client certificates.
 
-Python's ssl is the client wherever it can ask the question, `openssl s_client` where it cannot.
+The client is Python's ssl where it has the feature, otherwise `openssl s_client`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def context_for(server: Server, version: ssl.TLSVersion | None = None, **options
     context = client_context(str(server.folder / "authority.pem"), **options)
     if version:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # Old versions are offered on purpose.
+            warnings.simplefilter("ignore", DeprecationWarning)  # The client offers old versions on purpose.
             context.minimum_version = context.maximum_version = version
     return context
 
 
 def alert_of(server: Server, context: ssl.SSLContext) -> str:
-    """How the handshake fails; the empty text when it does not."""
+    """The error of the handshake; empty if it succeeds."""
     try:
         with Connection(server.port, context) as connection:
             return "" if connection.call().status == OK else "closed after the handshake"
@@ -46,7 +46,7 @@ def alert_of(server: Server, context: ssl.SSLContext) -> str:
 
 
 def ask_openssl(server: Server, *arguments: str, typed: bytes = b"") -> str:
-    """What `openssl s_client` says; what is typed goes in after the handshake, then the input ends."""
+    """The output of `openssl s_client`. It sends `typed` after the handshake, then its input ends."""
     command = ["openssl", "s_client", "-connect", server.address, "-CAfile", str(server.folder / "authority.pem"),
                *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
@@ -148,10 +148,10 @@ def test_one_ticket_is_given_for_an_hour_at_most(server: Server) -> None:
 
 
 def resumed(server: Server, context: ssl.SSLContext) -> bool:
-    """Whether a second connection resumes the session of the first; both must answer a call."""
+    """Whether a second connection resumes the session of the first. Both must answer a call."""
     with Connection(server.port, context) as first:
         assert first.call().status == OK
-        session = first.socket.session  # Present once the ticket was read, which the answer follows.
+        session = first.socket.session  # Present after the ticket was read, which precedes the answer.
     plain = socket.create_connection(("127.0.0.1", server.port), 5)
     with context.wrap_socket(plain, server_hostname="localhost", session=session) as second:
         second.sendall(PREFACE + settings())
@@ -166,7 +166,7 @@ def test_a_ticket_resumes_the_session(server: Server, version: ssl.TLSVersion) -
 
 @pytest.fixture(scope="module")
 def certified(folder: Path) -> Iterator[Callable[[str], Server]]:
-    """Servers that ask for client certificates, one a mode, kept for the whole module."""
+    """Servers that request client certificates, one for each mode, kept for the whole module."""
     running: dict[str, Server] = {}
 
     def of(mode: str) -> Server:

@@ -1,7 +1,7 @@
-"""The turns of a reactor: however much one client has sent, another's call is answered before the most of it is done.
+"""The turns of a reactor: however much one client sends, another's call is answered before most of that work.
 
-The server is stopped while all of it is sent, so that it finds everything there when it goes on; then it is looked who
-is answered when. Nothing here depends on how fast the server is: each time is compared with another of the same run.
+The server is stopped while all input is sent, so that it finds everything when it continues. The tests compare the
+times of the answers with each other, so that they do not depend on the server's speed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from server import Server
 from test_response_rules import settled
 
 OK = 0
-# What else the machine does can hold one answer up.
+# Other work of the machine can delay one answer.
 ATTEMPTS = 3
 
-pytestmark = [pytest.mark.latchkey_only("how the C core shares its time is its own matter"), pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.latchkey_only("the scheduling of the C core is not tested"), pytest.mark.timeout(60)]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def stopped(server: Server) -> Iterator[None]:
 
 
 def share(server: Server, send: Callable[[], None], wait: Callable[[], None]) -> float:
-    """When another client's call is answered, as a share of the time until `wait` has seen the end of what was sent."""
+    """The time of another client's answer, as a share of the time until `wait` has seen the end of all input."""
     with settled(Connection(server.port, source="127.0.0.2")) as other:
         stream = other.stream()
         with stopped(server):

@@ -40,11 +40,11 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
 }
 
 @Test func `an accounts file is read as it was written, without those that have no account`() throws {
-  let person = Person(login: Login(email: "a@example.com", password: "p"))
-  person.accountID = "id"
-  let text = AccountsFile.text([person, Person(login: Login(email: "b@example.com", password: "p"))])
+  let user = LoadUser(login: Login(email: "a@example.com", password: "p"))
+  user.accountID = "id"
+  let text = AccountsFile.text([user, LoadUser(login: Login(email: "b@example.com", password: "p"))])
   let read = try AccountsFile.parse(text, path: "f")
-  #expect(read.map(\.login) == [person.login])
+  #expect(read.map(\.login) == [user.login])
   #expect(read.map(\.accountID) == ["id"])
 }
 

@@ -84,7 +84,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: 10 * millisecond)
   recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: 2 * second + second / 2)
   recorder.failed(call: 1, .lost("the connection broke"), atNanos: 2 * second + second / 2)
-  // What comes after the end is counted in the last second: it has none of its own.
+  // Answers after the end count in the last second, since they have no second of their own.
   recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: 3 * second + 1)
   recorder.finish()
   #expect(recorder.seconds.map(\.startSeconds) == [0, 1, 2])

@@ -7,7 +7,7 @@ private func parse(_ text: String) throws(ScenarioError) -> Scenario { try Scena
 @Test func `a scenario is a list of workloads with their weights, one where none is given`() throws {
   let scenario = try parse(
     """
-    // As people write it.
+    // The relaxed syntax that users write.
     { mix: [{ workload: "fetch", weight: 60 }, { workload: 'conflict' },] }
     """)
   #expect(scenario.parts == [.init(workload: .fetch, weight: 60), .init(workload: .conflict, weight: 1)])

@@ -5,7 +5,7 @@ import Testing
 /// "12345678901234567890", the key of RFC 6238, in base32.
 private let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
-// RFC 6238, appendix B; its last six digits are what a program shows.
+// RFC 6238, appendix B. An authenticator app shows the last six digits.
 @Test(arguments: [
   (59, "287082"), (1_111_111_109, "081804"), (1_111_111_111, "050471"), (1_234_567_890, "005924"),
   (2_000_000_000, "279037"), (20_000_000_000, "353130"),
@@ -27,7 +27,7 @@ func `one-time passwords are those of the standard`(seconds: Int64, code: String
 
 private let factor = FactorFacts(id: "f", kind: "totp")
 
-/// Of an iteration that goes as it should, from a recent login on.
+/// The answers of a successful iteration, from a recent login on.
 private func right() -> [Answer] {
   var enrolled = facts()
   enrolled.account.factors = [FactorFacts(id: "r", kind: "recovery_code"), factor]
@@ -39,18 +39,18 @@ private func right() -> [Answer] {
 }
 
 @Test func `a second factor is enrolled, asked for, shown and withdrawn`() {
-  let person = person()
+  let user = user()
   let calls: [latchkey_load.Method] = [
     .startEnrollment, .finishEnrollment, .signIn, .startSecondFactor, .finishSecondFactor, .withdraw,
   ]
-  #expect(play(SecondFactor(person), [session()] + right(), atNanos: 5) == ([.signIn] + calls, "done"))
-  #expect(play(SecondFactor(person), right(), atNanos: 6) == (calls, "done"))
-  #expect(person.signedInNanos == 6)
+  #expect(play(SecondFactor(user), [session()] + right(), atNanos: 5) == ([.signIn] + calls, "done"))
+  #expect(play(SecondFactor(user), right(), atNanos: 6) == (calls, "done"))
+  #expect(user.signedInNanos == 6)
 }
 
 @Test func `each step of a second factor is looked at`() {
-  let person = person()
-  person.session = facts()
+  let user = user()
+  user.session = facts()
   let right = right()
   let wrong: [[Answer]] = [
     [.enrolling(id: "", secret: secret), .enrolling(id: "e", secret: "0"), .done],
@@ -62,27 +62,27 @@ private func right() -> [Answer] {
     [right[4], session("other"), .done],
   ]
   for (step, answers) in wrong.enumerated() {
-    expectWrong(SecondFactor(person), answers.map { right.prefix(step) + [$0] })
+    expectWrong(SecondFactor(user), answers.map { right.prefix(step) + [$0] })
   }
   guard case .enrolled(let enrolled, _) = right[1] else {
-    Issue.record("the second answer is not that of an enrolment")
+    Issue.record("the second answer is not one of an enrolment")
     return
   }
-  expectWrong(SecondFactor(person), [[right[0], .enrolled(enrolled, recoveryCodes: 0)]])
+  expectWrong(SecondFactor(user), [[right[0], .enrolled(enrolled, recoveryCodes: 0)]])
 }
 
 @Test func `somebody with a proved address is taken over and opened`() {
-  let person = person()
+  let user = user()
   let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
-  let (calls, end) = play(MakeProved(person: person), [imported, .customToken("t"), session()])
+  let (calls, end) = play(MakeVerified(user: user), [imported, .customToken("t"), session()])
   #expect(calls == [.importAccounts, .createCustomToken, .signIn] && end == "done")
-  #expect(person.session == facts())
-  guard case .customToken("t") = person.credential else {
+  #expect(user.session == facts())
+  guard case .customToken("t") = user.credential else {
     Issue.record("the account is opened again by its custom token")
     return
   }
   let refused = Answer.imported(ImportFacts(imported: 0, unchanged: 0, reasons: ["INVALID_EMAIL"]))
   expectWrong(
-    MakeProved(person: person),
+    MakeVerified(user: user),
     [[refused], [imported, .customToken("")], [imported, .customToken("t"), session("other")]])
 }

@@ -37,13 +37,13 @@ func `a session that was ended must be over`(way: EndSession.Way, method: Method
 @Test func `a merge closes the other account, and signs in first where the login is too old`() {
   let guest = session("guest", isNew: true)
   let merged = Answer.merged(facts(), closedAccountID: "guest")
-  let person = person()
-  let (calls, end) = play(Merge(person), [session(), guest, merged, verdict(false)], atNanos: 5)
+  let user = user()
+  let (calls, end) = play(Merge(user), [session(), guest, merged, verdict(false)], atNanos: 5)
   #expect(calls == [.signIn, .signIn, .merge, .verifyIDToken] && end == "done")
-  #expect(person.signedInNanos == 5)
-  #expect(play(Merge(person), [guest, merged, verdict(false)]).calls == [.signIn, .merge, .verifyIDToken])
+  #expect(user.signedInNanos == 5)
+  #expect(play(Merge(user), [guest, merged, verdict(false)]).calls == [.signIn, .merge, .verifyIDToken])
   expectWrong(
-    Merge(person),
+    Merge(user),
     [
       [guest, merged, verdict(true)], [guest, .merged(nil, closedAccountID: "")],
       [guest, .merged(facts(), closedAccountID: "id")], [guest, .merged(facts("other"), closedAccountID: "guest")],
@@ -52,7 +52,7 @@ func `a session that was ended must be over`(way: EndSession.Way, method: Method
 }
 
 @Test func `a change of address is asked for in a recent session`() {
-  let work = SendEmailChange(person: person(), newEmail: "b@example.com", continueURI: "")
+  let work = SendEmailChange(user: user(), newEmail: "b@example.com", continueURI: "")
   let sent = Answer.begun(verificationID: "", expiresAtMillis: .max)
   #expect(play(work, [session(), sent]) == ([.signIn, .sendEmailChange], "done"))
   #expect(play(work, [sent]) == ([.sendEmailChange], "done"))
@@ -60,27 +60,27 @@ func `a session that was ended must be over`(way: EndSession.Way, method: Method
 }
 
 @Test func `what an account is to have from then on is looked at`() {
-  let person = person()
-  person.session = facts()
+  let user = user()
+  user.session = facts()
   var named = facts()
   named.account.displayName = "N"
-  #expect(play(SingleCall.update(person, displayName: "N"), [.session(named)]).end == "done")
-  expectWrong(SingleCall.update(person, displayName: "M"), [[.session(named)], [session("other")], [.done]])
+  #expect(play(SingleCall.update(user, displayName: "N"), [.session(named)]).end == "done")
+  expectWrong(SingleCall.update(user, displayName: "M"), [[.session(named)], [session("other")], [.done]])
   var account = facts().account
   account.claimsJSON = #"{"load": "7"}"#
-  #expect(play(SingleCall.setCustomClaims(person, mark: 7), [.account(account)]).end == "done")
-  expectWrong(SingleCall.setCustomClaims(person, mark: 8), [[.account(account)], [.done]])
+  #expect(play(SingleCall.setCustomClaims(user, mark: 7), [.account(account)]).end == "done")
+  expectWrong(SingleCall.setCustomClaims(user, mark: 8), [[.account(account)], [.done]])
   account.id = "other"
-  expectWrong(SingleCall.setCustomClaims(person, mark: 7), [[.account(account)]])
+  expectWrong(SingleCall.setCustomClaims(user, mark: 7), [[.account(account)]])
 }
 
 @Test func `the session that asks is the one that is current`() {
-  let person = person()
-  person.session = facts()
+  let user = user()
+  user.session = facts()
   let (own, other) = (ListedSession(id: "s", isCurrent: true), ListedSession(id: "t", isCurrent: false))
-  #expect(play(SingleCall.listSessions(person), [.sessions([other, own])]).end == "done")
+  #expect(play(SingleCall.listSessions(user), [.sessions([other, own])]).end == "done")
   expectWrong(
-    SingleCall.listSessions(person),
+    SingleCall.listSessions(user),
     [
       [.sessions([])], [.sessions([other])], [.sessions([own, own])],
       [.sessions([ListedSession(id: "t", isCurrent: true)])],

@@ -121,8 +121,8 @@ private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Ans
   #expect(play(SingleCall.sendEmailLink("", ""), [mailed]).end == "done")
   #expect(play(SingleCall.sendPhoneCode(""), [texted]).end == "done")
   expectWrong(SingleCall.sendEmailLink("", ""), [[texted], [.done]])
-  expectWrong(SingleCall.sendPasswordReset(person(), ""), [[texted], [.begun(verificationID: "", expiresAtMillis: 0)]])
-  expectWrong(SingleCall.sendEmailVerification(person(), ""), [[texted]])
+  expectWrong(SingleCall.sendPasswordReset(user(), ""), [[texted], [.begun(verificationID: "", expiresAtMillis: 0)]])
+  expectWrong(SingleCall.sendEmailVerification(user(), ""), [[texted]])
   expectWrong(SingleCall.sendPhoneCode(""), [[mailed], [.begun(verificationID: "v", expiresAtMillis: 1_000)]])
 }
 

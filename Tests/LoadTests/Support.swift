@@ -15,13 +15,13 @@ func session(_ id: String = "id", providers: [String] = [], isNew: Bool = false)
   .session(facts(id, providers: providers, isNew: isNew))
 }
 
-func person() -> Person {
-  let person = Person(login: login, token: token)
-  person.accountID = "id"
-  return person
+func user() -> LoadUser {
+  let user = LoadUser(login: login, token: token)
+  user.accountID = "id"
+  return user
 }
 
-/// Gives a work these answers, one after the other, and says how it went: the calls that it made, and its end.
+/// Gives these answers to a work, one after the other. Returns the calls that it made, and its end.
 func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 0) -> (calls: [Method], end: String) {
   var work = work
   var calls: [Method] = []
@@ -35,7 +35,7 @@ func play(_ work: any Work, _ answers: [Answer], atNanos nanos: Int64 = 0) -> (c
   return (calls, "under way")
 }
 
-/// Every one of these ends as wrong, whatever the reason.
+/// Checks that every one of these ends as wrong, for any reason.
 func expectWrong(_ work: any Work, _ cases: [[Answer]], sourceLocation: SourceLocation = #_sourceLocation) {
   for answers in cases {
     let end = play(work, answers).end

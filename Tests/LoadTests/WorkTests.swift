@@ -6,7 +6,7 @@ import Testing
   let held = Answer.ways(registered: false, methods: [], held: Held(providerID: "oidc.corp", email: login.email))
   let exists = Answer.accountExists(email: login.email, pendingToken: "pending")
   let (calls, end) = play(
-    Conflict(person(), token), [exists, held, session(providers: ["password", "oidc.corp"]), session()])
+    Conflict(user(), token), [exists, held, session(providers: ["password", "oidc.corp"]), session()])
   #expect(calls == [.signIn, .fetchProviders, .signIn, .unlink])
   #expect(end == "done")
 }
@@ -23,13 +23,13 @@ import Testing
     [exists, held, .other("second_factor_required")],
   ]
   for answers in wrong {
-    let (calls, end) = play(Conflict(person(), token), answers)
+    let (calls, end) = play(Conflict(user(), token), answers)
     #expect(calls.count == answers.count && !["done", "under way"].contains(end), "\(answers)")
   }
 }
 
 @Test func `linking signs in first where the login is too old, and not where it is fresh`() {
-  let stale = person()
+  let stale = user()
   let ended = [session(), session(providers: ["oidc.corp"]), session()]
   #expect(play(LinkUnlink(stale, token), ended, atNanos: 5).calls == [.signIn, .link, .unlink])
   #expect(stale.signedInNanos == 5)
@@ -40,17 +40,17 @@ import Testing
 @Test func `what linking and unlinking did to the account is looked at`() {
   let linked = session(providers: ["oidc.corp"])
   for answers in [[session(), session()], [session(), linked, linked]] {
-    #expect(play(LinkUnlink(person(), token), answers).end.contains("linked"))
+    #expect(play(LinkUnlink(user(), token), answers).end.contains("linked"))
   }
 }
 
 @Test func `a pending token is made anew before it expires`() {
-  let person = person()
+  let user = user()
   let held = Answer.ways(registered: true, methods: [], held: Held(providerID: "oidc.corp", email: login.email))
   let exists = Answer.accountExists(email: login.email, pendingToken: "pending")
-  #expect(play(FetchHeld(person, token), [exists, held], atNanos: 1).calls == [.signIn, .fetchProviders])
-  #expect(play(FetchHeld(person, token), [held], atNanos: 2) == (calls: [.fetchProviders], end: "done"))
-  #expect(play(FetchHeld(person, token), [exists, held], atNanos: 480_000_000_001).calls.count == 2)
+  #expect(play(FetchHeld(user, token), [exists, held], atNanos: 1).calls == [.signIn, .fetchProviders])
+  #expect(play(FetchHeld(user, token), [held], atNanos: 2) == (calls: [.fetchProviders], end: "done"))
+  #expect(play(FetchHeld(user, token), [exists, held], atNanos: 480_000_000_001).calls.count == 2)
 }
 
 @Test func `created accounts are deleted`() {
@@ -59,18 +59,18 @@ import Testing
 }
 
 @Test func `a refresh must bring a new token of the same account, which the next one presents`() {
-  let person = person()
-  person.session = SessionFacts(
+  let user = user()
+  user.session = SessionFacts(
     idToken: "", refreshToken: "old", account: AccountFacts(id: "id", email: "", isAnonymous: true, providerIDs: []),
     isNew: false)
-  #expect(play(SingleCall.refresh(person), [session()]).end == "done")
-  #expect(person.session?.refreshToken == "r")
-  #expect(play(SingleCall.refresh(person), [session()]).end.contains("as before"))
-  #expect(play(SingleCall.refresh(person), [session("other")]).end.contains("another account"))
+  #expect(play(SingleCall.refresh(user), [session()]).end == "done")
+  #expect(user.session?.refreshToken == "r")
+  #expect(play(SingleCall.refresh(user), [session()]).end.contains("as before"))
+  #expect(play(SingleCall.refresh(user), [session("other")]).end.contains("another account"))
 }
 
 @Test func `single calls are right only with what they must say`() {
-  let person = person()
+  let user = user()
   let right: [(SingleCall, Answer, Answer)] = [
     (.health, .serving(true), .serving(false)),
     (.signingKeys, .signingKeys(count: 1), .signingKeys(count: 0)),
@@ -81,14 +81,14 @@ import Testing
       .ways(registered: false, methods: [], held: nil)),
     (.fetch(email: "", method: nil), .ways(registered: true, methods: ["phone"], held: nil),
       .ways(registered: true, methods: [], held: nil)),
-    (.signIn(.anonymous, as: person), session(), session(isNew: true)),
-    (.reauthenticate(person), session(), session("other")),
-    (.get(person), .account(AccountFacts(id: "id", email: "", isAnonymous: false, providerIDs: [])),
+    (.signIn(.anonymous, as: user), session(), session(isNew: true)),
+    (.reauthenticate(user), session(), session("other")),
+    (.get(user), .account(AccountFacts(id: "id", email: "", isAnonymous: false, providerIDs: [])),
       .account(AccountFacts(id: "other", email: "", isAnonymous: false, providerIDs: []))),
-    (.lookup(person), .account(AccountFacts(id: "id", email: "", isAnonymous: false, providerIDs: [])), .done),
-    (.verify(person), .verdict(active: true, accountID: "id", reason: ""),
+    (.lookup(user), .account(AccountFacts(id: "id", email: "", isAnonymous: false, providerIDs: [])), .done),
+    (.verify(user), .verdict(active: true, accountID: "id", reason: ""),
       .verdict(active: false, accountID: "", reason: "TOKEN_EXPIRED")),
-    (.customToken(person), .customToken("t"), .customToken("")),
+    (.customToken(user), .customToken("t"), .customToken("")),
   ]
   for (work, good, bad) in right {
     #expect(play(work, [good]).end == "done")
@@ -106,23 +106,23 @@ import Testing
 }
 
 @Test func `people whose calls change something are with one iteration at a time, and lost with one that failed`() {
-  let pool = Pool([person(), person()], isExclusive: true)
+  let pool = Pool([user(), user()], isExclusive: true)
   let mix = Mix([Mix.Part(workload: .refresh, weight: 1, pool: pool) { _, _ in SingleCall.health }], seed: 1)
   func take() -> Iteration? {
     if case .iteration(let iteration) = mix.next() { return iteration }
     return nil
   }
   let taken = [take(), take()].compactMap(\.self)
-  #expect(taken.count == 2 && taken[0].person !== taken[1].person)
+  #expect(taken.count == 2 && taken[0].user !== taken[1].user)
   #expect(take() == nil)
   mix.ended(taken[0], failed: false)
   mix.ended(taken[1], failed: true)
-  #expect(take()?.person === taken[0].person)
+  #expect(take()?.user === taken[0].user)
   #expect(take() == nil)
 }
 
 @Test func `people whose calls change something come in turn`() {
-  let people = (0..<3).map { _ in person() }
+  let people = (0..<3).map { _ in user() }
   let pool = Pool(people, isExclusive: true)
   var generator = SeededGenerator(seed: 1)
   for number in 0..<9 {
@@ -133,7 +133,7 @@ import Testing
 }
 
 @Test func `people who are only looked at are never used up`() {
-  let pool = Pool([person()], isExclusive: false)
+  let pool = Pool([user()], isExclusive: false)
   var generator = SeededGenerator(seed: 1)
   #expect(pool.take(&generator) === pool.take(&generator))
 }

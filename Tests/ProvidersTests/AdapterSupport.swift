@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Synchronization
 import Testing
@@ -7,7 +7,7 @@ import Tokens
 
 @testable import Providers
 
-/// A provider that answers each address as it is told, whatever the query, and keeps what it was asked.
+/// A provider that returns a set answer for each URL, ignoring the query, and records its requests.
 final class Script: HTTPSFetching {
   private struct State {
     var answers: [String: Result<FetchedBody, FetchError>] = [:]
@@ -46,7 +46,7 @@ extension FetchRequest {
   var query: Form? { Form(parsing: Array(url.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst())) }
 }
 
-/// What keeps an answer away, or makes it none (check 68).
+/// Results without an answer, or without a valid one (check 68).
 let faults: [Result<FetchedBody, FetchError>] = [
   .failure(.timedOut), .failure(.tooLarge), .failure(.redirected), .failure(.refusedAddress),
   .failure(.untrusted("expired")),
@@ -55,7 +55,7 @@ let faults: [Result<FetchedBody, FetchError>] = [
   .success(FetchedBody(status: 429, bytes: Array("{}".utf8))),
 ]
 
-/// Besides those, for an endpoint that answers with JSON.
+/// Further invalid answers of an endpoint with JSON.
 let brokenDocuments: [Result<FetchedBody, FetchError>] = [
   .success(FetchedBody(status: 200, contentType: "text/html", bytes: Array("<html>sorry</html>".utf8))),
   .success(FetchedBody(status: 200, bytes: Array("{\"id\":".utf8))), .success(FetchedBody(status: 200, bytes: [])),
@@ -90,7 +90,7 @@ struct Adapted {
     return try await registry.start(flow, at: id, at: now)
   }
 
-  /// - Parameter callback: `code` and `state` unless it says otherwise; nil takes one away.
+  /// - Parameter callback: Changes of `code` and `state`; nil removes one.
   @discardableResult
   func finish(_ callback: [String: String?] = [:], kept: String = "") async throws -> VerifiedToken {
     var begun = Flow.begun
@@ -104,7 +104,7 @@ struct Adapted {
   }
 }
 
-/// What something is refused for; nil where it is not.
+/// The reason of a rejection, or nil if the call succeeds.
 func refusal<Value>(_ body: () async throws -> Value) async -> ProviderRefusal? {
   do {
     _ = try await body()
@@ -121,7 +121,7 @@ extension ProviderRefusal? {
   var hint: String? { if case .audienceUnverifiable(let hint) = self { hint } else { nil } }
 }
 
-/// Every parameter of the protocols that no caller may set, and what it is reserved as (check 66).
+/// Every protocol parameter that callers may not set, with the name under which it is reserved (check 66).
 let reservedParameters =
   [
     "client_id", "client_secret", "response_type", "response_mode", "redirect_uri", "scope", "state", "nonce", "code",

@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
@@ -146,7 +146,7 @@ struct AppleTests {
     #expect(try refused { $0.client.keyID = "" } == "key_id")
     #expect(try refused { $0.client.privateKey = Keys.rsa } == "private_key_file")
     #expect(try refused { $0.client.authentication = .post } == "private_key_file")
-    // Native tokens take no key.
+    // Native tokens need no key.
     #expect(try refused { $0.client.privateKey = nil } == nil)
   }
 

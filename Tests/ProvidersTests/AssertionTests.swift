@@ -4,7 +4,7 @@ import Store
 import Testing
 import Tokens
 
-/// What is believed of a good token: address, tier and profile (checks 55 and 60).
+/// The email address, tier and profile of a valid token (checks 55 and 60).
 struct AssertionTests {
   private func google(_ changes: [String: JSONValue?]) async throws -> Assertion {
     let issuer = Issuer(issuer: "https://accounts.google.com", key: Keys.rsa, algorithm: .rs256)

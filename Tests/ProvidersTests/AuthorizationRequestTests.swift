@@ -3,7 +3,7 @@ import Providers
 import Testing
 import Tokens
 
-/// What a person is sent to a provider with (RFC 6749, 4.1.1; RFC 7636; checks 64 and 66).
+/// The authorization request (RFC 6749, 4.1.1; RFC 7636; checks 64 and 66).
 struct AuthorizationRequestTests {
   private func refusal(_ flow: FlowRequest, _ change: (inout ProviderSettings) -> Void = { _ in }) async throws
     -> ProviderRefusal?
@@ -59,7 +59,7 @@ struct AuthorizationRequestTests {
   ])
   func `check 66: no caller sets a parameter of the protocol, in whatever case`(name: String) async throws {
     for spelling in [name, name.uppercased(), name.prefix(1).uppercased() + name.dropFirst()] {
-      // Not even where the configuration would let it.
+      // Rejected even if the configuration allows it.
       let refused = try await refusal(Flow.request(parameters: [spelling: "x"])) { $0.callerParameters = [spelling] }
       #expect(refused == .reservedParameter(name: name))
     }
@@ -86,11 +86,11 @@ struct AuthorizationRequestTests {
       #expect(
         refused
           == .invalidParameter(
-            name: "custom_parameters", hint: "What a caller may set for oidc.corp: prompt, ui_locales."))
+            name: "custom_parameters", hint: "Parameters that callers may set for oidc.corp: prompt, ui_locales."))
     }
     #expect(
       try await refusal(Flow.request(parameters: ["prompt": "none"]))
-        == .invalidParameter(name: "custom_parameters", hint: "What a caller may set for oidc.corp: none."))
+        == .invalidParameter(name: "custom_parameters", hint: "Parameters that callers may set for oidc.corp: none."))
   }
 
   @Test func `a caller's parameter never replaces one of the flow's own`() async throws {
@@ -99,13 +99,13 @@ struct AuthorizationRequestTests {
       let fresh = Flow.request(parameters: ["prompt": prompt], freshLogin: true)
       #expect(
         try await refusal(fresh, allowed)
-          == .invalidParameter(name: "custom_parameters", hint: "prompt: none is no fresh login."))
+          == .invalidParameter(name: "custom_parameters", hint: "Omit `prompt=none` from a reauthentication."))
     }
     let hinted = Flow.request(parameters: ["login_hint": "b@corp.com"], loginHint: "a@corp.com")
     #expect(
       try await refusal(hinted, allowed)
         == .invalidParameter(
-          name: "custom_parameters", hint: "This flow sets login_hint itself, to something else."))
+          name: "custom_parameters", hint: "Omit login_hint: this flow sets it to another value."))
   }
 
   @Test func `a hint that comes twice is taken where both are the same`() async throws {
@@ -124,7 +124,7 @@ struct AuthorizationRequestTests {
     let fresh = try await bench.start(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
     let asked = Asked(fresh.authorizationURL)
     #expect(asked["prompt"] == "login" && asked["max_age"] == "1")
-    // What the provider lets nobody set is not let go in silence either.
+    // A parameter that the provider reserves is not dropped silently either.
     let forbidden = try await refusal(Flow.request(parameters: ["prompt": prompt], freshLogin: true))
     #expect(forbidden?.name == "invalidParameter")
   }
@@ -133,11 +133,11 @@ struct AuthorizationRequestTests {
   func `a parameter's value has a character, and no control character`(value: String) async throws {
     let refused = try await refusal(Flow.request(parameters: ["prompt": value])) { $0.callerParameters = ["prompt"] }
     #expect(refused?.name == "invalidParameter")
-    // An empty hint is none.
+    // An empty hint counts as none.
     guard !value.isEmpty else { return }
     #expect(
       try await refusal(Flow.request(loginHint: value))
-        == .invalidParameter(name: "login_hint", hint: "It must have a character, and no control character."))
+        == .invalidParameter(name: "login_hint", hint: "It must not be empty or contain control characters."))
   }
 
   @Test func `a caller's scopes follow the basic ones, each once`() async throws {
@@ -150,7 +150,7 @@ struct AuthorizationRequestTests {
   func `a scope that is none of RFC 6749 is refused`(scope: String) async throws {
     #expect(
       try await refusal(Flow.request(scopes: [scope]))
-        == .invalidParameter(name: "scopes", hint: "A scope is of visible ASCII characters, at least one."))
+        == .invalidParameter(name: "scopes", hint: "A scope must have one or more visible ASCII characters."))
   }
 
   @Test func `a scope of 256 characters is taken`() async throws {

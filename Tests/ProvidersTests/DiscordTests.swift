@@ -1,6 +1,6 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Testing
 
@@ -103,7 +103,7 @@ struct DiscordTests {
     #expect(assertion.displayName == "ann")
   }
 
-  // MARK: access tokens
+  // MARK: Access tokens
 
   @Test func `an access token counts once Discord has said that it is ours`() async throws {
     let discord = try discord()

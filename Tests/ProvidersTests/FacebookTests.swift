@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
@@ -18,7 +18,7 @@ struct FacebookTests {
     "picture":{"data":{"url":"https://platform-lookaside.fbsbx.com/ann"}}}
     """
 
-  /// What debug_token says of a good token, but for what the test changes; nil takes a member away.
+  /// The answer of debug_token for a valid token, with changes; nil removes a member.
   private static func inspected(_ changes: [String: JSONValue?] = [:]) -> String {
     var data: [String: JSONValue] = [
       "app_id": .string("client-1"), "type": .string("USER"), "is_valid": .bool(true),
@@ -92,7 +92,7 @@ struct FacebookTests {
     // HMAC-SHA256 of "client-1|s3cret/+" and of "EAAB2" under "s3cret/+", computed with Python's hmac.
     #expect(calls[0].query?["appsecret_proof"] == "aa514c170f4664c710417b1250ab97eb9e2d6dfcc94363036a0d5007fb6cbbad")
     #expect(calls[1].query?["appsecret_proof"] == "31955d9d7c242a7f74d2f85d4aadd7c55b2dd2d5643b1f8e8571f109343a6019")
-    // What a log could have of them.
+    // The forms that could appear in a log.
     #expect(calls.allSatisfy { !"\($0)".contains("s3cret") && !"\($0)".contains("EAAB2") })
   }
 

@@ -1,10 +1,10 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Providers
 import Store
 import Tokens
 
-/// A flow that is begun with the same random parts every time.
+/// A flow with fixed random parts.
 enum Flow {
   static let redirectURI = "https://app.example.com/callback?from=us"
   static let state = "state-3f1c9d0a7b5e4c2d8f6a1b0c9d8e7f6a5b4"
@@ -33,7 +33,7 @@ enum Flow {
   }
 }
 
-/// What an authorization URL or a form asks, taken apart.
+/// A parsed authorization URL or form.
 struct Asked: Equatable {
   var base: String
   var parameters: [String: String] = [:]
@@ -73,7 +73,7 @@ struct Asked: Equatable {
   }
 }
 
-/// A provider that flows are made with, its tokens saying whatever a test wants.
+/// A provider for flows. A test sets the contents of its tokens.
 struct FlowBench {
   let issuer: Issuer
   let fetcher: ScriptedFetcher
@@ -82,7 +82,7 @@ struct FlowBench {
   let tokenURL: String
   let profileURL: String
 
-  /// - Parameter settings: Of any provider that signs with `issuer`'s key.
+  /// - Parameter settings: Any provider that signs with `issuer`'s key.
   init(_ settings: ProviderSettings, _ issuer: Issuer, metadata: [String: JSONValue] = [:]) throws {
     self.issuer = issuer
     id = settings.id
@@ -118,7 +118,7 @@ struct FlowBench {
     try await registry.start(flow, at: id, at: now)
   }
 
-  /// The claims of a complete ID token of this flow, but for the changes.
+  /// The claims of a complete ID token of this flow, with changes.
   func claims(_ changes: [String: JSONValue?] = [:]) -> [String: JSONValue?] {
     let complete: [String: JSONValue?] = [
       "nonce": .string(Flow.nonce), "email": .string("ann@corp.com"), "email_verified": .bool(true),
@@ -127,7 +127,7 @@ struct FlowBench {
     return complete.merging(changes) { _, changed in changed }
   }
 
-  /// What the token endpoint answers from now on; nil takes a member away.
+  /// Sets the answer of the token endpoint; nil removes a member.
   func redeems(_ claims: [String: JSONValue?], _ changes: [String: JSONValue?] = [:], status: Int = 200) throws {
     var members: [String: JSONValue] = [
       "access_token": .string("access-1"), "token_type": .string("Bearer"), "expires_in": .int(3600),
@@ -158,7 +158,7 @@ struct FlowBench {
     } catch { return error as? ProviderRefusal }
   }
 
-  /// What the flow is refused for when its ID token is changed like this.
+  /// The rejection of the flow after this change of its ID token.
   func refusal(_ changes: [String: JSONValue?]) async throws -> ProviderRefusal? {
     try redeems(claims(changes))
     return await refusal()
@@ -168,6 +168,6 @@ struct FlowBench {
 }
 
 extension ProviderRefusal {
-  /// Which case it is, for tests that do not care about the text.
+  /// The name of the case, for tests that ignore the text.
   var name: String { String("\(self)".prefix { $0 != "(" }) }
 }

@@ -1,12 +1,12 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Providers
 import Store
 import Testing
 import Tokens
 
-/// What a redirect must bring, and what its ID token must say, by the numbers of the security checks.
+/// Requirements on a redirect and on its ID token, by the numbers of the security checks.
 struct FlowTests {
   @Test func `a flow ends in an assertion, the provider's tokens and the time of the login`() async throws {
     let bench = try FlowBench()
@@ -18,7 +18,7 @@ struct FlowTests {
     #expect(verified.own.accessToken == "access-1")
     #expect(verified.authenticatedAt == later(seconds: -30))
     #expect(verified.toSpend == nil)
-    // Metadata and keys, then the code; the ID token says everything, so that nobody is asked further.
+    // Metadata and keys, then the code. The ID token has everything, so there are no further requests.
     #expect(bench.fetcher.asked == [bench.issuer.discoveryURL, bench.issuer.keysURL, bench.tokenURL])
   }
 
@@ -85,9 +85,9 @@ struct FlowTests {
       fetcher.serve(issuer)
     }
     let registry = try Registry(settings, fetching: fetcher)
-    // The thief sends the person back with a code of ours, to have it redeemed at its own endpoint; and the reverse.
+    // An attacker's issuer redirects the user with our code, to redeem it at its own endpoint; and the reverse.
     for (issuer, id) in [(ours, "oidc.thief"), (thief, "oidc.corp")] {
-      await #expect(throws: ProviderRefusal.flowMismatch(why: "the response of another issuer")) {
+      await #expect(throws: ProviderRefusal.flowMismatch(why: "the response has another issuer")) {
         try await registry.finish(Flow.callback(["iss": issuer.issuer]), of: Flow.begun, at: id, at: now)
       }
     }
@@ -125,7 +125,7 @@ struct FlowTests {
     error: String, name: String
   ) async throws {
     let bench = try FlowBench()
-    // The code beside it counts for nothing.
+    // A code next to it is ignored.
     #expect(await bench.refusal(Flow.callback(["error": error, "error_description": "why\n"]))?.name == name)
     #expect(bench.tokenRequest == nil)
   }

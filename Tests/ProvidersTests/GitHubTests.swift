@@ -1,6 +1,6 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Testing
 
@@ -68,7 +68,7 @@ struct GitHubTests {
     }
     #expect(
       await refusal { try await github.start(parameters: ["prompt": "none"], freshLogin: true) }
-        == .invalidParameter(name: "custom_parameters", hint: "prompt: select_account, or nothing."))
+        == .invalidParameter(name: "custom_parameters", hint: "Omit `prompt` or use `select_account`."))
   }
 
   @Test func `a flow ends with the person, its number as the subject`() async throws {
@@ -134,7 +134,7 @@ struct GitHubTests {
     #expect(await refusal { try await github.finish() }?.name == name)
   }
 
-  /// As GitHub pages them: the first `asked` of the addresses.
+  /// The addresses as GitHub pages them: the first `asked` ones.
   private func page(of count: Int, primaryAt place: Int?, asked: Int) -> String {
     let all = (0..<count).map { "{\"email\":\"a\($0)@example.com\",\"primary\":\($0 == place),\"verified\":true}" }
     return "[\(all.prefix(asked).joined(separator: ","))]"
@@ -186,7 +186,7 @@ struct GitHubTests {
   func `who asks too often is told to come again, wherever GitHub says it`(status: Int, message: String) async throws {
     for url in [profileURL, emailsURL, checkURL] {
       let github = try github()
-      // With no scope that addresses are in.
+      // Without a scope that includes email addresses.
       github.script.answer(tokenURL, "{\"access_token\":\"gho_1\",\"scope\":\"\",\"token_type\":\"bearer\"}")
       github.script.answer(url, "{\"message\":\"\(message)\"}", status: status)
       #expect(await refusal { try await github.verify("gho_1") }.isUnavailable)
@@ -217,7 +217,7 @@ struct GitHubTests {
     #expect(github.script.requests(to: profileURL).isEmpty)
   }
 
-  // MARK: access tokens
+  // MARK: Access tokens
 
   @Test func `an access token counts once GitHub has said that it is ours`() async throws {
     let github = try github()

@@ -1,6 +1,6 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
@@ -14,7 +14,7 @@ private func configured(_ id: String, _ clientIDs: [String] = ["client-1"]) thro
   return settings
 }
 
-/// Where Google says for whom the token of these tests is.
+/// The URL at which Google names the audience of these tests' token.
 private let checkURL = "https://oauth2.googleapis.com/tokeninfo?access_token=ya29.token"
 
 struct GoogleTests {
@@ -138,7 +138,7 @@ struct GoogleTests {
     #expect(verified.own.expiresInSeconds == 100 && verified.own.grantedScopes == ["openid", "email"])
     #expect(bench.fetcher.asked == [checkURL, bench.profileURL])
     #expect(bench.fetcher.requests.first?.body == nil)
-    // What a log could have of it.
+    // The forms that could appear in a log.
     #expect(bench.fetcher.requests.allSatisfy { !"\($0)".contains("ya29") })
   }
 
@@ -186,7 +186,7 @@ struct GoogleTests {
   }
 
   @Test func `check 51: a profile of another subject is refused`() async throws {
-    let refused = ProviderRefusal.invalid(why: "the profile is of another subject")
+    let refused = ProviderRefusal.invalid(why: "the profile belongs to another subject")
     #expect(await refusal(try check(profile: ["sub": .string("2")])) == refused)
     #expect(await refusal(try check(["sub": nil])) == refused)
   }

@@ -1,11 +1,11 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Providers
 import Store
 import Testing
 import Tokens
 
-/// How key sets are read, kept and asked for again (checks 53, 54 and 68).
+/// Key sets: reading, caching and refetching (checks 53, 54 and 68).
 struct KeyTests {
   private let first = Issuer()
   private let second = Issuer(key: Keys.otherP256, keyID: "k2")
@@ -47,7 +47,7 @@ struct KeyTests {
     let bench = try Bench()
     #expect(await bench.refusal(of: try second.token()) == .invalid(why: "UNKNOWN_KEY"))
     #expect(bench.fetcher.asked.count == 2)
-    // Which was no refetch: the key may be rotated a moment later.
+    // That was not a refetch: the key may rotate immediately afterwards.
     bench.fetcher.serve(second)
     try await bench.verify(try second.token(), at: now.adding(millis: 1))
   }
@@ -120,7 +120,7 @@ struct KeyTests {
     for second in 10..<60 as Range<Int64> { try await madeUp(second) }
     let readings = (bench.fetcher.asked.count - 2) / 2
     #expect((4...9).contains(readings), "\(readings) readings in fifty seconds")
-    // The provider's new key is found within ten seconds.
+    // The cache finds the provider's new key within ten seconds.
     bench.fetcher.serve(second)
     let token = try second.token(["iat": .int(now.seconds + 60)])
     var isFound = false
@@ -165,7 +165,7 @@ struct KeyTests {
     let bench = try Bench()
     try await bench.verify(try first.token())
     bench.fetcher.answer(first.keysURL, .failure(.timedOut))
-    // The key may be new, so that the caller is told to come again rather than that the token is bad.
+    // The key may be new, so the caller is advised to retry instead of learning that the token is invalid.
     #expect(await bench.isUnavailable(try second.token(), at: later(seconds: 60)))
     #expect(await bench.isUnavailable(try second.token(), at: later(seconds: 61)))
     #expect(await bench.refusal(of: try first.token(), at: later(seconds: 61)) == nil)
@@ -181,7 +181,7 @@ struct KeyTests {
     #expect(fetcher.asked.count == 1)
     fetcher.serve(first)
     #expect(await bench.refusal(of: token, at: later(seconds: 5)) == nil)
-    // And the failure is forgotten: a key that is unknown now is the token's fault.
+    // The failure is forgotten: a key that is unknown now is the token's fault.
     #expect(await bench.refusal(of: try second.token(), at: later(seconds: 6)) == .invalid(why: "UNKNOWN_KEY"))
   }
 

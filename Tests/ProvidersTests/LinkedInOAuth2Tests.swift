@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
@@ -19,7 +19,7 @@ struct LinkedInTests {
     return bench
   }
 
-  /// What userinfo says of the person whom the tokens are of.
+  /// The userinfo of the user whom the tokens belong to.
   private static func profile(_ changes: [String: JSONValue] = [:]) -> [String: JSONValue] {
     let complete: [String: JSONValue] = [
       "sub": .string("person-1"), "email": .string("ann@corp.com"), "email_verified": .bool(true),
@@ -86,7 +86,7 @@ struct LinkedInTests {
     let bench = try bench()
     try bench.redeems(bench.claims())
     bench.answers(bench.profileURL, LinkedInTests.profile(["sub": .string("person-2")]))
-    #expect(await bench.refusal() == .invalid(why: "the profile is of another subject"))
+    #expect(await bench.refusal() == .invalid(why: "the profile belongs to another subject"))
   }
 
   @Test(arguments: [
@@ -149,7 +149,7 @@ struct OAuth2Tests {
   @Test func `the person is read from the profile as configuration maps it`() async throws {
     let verified = try await bench().finish()
     let assertion = verified.assertion
-    // 2^53 + 1, which a floating-point number cannot hold.
+    // 2^53 + 1, which a floating-point number cannot represent.
     #expect(assertion.identity == IdentityKey(providerID: "oauth2.forge", subject: "9007199254740993"))
     #expect(assertion.email == "ann@corp.com" && assertion.tier == .unverified)
     #expect(assertion.displayName == "Ann Example" && assertion.photoURL == "https://img.example/ann")
@@ -235,7 +235,7 @@ struct OAuth2Tests {
   }
 }
 
-/// A provider that says of itself what a test wants.
+/// A provider whose properties a test sets.
 private struct Claimant: StartsFlows {
   var id = "oauth2.claimant"
   var audienceProofs: [CredentialKind: AudienceProof]

@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
@@ -25,7 +25,7 @@ struct MicrosoftTests {
     settings.client.secret = Secret(copying: Array("s3cret".utf8))
     settings.tenants.tenant = tenant
     change(&settings)
-    // The bench serves the document where the adapter will look for it.
+    // The bench serves the document at the URL that the adapter uses.
     var served = settings
     served.endpoints.token = settings.endpoints.token.replacing("{tenant}", with: tenant)
     let discovery = "https://login.microsoftonline.com/\(tenant)/v2.0/.well-known/openid-configuration"
@@ -138,7 +138,7 @@ struct MicrosoftTests {
     (.string("false"), .unverified), (.string("yes"), .unverified), (.bool(true), .verified), (.int(1), .verified),
     (.string("1"), .verified), (.string("true"), .verified),
   ] as [(JSONValue?, TrustTier)])
-  func `check 57: an address is what a tenant wrote there, unless its domain is proved to be the tenant's`(
+  func `check 57: an address is what a tenant wrote there, unless its domain is verified to be the tenant's`(
     claim: JSONValue?, tier: TrustTier
   ) async throws {
     #expect(try await finished(try bench(), ["xms_edov": claim]).tier == tier)

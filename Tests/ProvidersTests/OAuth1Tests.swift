@@ -5,7 +5,7 @@ import Tokens
 
 @testable import Providers
 
-/// Check 71: the base string and its signature, by the examples of RFC 5849, of X, and of oauthlib.
+/// Check 71: the base string and its signature, with the examples of RFC 5849, X, and oauthlib.
 struct SignatureTests {
   /// RFC 5849, 3.4.1.1.
   private let example = SignedRequest(

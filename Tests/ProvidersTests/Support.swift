@@ -1,21 +1,21 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Providers
 import Store
 import Synchronization
 import Tokens
 
-/// The moment at which every test takes place, unless it moves on.
+/// The current time of every test, unless it advances.
 let now = Timestamp(millis: 1_800_000_000_000)
 
 func later(seconds: Int64) -> Timestamp { now.adding(millis: seconds * 1000) }
 
-/// An identity provider with keys of its own, whose tokens can say anything.
+/// An identity provider with its own keys, whose tokens can have any contents.
 struct Issuer {
   var issuer = "https://idp.example.com"
   var key = Keys.p256
-  /// nil: neither its keys nor its tokens have one.
+  /// nil: neither its keys nor its tokens have a key id.
   var keyID: String? = "k1"
   var algorithm = SignatureAlgorithm.es256
 
@@ -28,7 +28,7 @@ struct Issuer {
     return settings
   }
 
-  /// Claims that pass every rule, but for what the test changes; nil takes a claim away.
+  /// Claims that pass every rule, with changes; nil removes a claim.
   func claims(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
     var claims: [String: JSONValue] = [
       "iss": .string(issuer), "aud": .string("client-1"), "sub": .string("person-1"), "iat": .int(now.seconds - 10),
@@ -71,7 +71,7 @@ struct Issuer {
   }
 }
 
-/// A provider as its owner has it, for these clients; `oidc.…` with its discovery document where the issuer says.
+/// The default settings of a provider for these clients; for `oidc.…`, discovery at the issuer.
 func configured(_ id: String, issuer: String? = nil, clientIDs: [String]) -> ProviderSettings {
   guard var settings = ProviderSettings.standard(id: id) else { preconditionFailure("no provider \(id)") }
   settings.clientIDs = clientIDs
@@ -82,7 +82,7 @@ func configured(_ id: String, issuer: String? = nil, clientIDs: [String]) -> Pro
   return settings
 }
 
-/// Made once: generating RSA keys is slow.
+/// Keys are made once, because generating RSA keys is slow.
 enum Keys {
   static let p256 = made(.p256)
   static let otherP256 = made(.p256)
@@ -103,7 +103,7 @@ func json(_ value: JSONValue) -> [UInt8] {
   return writer.bytes
 }
 
-/// Answers as scripted, and remembers what it was asked for.
+/// Returns scripted answers, and records its requests.
 final class ScriptedFetcher: HTTPSFetching {
   private struct State {
     var answers: [String: Result<FetchedBody, FetchError>] = [:]
@@ -141,7 +141,7 @@ final class ScriptedFetcher: HTTPSFetching {
   }
 }
 
-/// One issuer behind a registry, for tests that look at a single token.
+/// One issuer with a registry, for tests of a single token.
 struct Bench {
   let issuer: Issuer
   let fetcher: ScriptedFetcher
@@ -166,7 +166,7 @@ struct Bench {
     return try await registry.verify(presented, of: "oidc.corp", at: at)
   }
 
-  /// What a token with these claims is refused for; nil where it is accepted.
+  /// The rejection of a token with these claims, or nil if it is accepted.
   func refusal(_ changes: [String: JSONValue?], accessToken: String = "", rawNonce: String = "") async throws
     -> ProviderRefusal?
   {

@@ -1,13 +1,13 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Testing
 import Tokens
 
 @testable import Providers
 
-/// How a code becomes tokens (RFC 6749, 4.1.3 and 5; RFC 7523; checks 67 to 69).
+/// The exchange of a code for tokens (RFC 6749, 4.1.3 and 5; RFC 7523; checks 67 to 69).
 struct TokenEndpointTests {
   private func redeemed(_ change: (inout ProviderSettings) throws -> Void = { _ in }) async throws -> FetchRequest {
     let bench = try FlowBench { try change(&$0) }
@@ -266,7 +266,7 @@ struct TokenEndpointTests {
   }
 }
 
-/// The spellings that parameters travel in.
+/// The encodings of parameters.
 struct URLEncodingTests {
   @Test func `a form is encoded as in RFC 6749, Appendix B`() {
     #expect(URLEncoding.formEncoded(" %&+£€") == "+%25%26%2B%C2%A3%E2%82%AC")

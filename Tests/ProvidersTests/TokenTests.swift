@@ -5,7 +5,7 @@ import Store
 import Testing
 import Tokens
 
-/// What an ID token that a caller brings must say, by the numbers of the security checks.
+/// Requirements on an ID token that a caller presents, by the numbers of the security checks.
 struct TokenTests {
   @Test func `a good token becomes an assertion of its subject`() async throws {
     let bench = try Bench()
@@ -142,7 +142,7 @@ struct TokenTests {
   }
 }
 
-/// Check 46, where the product's rules say more: a token may have no nonce unless its provider is set to require one.
+/// Check 46, where the product's rules go further: a token may lack a nonce unless its provider requires one.
 struct NonceTests {
   @Test func `check 46: a nonce matches as it is, or as the SHA-256 of the raw one in hex`() async throws {
     let bench = try Bench()
@@ -179,7 +179,7 @@ struct NonceTests {
 
   @Test func `the same statement signed again is the same token to spend, another statement is not`() async throws {
     let bench = try Bench { $0.nonce = .required }
-    // ECDSA signs with a fresh random number each time, so these are two texts of one statement.
+    // ECDSA signs with a new random number each time, so these are two texts of one statement.
     let first = try bench.issuer.token(["nonce": .string("n1")])
     let second = try bench.issuer.token(["nonce": .string("n1")])
     let third = try bench.issuer.token(["nonce": .string("n2")])

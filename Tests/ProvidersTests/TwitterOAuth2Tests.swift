@@ -1,6 +1,6 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Testing
 
@@ -9,7 +9,7 @@ import Testing
 private let tokenURL = "https://api.x.com/2/oauth2/token"
 private let profileURL = "https://api.x.com/2/users/me"
 
-/// `twitter.com` by OAuth 2, as configuration can have it.
+/// `twitter.com` with OAuth 2, which the configuration can select.
 struct TwitterOAuth2Tests {
   private static let profile = """
     {"data":{"id":"9007199254740993","name":"Ann Example","username":"ann_x",\

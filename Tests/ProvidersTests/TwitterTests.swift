@@ -1,4 +1,4 @@
-import Fetch
+import HTTPClient
 import Store
 import Testing
 
@@ -10,9 +10,9 @@ private let profileURL = "https://api.x.com/1.1/account/verify_credentials.json"
 private let profileQuery = "?include_email=true&skip_status=true&include_entities=false"
 private let kept = "oauth_token=request-1&oauth_token_secret=request-secret"
 
-/// `twitter.com` by OAuth 1.0a.
+/// `twitter.com` with OAuth 1.0a.
 struct TwitterTests {
-  /// A person whose id a number of JSON cannot hold everywhere: 2^53 + 1.
+  /// A user with an id that some JSON parsers cannot represent as a number: 2^53 + 1.
   private static func profile(_ more: String = "") -> String {
     """
     {"id":9007199254740992,"id_str":"9007199254740993","name":"Ann Example","screen_name":"ann_x",\
@@ -46,7 +46,7 @@ struct TwitterTests {
     return kinds[kind]
   }
 
-  // MARK: the first leg
+  // MARK: The first leg
 
   @Test func `a flow begins with a request token, and its address names it, and what a caller may add`() async throws {
     let twitter = try twitter()
@@ -70,7 +70,7 @@ struct TwitterTests {
       requestTokenURL, "oauth_token=request-1&oauth_token_secret=request-secret&oauth_callback_confirmed=true")
     let provider = try TwitterProvider(try Adapted.settings("twitter.com"), fetching: script) { "nonce0" }
     _ = try await provider.start(Flow.request(), at: now)
-    // The signature is oauthlib's.
+    // The signature was computed with oauthlib.
     #expect(
       script.requests.first?.field("authorization") == """
         OAuth oauth_consumer_key="client-1", oauth_nonce="nonce0", oauth_signature_method="HMAC-SHA1", \
@@ -163,7 +163,7 @@ struct TwitterTests {
     #expect(await refusal { try await twitter.start() }.isUnavailable)
   }
 
-  // MARK: the other legs
+  // MARK: The other legs
 
   @Test func `a flow ends with the person, and with an access token and its secret`() async throws {
     let twitter = try twitter()
@@ -261,7 +261,7 @@ struct TwitterTests {
     #expect(await refusal { try await finish(twitter) }.isInvalid)
   }
 
-  // MARK: the person
+  // MARK: The user
 
   @Test(arguments: [
     "{\"id\":9007199254740993}", "{\"id\":1,\"id_str\":1}", "{\"id_str\":\"\"}", "{\"id_str\":\"ann\"}",
@@ -308,9 +308,9 @@ struct TwitterTests {
     }
   }
 
-  // MARK: tokens of a kit
+  // MARK: Tokens of an SDK
 
-  @Test func `a token and its secret are proved by a call that is signed with our key`() async throws {
+  @Test func `a token and its secret are verified by a call that is signed with our key`() async throws {
     let twitter = try twitter()
     let verified = try await twitter.verify("kit-token", secret: "kit-secret")
     #expect(verified.assertion.identity.subject == "9007199254740993")
@@ -368,7 +368,7 @@ struct TwitterTests {
       await refusal { try await twitter.verify("access-1") }
         == .invalidParameter(
           name: "credential.provider_token.token_secret",
-          hint: "An access token of OAuth 1.0a comes with its secret."))
+          hint: "Send the secret of the OAuth 1.0a access token."))
     #expect(twitter.script.requests.isEmpty)
   }
 
@@ -379,7 +379,7 @@ struct TwitterTests {
     #expect(try #require(hint).contains("StartFlow"))
   }
 
-  // MARK: faults
+  // MARK: Faults
 
   @Test(arguments: faults)
   func `check 68: whatever keeps an answer away makes X unavailable`(

@@ -1,11 +1,11 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Providers
 import Store
 import Testing
 import Tokens
 
-/// What is said beside the ID token of a flow.
+/// The userinfo of a flow, which complements the ID token.
 struct UserinfoTests {
   @Test(arguments: ["email", "name"])
   func `what the ID token lacks is asked of userinfo, with its access token`(missing: String) async throws {
@@ -38,7 +38,7 @@ struct UserinfoTests {
     #expect(assertion.displayName == (name == "name" ? "Bob" : "Ann Example"))
   }
 
-  // MARK: The word on the address
+  // MARK: The email_verified flag
 
   private static let trusts: [(EmailTrust, TrustTier)] = [
     (.asserted(.verified, authoritativeDomains: []), .verified),
@@ -69,18 +69,18 @@ struct UserinfoTests {
     for bench in [unverified, verified] { #expect(!bench.fetcher.asked.contains(bench.profileURL)) }
   }
 
-  /// An ID token and userinfo: address and word of each, and what is believed.
+  /// An ID token and userinfo, each with address and flag, and the resulting address and tier.
   private static let words: [(JSONValue?, JSONValue?, JSONValue?, JSONValue?, String, TrustTier)] = [
-    // The word stands where the address does not.
+    // The flag without the address.
     (nil, .bool(true), .string("bob@corp.com"), nil, "bob@corp.com", .unverified),
     (.string("ann@corp.com"), nil, nil, .bool(true), "ann@corp.com", .unverified),
     (.string("ann@corp.com"), nil, .string(""), .bool(true), "ann@corp.com", .unverified),
-    // Both have addresses, and one has the word beside it.
+    // Both have addresses, but only one has the flag.
     (.string("ann@corp.com"), nil, .string("bob@corp.com"), .bool(true), "bob@corp.com", .verified),
     (.string("ann@corp.com"), nil, .string("bob@corp.com"), .bool(false), "bob@corp.com", .unverified),
     (.string("ann@corp.com"), .bool(true), .string("bob@corp.com"), .bool(false), "ann@corp.com", .verified),
     (.string("ann@corp.com"), .bool(false), .string("ann@corp.com"), .bool(true), "ann@corp.com", .unverified),
-    // Neither has one.
+    // Neither has the flag.
     (.string("ann@corp.com"), nil, .string("bob@corp.com"), nil, "ann@corp.com", .unverified),
   ]
 
@@ -101,14 +101,14 @@ struct UserinfoTests {
     #expect(assertion.email == word.email && assertion.tier == word.tier)
   }
 
-  // MARK: What userinfo may not be
+  // MARK: Invalid userinfo
 
   @Test(arguments: [.string("person-2"), .string("Person-1"), .int(1), nil] as [JSONValue?])
   func `check 51: userinfo of another subject is refused`(subject: JSONValue?) async throws {
     let bench = try FlowBench { $0.profileUse = .always }
     try bench.redeems(bench.claims())
     bench.answers(bench.profileURL, subject.map { ["sub": $0] } ?? [:])
-    #expect(await bench.refusal() == .invalid(why: "the profile is of another subject"))
+    #expect(await bench.refusal() == .invalid(why: "the profile belongs to another subject"))
   }
 
   @Test(arguments: [
@@ -134,7 +134,7 @@ struct UserinfoTests {
     return bench
   }
 
-  /// What an answer says that need not say more.
+  /// The claims of an answer, without optional ones.
   private let said: [String: JSONValue?] = [
     "email": .string("bob@corp.com"), "email_verified": .bool(true), "exp": nil, "iat": nil, "iss": nil, "aud": nil,
   ]
@@ -154,8 +154,8 @@ struct UserinfoTests {
   @Test(arguments: [
     (["iss": .string("https://other.example.com")], "ISSUER"), (["iss": .null], "ISSUER"),
     (["aud": .string("client-2")], "AUDIENCE"), (["aud": .array([])], "AUDIENCE"),
-    (["sub": .string("person-2")], "the profile is of another subject"),
-    (["sub": nil], "the profile is of another subject"),
+    (["sub": .string("person-2")], "the profile belongs to another subject"),
+    (["sub": nil], "the profile belongs to another subject"),
   ] as [([String: JSONValue?], String)])
   func `signed userinfo of another issuer, for another client or about another subject is refused`(
     changes: [String: JSONValue?], why: String

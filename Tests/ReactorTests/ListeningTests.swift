@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reactor
 
-/// A client that has connected to a port of loopback.
+/// A client that has connected to a loopback port.
 private func client(of port: UInt16) throws -> Int32 {
   let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   try #require(descriptor >= 0)
@@ -28,7 +28,7 @@ private enum Accepted: Equatable {
   case none
 }
 
-/// Accepts, and closes what was accepted.
+/// Accepts a connection and closes it.
 private func accept(_ listening: Listening) -> Accepted {
   switch listening.accept() {
   case .connection(let descriptor, let address):
@@ -64,7 +64,7 @@ private func accept(_ listening: Listening) -> Accepted {
 }
 
 @Test func `without a free descriptor connections are turned away, one by one, and the queue is emptied`() async {
-  // In a process of its own: the limit is the process's.
+  // In a separate process, because the limit is for the whole process.
   await #expect(processExitsWith: .success) {
     let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
     let listening = Listening(socket)

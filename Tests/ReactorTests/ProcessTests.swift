@@ -5,7 +5,7 @@ import Testing
 @testable import Reactor
 
 @Test func `signals that end the server are told from the one that reloads it`() async {
-  // In a process of its own: signals stay blocked.
+  // In a separate process, because signals stay blocked.
   await #expect(processExitsWith: .success) {
     blockSignals()
     for (signal, meaning) in [(SIGTERM, ServerSignal.terminate), (SIGHUP, .reload), (SIGINT, .terminate)] {

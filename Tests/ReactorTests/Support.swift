@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import Reactor
 
-/// What happened, in order; written by a reactor's thread and read by a test's.
+/// Events in their order, written by a reactor's thread and read by a test's.
 final class Notes<Value: Sendable>: Sendable {
   private let list = Mutex<[Value]>([])
 
@@ -12,9 +12,9 @@ final class Notes<Value: Sendable>: Sendable {
   var all: [Value] { list.withLock { $0 } }
 }
 
-/// A driver that notes what it is called for and runs what it is sent.
+/// A driver that records its calls and runs the commands that it receives.
 final class Probe: ReactorDriver {
-  enum Letter: Sendable {
+  enum Command: Sendable {
     case note(String)
     case act(@Sendable (Probe) -> Void)
     case stop
@@ -26,8 +26,8 @@ final class Probe: ReactorDriver {
   var onReady: ((Ticket) -> Void)?
   var onTimer: (() -> Void)?
 
-  init(_ mailbox: Mailbox<Letter>, _ events: Notes<String>) throws {
-    reactor = try Reactor(mailbox: mailbox)
+  init(_ commandQueue: CommandQueue<Command>, _ events: Notes<String>) throws {
+    reactor = try Reactor(commandQueue: commandQueue)
     self.events = events
   }
 
@@ -41,8 +41,8 @@ final class Probe: ReactorDriver {
     onTimer?()
   }
 
-  func received(_ letter: Letter) {
-    switch letter {
+  func received(_ command: Command) {
+    switch command {
     case .note(let text): events.add(text)
     case .act(let body): body(self)
     case .stop: reactor.stop()
@@ -59,45 +59,45 @@ final class Probe: ReactorDriver {
   var hasLeftovers: Bool { leftoverTurns > 0 }
 }
 
-/// A reactor on a thread of its own.
+/// A reactor on its own thread.
 final class Loop: Sendable {
-  let mailbox: Mailbox<Probe.Letter>
+  let commandQueue: CommandQueue<Probe.Command>
   let events = Notes<String>()
   private let ended = Wakeups()
 
   init() throws {
-    mailbox = try Mailbox()
-    startThread(named: "test-reactor") { [mailbox, events, ended] in
-      guard let probe = try? Probe(mailbox, events) else { return }
+    commandQueue = try CommandQueue()
+    startThread(named: "test-reactor") { [commandQueue, events, ended] in
+      guard let probe = try? Probe(commandQueue, events) else { return }
       probe.reactor.run(probe)
       ended.signal()
     }
   }
 
-  /// Runs `body` on the reactor's thread and waits until it has.
+  /// Runs `body` on the reactor's thread and waits until it has returned.
   func act(_ body: @escaping @Sendable (Probe) -> Void) {
     let done = Wakeups()
-    mailbox.post(.act { probe in
+    commandQueue.post(.act { probe in
       body(probe)
       done.signal()
     })
     done.wait()
   }
 
-  /// Runs `body` on the reactor's thread and waits until it, or what it started, signals.
+  /// Runs `body` on the reactor's thread and waits until it, or a task that it started, signals.
   func actUntilSignalled(_ body: @escaping @Sendable (Probe, Wakeups) -> Void) {
     let done = Wakeups()
-    mailbox.post(.act { body($0, done) })
+    commandQueue.post(.act { body($0, done) })
     done.wait()
   }
 
   func end() {
-    mailbox.post(.stop)
+    commandQueue.post(.stop)
     ended.wait()
   }
 }
 
-/// Two sockets joined to each other.
+/// Two connected sockets.
 final class Pair: Sendable {
   let near: Int32
   let far: Int32

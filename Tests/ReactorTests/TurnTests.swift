@@ -4,21 +4,22 @@ import Testing
 
 @testable import Reactor
 
-@Test func `a turn goes from sockets over timers and letters to decisions, then jobs and their letters, then its end`()
+@Test
+func `a turn goes from sockets over timers and commands to decisions, then jobs and their commands, then its end`()
   throws
 {
   let (loop, pair) = (try Loop(), Pair())
-  // Everything is made ready within one turn, so that all of it is met in the next.
-  loop.actUntilSignalled { [mailbox = loop.mailbox, events = loop.events] probe, done in
+  // Everything becomes ready within one turn, so that the next turn handles all of it.
+  loop.actUntilSignalled { [commandQueue = loop.commandQueue, events = loop.events] probe, done in
     try? probe.reactor.watch(pair.near, Ticket(slot: 3, generation: 4), read: true, write: false)
     pair.write()
     probe.onReady = { _ in try? probe.reactor.unwatch(pair.near) }
     probe.reactor.startTimer(Ticket(slot: 5, generation: 0), kind: 6, delayMillis: 0)
-    mailbox.post(.note("letter"))
-    Task(executorPreference: mailbox) {
+    commandQueue.post(.note("letter"))
+    Task(executorPreference: commandQueue) {
       events.add("job")
-      mailbox.post(.note("letter of a job"))
-      mailbox.post(.act { _ in done.signal() })
+      commandQueue.post(.note("letter of a job"))
+      commandQueue.post(.act { _ in done.signal() })
     }
     events.add("begin")
   }
@@ -83,8 +84,8 @@ import Testing
 
 @Test func `what epoll refuses is told with its errno`() throws {
   let pair = Pair()
-  let mailbox = try Mailbox<Probe.Letter>()
-  let reactor = try Reactor<Probe>(mailbox: mailbox)
+  let commandQueue = try CommandQueue<Probe.Command>()
+  let reactor = try Reactor<Probe>(commandQueue: commandQueue)
   let ticket = Ticket(slot: 0, generation: 0)
   try reactor.watch(pair.near, ticket, read: true, write: false)
   #expect(throws: SystemError(code: EEXIST, call: "epoll_ctl")) {
@@ -136,17 +137,18 @@ func `a ticket survives its way through epoll`(ticket: Ticket) {
     probe.leftoverTurns = 5
     probe.events.add("begin")
   }
-  // Nothing else wakes the reactor: all that follows comes of the work left over.
+  // Nothing else wakes the reactor: the following turns handle only the remaining work.
   #expect(await eventually { loop.events.all.drop { $0 != "begin" }.filter { $0 == "end" }.count >= 5 })
   loop.end()
 }
 
 @Test func `a reactor that is stopped finishes its turn`() throws {
   let loop = try Loop()
-  loop.mailbox.post(.act { probe in
-    probe.reactor.stop()
-    probe.events.add("stopped")
-  })
+  loop.commandQueue.post(
+    .act { probe in
+      probe.reactor.stop()
+      probe.events.add("stopped")
+    })
   loop.end()
   #expect(loop.events.all.suffix(3) == ["stopped", "decide", "end"])
 }

@@ -11,13 +11,13 @@ import Testing
   #expect(try #require(usage.descriptorsMax) >= #require(usage.openDescriptors))
 }
 
-/// Of those that there can be here, found by asking for each.
+/// The open descriptors, found by checking each possible one.
 private func openDescriptors() -> Int { (0..<4_096).count { lk_local_port($0) != -EBADF } }
 
 @Test func `every open descriptor is counted, and not that by which they are counted`() async {
   var held: [Int32] = []
   for _ in 0..<3 {
-    // Other threads of the test runner open and close some too: it is enough that the two counts meet.
+    // Other threads of the test runner use descriptors too. It is enough that the two counts become equal once.
     let agree = await eventually { ProcessUsage.now().openDescriptors == openDescriptors() }
     #expect(agree)
     held.append(lk_eventfd())

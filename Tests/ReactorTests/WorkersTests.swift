@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reactor
 
-/// Work that says when it began and ends when it is let.
+/// Work that signals its beginning and waits for permission to end.
 private final class Gate: Sendable {
   private let began = Notes<Bool>()
   let open = Wakeups()
@@ -38,7 +38,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(await eventually { workers.queued == 2 })
   let refused = Notes<Bool>()
   let third = Task { do { _ = try await workers.run { 3 } } catch { refused.add(error is Workers.Full) } }
-  #expect(await eventually { refused.all == [true] }, "at once: the worker is still busy")
+  #expect(await eventually { refused.all == [true] }, "immediately: the worker is still busy")
   #expect(workers.queued == 2)
   gate.open.signal()
   await third.value
@@ -102,7 +102,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
     }
   }
   #expect(nice == 3 && policy == SCHED_OTHER)
-  // Older kernels have no such line.
+  // Older kernels do not have this line.
   if let slice { #expect(slice == "100000") }
 }
 

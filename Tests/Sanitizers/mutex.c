@@ -1,23 +1,23 @@
-// Tells the thread sanitizer of the half of Synchronization.Mutex that it does not see. A Mutex that nobody else wants
-// is taken and given back by an atomic operation in the program's own code, which is watched. One that somebody else
-// wants is handed over by the kernel (futex(2), FUTEX_LOCK_PI), called from Swift's library, which is not; so what one
-// thread wrote inside `withLock` and the next reads inside it would look like a race.
+// Informs the thread sanitizer of the half of Synchronization.Mutex that it does not see. Without contention, an atomic
+// operation in the program's own code locks and unlocks a Mutex, which the sanitizer sees. With contention, the kernel
+// passes it on (futex(2), FUTEX_LOCK_PI), called from Swift's library, which the sanitizer does not see. So a write in
+// one `withLock` and a read in the next would look like a race.
 //
-// Preloaded by deploy/sanitize, in front of libswiftSynchronization.so.
+// deploy/sanitize preloads this object, in front of libswiftSynchronization.so.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-// Of the sanitizer (tsan_interface.h), in the program.
+// Functions of the sanitizer (tsan_interface.h), in the program.
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 
 #define SWIFT __attribute__((swiftcall))
 #define SELF __attribute__((swift_context))
 
-// Synchronization._MutexHandle._lockSlow(UInt32) and ._unlockSlow(), by their mangled names.
+// The mangled names of Synchronization._MutexHandle._lockSlow(UInt32) and ._unlockSlow().
 #define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
 #define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
 

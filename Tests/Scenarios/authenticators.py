@@ -1,4 +1,4 @@
-"""People with an authenticator program: pyotp computes their codes, as any such program would."""
+"""Users with an authenticator app: pyotp computes their codes, as any such app would."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from latchkey.v1 import types_pb2 as types
 from processes import Simulator
 
 STEP_SECONDS = 30
-# The last seconds of a step are no time to begin in: the code of the step before it would be too old on arrival.
+# Remaining seconds of a step that are too few: the code of the previous step would be too old on arrival.
 CLOSE_SECONDS = 4
 
 
 @dataclass
 class Authenticator:
-    """Gives each step's code once, since the service takes it once; those of the steps beside the present one first."""
+    """Returns the code of each step once, since the service accepts it once; codes of neighboring steps first."""
 
     totp: pyotp.TOTP
     factor_id: str = ""
@@ -33,14 +33,14 @@ class Authenticator:
         return self.totp.at(step * STEP_SECONDS)
 
     def wrong(self) -> str:
-        """A code of none of the steps that are near."""
+        """A code that belongs to no neighboring step."""
         near = {self.totp.at(time.time() + offset * STEP_SECONDS) for offset in range(-3, 4)}
         return next(code for code in map("{:06d}".format, range(1_000_000)) if code not in near)
 
 
 @dataclass
 class Enrolled:
-    """Somebody with a proved address, a password, a Google account and one authenticator program."""
+    """A user with a verified address, a password, a Google account and one authenticator app."""
 
     email: str
     google: types.Credential

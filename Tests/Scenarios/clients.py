@@ -34,13 +34,13 @@ from processes import Server, Simulator
 
 PASSWORD = "correct horse battery staple"
 TIMEOUT_SECONDS = 20
-# Of the caller `web`, for mailed links.
+# A page of the caller `web`, for emailed links.
 PAGE = "http://localhost:3000/callback"
 
 
 def channel_credentials(folder: Path, *, key: str | None = None,
                         certificate: str | None = None) -> grpc.ChannelCredentials:
-    """`key` and `certificate` name a caller of the configuration; neither makes an unidentified one."""
+    """`key` and `certificate` identify a caller of the configuration; without both it is unidentified."""
     pair = [(folder / f"{certificate}.{kind}").read_bytes() for kind in ("key", "pem")] if certificate else [None] * 2
     secure = grpc.ssl_channel_credentials((folder / "authority.pem").read_bytes(), *pair)
     if key is None:
@@ -51,9 +51,9 @@ def channel_credentials(folder: Path, *, key: str | None = None,
 
 class Authorization(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,
                     grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[misc]
-    """Sends `authorization: Bearer …` with every call, as grpcio's call credentials do; but these can lock the process
-    up for good when a channel is closed (its plugin is freed on a thread that waits for the interpreter's lock, which
-    the one that closes holds until that thread has ended), and thousands are closed here."""
+    """Sends `authorization: Bearer …` with every call, like grpcio's call credentials. But those can deadlock the
+    process when a channel is closed: its plugin is freed on a thread that waits for the interpreter's lock, which the
+    closing thread holds until that thread has ended. The tests close thousands of channels."""
 
     def __init__(self, key: str) -> None:
         self._metadata = [("authorization", f"Bearer {KEYS.get(key, key)}")]
@@ -66,7 +66,7 @@ class Authorization(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInte
 
 
 class Client:
-    """The calls that scenarios make, one method each; keyword arguments are further fields of the request."""
+    """The calls of scenarios, one method each. Keyword arguments are further fields of the request."""
 
     def __init__(self, server: Server, *, key: str | None = None, certificate: str | None = None) -> None:
         credentials = channel_credentials(server.folder, certificate=certificate)
@@ -140,7 +140,7 @@ class Client:
         return session(_call(self._accounts.Create, request))
 
     def ask_to_create(self, email: str, password: str = PASSWORD, **fields: Any) -> accounts.VerificationSent:
-        """Where an address is proved first."""
+        """Create on a server that verifies email addresses first."""
         request = accounts.CreateRequest(email=email, password=password, **{"continue_uri": PAGE, **fields})
         answer = _call(self._accounts.Create, request)
         assert answer.WhichOneof("outcome") == "verification_sent", answer
@@ -150,14 +150,14 @@ class Client:
         return _call(self._accounts.Get, accounts.GetRequest(id_token=id_token)).account
 
     def update(self, id_token: str, *paths: str, account: types.Account | None = None, **fields: Any) -> types.Session:
-        """`paths` is the mask, `account` what it picks from."""
+        """`paths` is the mask, `account` has the values."""
         request = accounts.UpdateRequest(id_token=id_token, account=account, **fields)
         request.update_mask.paths.extend(paths)
         return _call(self._accounts.Update, request).session
 
     def merge(self, survivor: types.Session, other: types.Session, keep: dict[str, types.Session] | None = None,
               **fields: Any) -> accounts.MergeResponse:
-        """`keep` says for each conflict whose account's value stays."""
+        """`keep` selects, for each conflict, the account whose value stays."""
         request = accounts.MergeRequest(survivor_id_token=survivor.id_token, other_id_token=other.id_token, **fields)
         for name, owner in (keep or {}).items():
             request.keep.add(field=name, from_account_id=owner.account.account_id)
@@ -180,7 +180,7 @@ class Client:
         return list(_call(self._sessions.ListSessions, request).sessions)
 
     def claims(self, id_token: str) -> Any:
-        """Of a token that is good."""
+        """The claims of a valid token."""
         verified = self.verify(id_token)
         assert verified.active, verified.inactive_reason
         return json.loads(verified.claims_json)
@@ -192,7 +192,7 @@ class Client:
         return _call(self._sessions.GetSigningKeys, sessions.GetSigningKeysRequest()).jwks_json
 
     def watch(self, cursor: str = "", *event_types: str, timeout: float | None = TIMEOUT_SECONDS) -> Any:
-        """An iterator over the stream's responses, with `cancel`."""
+        """An iterator over the stream's responses, with a `cancel` method."""
         return self._events.Watch(events.WatchEventsRequest(cursor=cursor, types=event_types), timeout=timeout)
 
     def lookup(self, **subject: Any) -> types.Account:
@@ -230,7 +230,7 @@ class Client:
 
     def import_accounts(self, batches: Iterable[list[admin.ImportedAccount]],
                         options: admin.ImportOptions | None = None) -> list[admin.ImportAccountsResponse]:
-        """One answer a batch; the options go with the first."""
+        """One answer for each batch. The options are in the first request."""
         requests = (admin.ImportAccountsRequest(options=options if number == 0 else None, accounts=batch)
                     for number, batch in enumerate(batches))
         return list(self._admin.ImportAccounts(requests, timeout=120))
@@ -277,7 +277,7 @@ class Client:
 
 
 def _call(method: Any, request: Any) -> Any:
-    """Every refusal in every scenario names only fields that the request has."""
+    """Makes a call. Checks that an error names only fields of the request."""
     try:
         return method(request, timeout=TIMEOUT_SECONDS)
     except grpc.RpcError as error:
@@ -286,7 +286,7 @@ def _call(method: Any, request: Any) -> Any:
         raise
 
 
-# What callers present.
+# Credentials of callers.
 
 def password(email: str, secret: str = PASSWORD) -> types.Credential:
     return types.Credential(password=types.PasswordCredential(email=email, password=secret))
@@ -298,7 +298,7 @@ def provider(provider_id: str, id_token: str, **fields: str) -> types.Credential
 
 
 def assertion(simulator: Simulator, provider_id: str, **order: object) -> types.Credential:
-    """A fresh ID token of the provider as a credential."""
+    """A new ID token of the provider as a credential."""
     return provider(provider_id, simulator.token(provider_id, **order))
 
 
@@ -318,7 +318,7 @@ def fresh_email(domain: str = "example.com") -> str:
     return f"{secrets.token_hex(6)}@{domain}"
 
 
-# What callers get.
+# Results for callers.
 
 def session(response: Any) -> types.Session:
     return _outcome(response, "session")

@@ -1,4 +1,4 @@
-"""What every suite of servers and providers begins with; each conftest takes these fixtures over by importing them."""
+"""Common fixtures of all suites with servers and providers. Each conftest imports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration of a server under test: what `deploy/run` would write, with more providers and callers."""
+"""The configuration of a server under test: that of `deploy/run`, with more providers and callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 Settings = dict[str, Any]
 
-# Cheap hashing for every test that is not about passwords; the real cost is the server's default.
+# Cheap hashing for every test that does not concern passwords; the real cost is the server's default.
 CHEAP_PASSWORDS = {"memory_kib": 1024, "iterations": 1}
 REAL_PASSWORDS = {"memory_kib": 19456, "iterations": 2}
 
@@ -17,7 +17,7 @@ KEYS = {name: f"lk_{secrets.token_hex(32)}" for name in ("web", "shop", "admin",
 FIVE_CALLS = ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
               "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*"]
 
-# Issuers of the simulator beside google: what each one's provider is configured to be.
+# The simulator's issuers in addition to google, with the settings of their providers.
 PROVIDERS: dict[str, Settings] = {
     "corp": {"algorithms": ["RS256", "ES256"], "email_trust": "unverified",
              "client_secret_file": "simulator/client-secrets/corp"},
@@ -35,7 +35,7 @@ PROVIDERS: dict[str, Settings] = {
 
 
 def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> Settings:
-    """Everything a server needs in `folder`; an override replaces single settings of its section."""
+    """A complete configuration in `folder`. An override replaces single settings of its section."""
     every: Settings = {
         "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True, "reflection": False},
         "tls": {"certificate_file": "server.pem", "key_file": "server.key", "client_ca_file": "authority.pem",
@@ -58,7 +58,7 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
 
 
 def callers() -> list[Settings]:
-    """`shop` may not look up by address; `reader` may only verify tokens; `admin` may do everything."""
+    """`shop` may not look up accounts by email; `reader` may only verify tokens; `admin` may call everything."""
     return [
         {"name": "web", "san": "uri:spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True,
          "merge": True, "redirect_uris": ["http://localhost:3000/callback"]},

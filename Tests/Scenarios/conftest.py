@@ -1,4 +1,4 @@
-"""Starts the provider simulator and latchkeyd for the scenarios: one of each for most, further servers on demand."""
+"""Starts the provider simulator and latchkeyd for the scenarios: a shared one for most, further servers on demand."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Provider by use, where a worker of this run looked at it."""
+    """Prints the matrix of providers and uses, if a worker of this run made it."""
     if is_controller(config) and REPORT.exists():
         terminalreporter.section("providers")
         terminalreporter.write(REPORT.read_text())
 
 
 def is_controller(config: pytest.Config) -> bool:
-    """Not a worker of pytest-xdist."""
+    """Whether this process is not a worker of pytest-xdist."""
     return not hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")
 def server(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """The one that most tests share: each of them uses people of its own."""
+    """The server that most tests share. Each test uses users of its own."""
     running = Server.start(folder, simulator)
     yield running
     running.stop()
@@ -57,7 +57,7 @@ def server(folder: Path, simulator: Simulator) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def mailing(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """A server on which everything that is sent is allowed."""
+    """A server on which all kinds of messages are allowed."""
     running = Server.start(folder, simulator, policy=verification.POLICY)
     yield running
     running.stop()
@@ -65,7 +65,7 @@ def mailing(folder: Path, simulator: Simulator) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def racing(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """A server for races: what they would meet beside each other is out of the way."""
+    """A server for races, without limits that would affect them."""
     running = Server.start(folder, simulator, **races.SETTINGS)
     yield running
     running.stop()
@@ -73,13 +73,13 @@ def racing(folder: Path, simulator: Simulator) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def judge(racing: Server) -> Iterator[Client]:
-    """An administrator, who looks at what a race has left behind."""
+    """An administrator who checks the result of a race."""
     yield from shared(racing, key="admin")
 
 
 @pytest.fixture
 def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]:
-    """Starts a further server with its own database and with these settings overridden; stopped with the test."""
+    """Starts a further server with its own database and these overrides, and stops it after the test."""
     running: list[Server] = []
 
     def start(**overrides: Settings) -> Server:
@@ -93,7 +93,7 @@ def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]
 
 @pytest.fixture
 def connect() -> Iterator[Callable[..., Client]]:
-    """Opens clients that are closed with the test."""
+    """Opens clients and closes them after the test."""
     opened: list[Client] = []
 
     def open_client(server: Server, *, key: str | None = "web", certificate: str | None = None) -> Client:
@@ -113,13 +113,13 @@ def shared(server: Server, **identity: str | None) -> Iterator[Client]:
 
 @pytest.fixture(scope="session")
 def web(server: Server) -> Iterator[Client]:
-    """A caller with the right to look up by address."""
+    """A caller with the right to look up accounts by email."""
     yield from shared(server, key="web")
 
 
 @pytest.fixture(scope="session")
 def shop(server: Server) -> Iterator[Client]:
-    """A caller without it, whose tokens are for an audience of its own."""
+    """A caller without that right, with an audience of its own."""
     yield from shared(server, key="shop")
 
 
@@ -130,5 +130,5 @@ def admin(server: Server) -> Iterator[Client]:
 
 @pytest.fixture(scope="session")
 def nobody(server: Server) -> Iterator[Client]:
-    """A caller that says nothing about itself."""
+    """An unidentified caller."""
     yield from shared(server)

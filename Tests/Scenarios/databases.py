@@ -1,5 +1,5 @@
-"""Where a server under test keeps everything: a file of its own, or, where LATCHKEY_TEST_STORE says `postgres`, a
-schema of its own on the PostgreSQL server that LATCHKEY_POSTGRES names by keywords and values."""
+"""The store of a server under test: its own file or, if LATCHKEY_TEST_STORE is `postgres`, a schema on the PostgreSQL
+server that LATCHKEY_POSTGRES names by keywords and values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POSTGRES = os.environ.get("LATCHKEY_POSTGRES", "")
 
 
 def place(store: dict[str, Any]) -> dict[str, Any]:
-    """The section `store` of the settings, in a place of its own."""
+    """The section `store` of the settings, with a place of its own."""
     if not ON_POSTGRES:
         return store
     others = {name: value for name, value in store.items() if name != "path"}
@@ -27,12 +27,12 @@ def place(store: dict[str, Any]) -> dict[str, Any]:
 
 
 def backups_in(folder: str) -> dict[str, Any]:
-    """For the section `store`: a database is backed up by its own tools."""
+    """The backup setting of the section `store`, which PostgreSQL does not have."""
     return {} if ON_POSTGRES else {"backup_folder": folder}
 
 
 def rows(folder: Path, store: dict[str, Any], query: str, *values: object) -> list[tuple[Any, ...]]:
-    """What the database itself says, past the server; `?` stands for a value."""
+    """The rows of a query on the database itself; `?` stands for a value."""
     if "postgres" in store:
         with connected(store["postgres"]["conninfo"]) as database:
             return list(database.execute(query.replace("?", "%s"), values).fetchall())
@@ -41,7 +41,7 @@ def rows(folder: Path, store: dict[str, Any], query: str, *values: object) -> li
 
 
 def stored(folder: Path, store: dict[str, Any]) -> bytes:
-    """Everything that is held, as it is held: the file with its log, or every value of every row."""
+    """All stored bytes: the file with its log, or every value of every row."""
     if "postgres" not in store:
         files = folder.glob(store["path"] + "*")
         return b"".join(path.read_bytes() for path in files if path.is_file() and path.suffix != ".lock")
@@ -52,7 +52,7 @@ def stored(folder: Path, store: dict[str, Any]) -> bytes:
 
 
 def connected(conninfo: str) -> Any:
-    # Only this kind of run needs it.
+    # Only runs on PostgreSQL need it.
     import psycopg
 
     return psycopg.connect(conninfo, autocommit=True)

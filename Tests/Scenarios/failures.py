@@ -1,4 +1,4 @@
-"""Reads a refusal as a client would: the status, and the typed details that go with it."""
+"""Reads an error as a client would: the status and its typed details."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
 DOMAIN = "latchkey"
-# Signs of a stack, of SQL or of a source file in a text that a client sees.
+# Signs of a stack trace, of SQL or of a source file in a text for clients.
 INNARDS = ("SELECT ", "INSERT ", "UPDATE ", "sqlite", ".swift", "Fatal error", "0x0000")
 
 
 @dataclass
 class Refusal:
-    """What the caller was told. Filled when the block of `expect_failure` has ended."""
+    """The error that the caller received, available after the block of `expect_failure`."""
 
     code: grpc.StatusCode = grpc.StatusCode.OK
     reason: str = ""
@@ -31,7 +31,7 @@ class Refusal:
 
 @contextmanager
 def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = None) -> Iterator[Refusal]:
-    """The block must be refused with this status and one of these reasons, naming this field."""
+    """Checks that the block fails with this status, one of these reasons, and this field."""
     refusal = Refusal()
     try:
         yield refusal
@@ -39,14 +39,14 @@ def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = Non
         vars(refusal).update(vars(read(error)))
         assert (refusal.code, refusal.reason) in [(code, reason) for reason in reasons], refusal.everything
         if field is not None:
-            # A BadRequest names what is wrong of the request itself; ErrorInfo where the state of an account is.
+            # A BadRequest names fields of the request itself; ErrorInfo names the field if the account is the cause.
             assert (refusal.fields or [refusal.metadata.get("field")]) == [field], refusal.everything
         return
     raise AssertionError(f"expected {code.name} {' or '.join(reasons)}, but the call succeeded")
 
 
 def named_fields(error: grpc.RpcError) -> set[str]:
-    """The request's fields at fault, by ErrorInfo and by BadRequest; empty where the server did not refuse."""
+    """The fields that ErrorInfo and BadRequest name; empty if the server did not send the error."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]
     fields: set[str] = set()
     for detail in status.details if status is not None else []:
@@ -59,7 +59,7 @@ def named_fields(error: grpc.RpcError) -> set[str]:
 
 
 def has_field(message: Any, path: str) -> bool:
-    """Whether the path is one of fields of the message, or of a group of which one has to be set."""
+    """Whether the path names fields of the message, or a oneof."""
     name, _, rest = path.partition(".")
     field = message.fields_by_name.get(name)
     if not rest:
@@ -68,7 +68,7 @@ def has_field(message: Any, path: str) -> bool:
 
 
 def read(error: grpc.RpcError) -> Refusal:
-    """Every refusal is typed: one ErrorInfo of our domain whose status says the same, and no innards."""
+    """Parses an error. It must have one ErrorInfo of our domain with the same status, and no internal details."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]
     assert status is not None, f"no details with {error.code()}: {error.details()}"
     refusal = Refusal(code=error.code(), text=status.message, everything=f"{error.code()} {status}")

@@ -1,4 +1,4 @@
-"""Makes what Firebase exports: users, and their passwords under its modified scrypt."""
+"""Makes Firebase exports: users, and their passwords with its modified scrypt."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from latchkey.v1 import types_pb2 as types
 
 @dataclass
 class Project:
-    """The parameters of one project; those of real ones are 8 and 14."""
+    """The parameters of one project; real projects have 8 and 14."""
 
     rounds: int = 8
     memory_cost: int = 6
@@ -36,15 +36,15 @@ class Project:
                                 memory_cost=self.memory_cost)
 
     def flags(self, folder: Path) -> list[str]:
-        """As the command line takes them; the key in a file of its own."""
+        """The command line's options, with the key in a file of its own."""
         path = folder / "signer.key"
         path.write_text(base64.b64encode(self.key).decode())
         return ["--hash-algo", "SCRYPT", "--hash-key-file", str(path), "--rounds", str(self.rounds), "--salt-separator",
                 base64.b64encode(self.separator).decode(), "--mem-cost", str(self.memory_cost)]
 
     def users(self, count: int, passwords: int | None = None) -> list[dict[str, Any]]:
-        """People with the password `password_of(number)`. With `passwords`, only so many are hashed, and people share
-        them: a real hash takes as long as a sign-in."""
+        """Users with the password `password_of(number)`. With `passwords`, users share this many hashes, since a real
+        hash takes as long as a sign-in."""
         tag = secrets.token_hex(4)
         shared = [self.secret(number) for number in range(min(count, passwords or count))]
         return [user(tag, number, *shared[number % len(shared)]) for number in range(count)]
@@ -77,7 +77,7 @@ def write(path: Path, users: list[dict[str, Any]]) -> Path:
 
 
 def row(user: dict[str, Any]) -> admin.ImportedAccount:
-    """The same for the interface."""
+    """The same user for the gRPC API."""
     account = admin.ImportedAccount(
         account_id=user["localId"], email=user["email"], email_verified=user["emailVerified"],
         password_hash=base64.b64decode(user["passwordHash"]), salt=base64.b64decode(user["salt"]),

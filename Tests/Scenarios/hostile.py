@@ -1,4 +1,4 @@
-"""One hostile network at full speed: each kind of call in a process of its own, with asynchronous grpcio clients."""
+"""One hostile network at full speed: each kind of call in its own process, with asynchronous grpcio clients."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from latchkey.v1.verification_service_pb2_grpc import VerificationServiceStub
 from processes import Server
 
 NETWORK = types.ClientContext(ip_address="203.0.113.66", device_id="hostile")
-# Every kind, with the answers that show that the server understood the call. Links and resets share a limit.
+# Every kind, with the answers to a well-formed call. Links and resets share a limit.
 KINDS = {"start_flow": ("accepted",), "create": ("accepted",), "wrong_password": ("INVALID_LOGIN_CREDENTIALS",),
          "email_link": ("accepted",), "password_reset": ("accepted", "TOO_MANY_ATTEMPTS"),
          "password_change": ("accepted",), "cancelled": ("CANCELLED",)}
-# Calls that one kind keeps open.
+# Concurrent calls of one kind.
 OPEN_CALLS = 8
 
 
 @dataclass
 class Target:
-    """What the processes know: where the server is, and the accounts that they work on."""
+    """Data for the processes: the server's address, and the accounts that they use."""
 
     address: str
     folder: Path
-    # The processes have no keys of their own that the server knows.
+    # The server knows this key. The processes have none of their own.
     key: str
     victim: str
     own_email: str
 
 
 class Attacker:
-    """Makes one kind of call again and again, and counts the answers."""
+    """Repeats one kind of call, and counts the answers."""
 
     def __init__(self, kind: str, target: Target, channel: grpc.aio.Channel) -> None:
         self.kind, self.target, self.channel = kind, target, channel
@@ -113,7 +113,7 @@ class Attacker:
 
 
 class Flood:
-    """Runs every kind in its own process; `stop` waits for their ends and returns the answers of each kind."""
+    """Runs every kind in its own process. `stop` waits for their ends and returns the answers of each kind."""
 
     def __init__(self, server: Server, seconds: float) -> None:
         victim, own = fresh_email(), fresh_email()
@@ -139,7 +139,7 @@ class Flood:
 
 
 def attack(kind: str, target: Target, seconds: float, answers: Any) -> None:
-    # An attacker uses the processors of another machine.
+    # A real attacker uses the processors of another machine.
     os.nice(19)
     answers.put((kind, asyncio.run(_attack(kind, target, seconds))))
 

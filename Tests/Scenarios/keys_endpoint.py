@@ -1,4 +1,4 @@
-"""The endpoint of the public keys as verifiers use it: fetched over HTTPS, and kept for as long as it says."""
+"""The endpoint of the public keys as verifiers use it: fetched over HTTPS, and cached for its `max-age`."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def secured(server: Server) -> ssl.SSLSocket:
 
 @dataclass
 class Verifier:
-    """A service that keeps the keys for as long as it is told, and never asks because a key is unknown to it: what a
-    rotation must be safe for."""
+    """A service that caches the keys for the announced time, and never refetches because of an unknown key. A rotation
+    must be safe for it."""
 
     server: Server
     body: str = ""
@@ -65,7 +65,7 @@ class Verifier:
     kids: set[str] = field(default_factory=set)
 
     def check(self, id_token: str) -> dict[str, Any]:
-        """Throws where either library does not believe the token."""
+        """Raises if one of the libraries rejects the token."""
         if time.monotonic() >= self.until:
             self.fetch()
         kid = jwt.get_unverified_header(id_token)["kid"]

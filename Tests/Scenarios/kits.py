@@ -1,4 +1,4 @@
-"""What the providers' own kits bring to an application: tokens of a person, issued without a flow of ours."""
+"""Tokens that the providers' own SDKs return to an application, issued without a flow of Latchkey."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from processes import Simulator
 from protocols.people import Person
 
 Bring = Callable[[Simulator, str, Person], types.Credential]
-# What a kit asks for, where a profile without it would say too little.
+# Scopes that an SDK requests, if a profile without them would lack data.
 SCOPES = {"github.com": ["read:user", "user:email"], "discord.com": ["identify", "email"],
           "google.com": ["openid", "email", "profile"], "facebook.com": ["public_profile", "email"],
           "twitter.com": ["users.read", "tweet.read", "users.email"]}
@@ -22,7 +22,7 @@ def with_id_token(simulator: Simulator, provider_id: str, person: Person) -> typ
 
 
 def with_nonce(simulator: Simulator, provider_id: str, person: Person) -> types.Credential:
-    """Where a nonce is demanded of kits: each token has one of its own and is good once."""
+    """For providers that require a nonce from SDKs: each token has its own and is valid once."""
     raw = "raw-" + fresh_email()
     nonce = hashlib.sha256(raw.encode()).hexdigest() if provider_id == "apple.com" else raw
     return provider(provider_id, simulator.id_token(provider_id, person, nonce=nonce), raw_nonce=raw)

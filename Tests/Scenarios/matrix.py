@@ -1,4 +1,4 @@
-"""What each provider was seen to do, printed as a table at the end of the run."""
+"""The observed behavior of each provider, printed as a table at the end of the run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Matrix:
 
     @contextmanager
     def cell(self, row: str, column: str, word: str = "yes") -> Iterator[None]:
-        """The word stands in the cell if what is inside goes well; a cell that nothing looked at stays empty."""
+        """Fills the cell with the word if the body succeeds. A cell without a check stays empty."""
         cells = self.cells.setdefault(row, dict.fromkeys(COLUMNS, ""))
         cells[column] = "FAILED"
         yield

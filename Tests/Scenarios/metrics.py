@@ -1,4 +1,4 @@
-"""Reads the metrics of a server as Prometheus would, by the parser of its own client library."""
+"""Reads the metrics of a server as Prometheus would, with the parser of its own client library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ON_A_FREE_PORT = {"address": "127.0.0.1", "port": 0}
 
 
 def address(server: Server) -> tuple[str, int]:
-    """Where the log says that the metrics are."""
+    """The address of the metrics, from the log."""
     lines = [line["address"] for line in server.lines() if line["message"] == "metrics"]
     assert lines, "the metrics are not served"
     host, port = lines[-1].rsplit(":", 1)
@@ -39,7 +39,7 @@ class Scrape:
         return cls(text, samples)
 
     def __call__(self, name: str, **labels: str) -> float:
-        """Of a series that was never touched: 0."""
+        """The value; 0 for a series that does not exist."""
         return self.samples.get((name, frozenset(labels.items())), 0)
 
     def sum(self, name: str, **labels: str) -> float:
@@ -51,7 +51,7 @@ class Scrape:
 
 
 def eventually(server: Server, what: Callable[[Scrape], bool], seconds: float = 5) -> Scrape:
-    """For what is counted after the client has its answer."""
+    """Waits for metrics that are counted after the client has received its answer."""
     deadline = time.monotonic() + seconds
     while True:
         seen = Scrape.of(server)

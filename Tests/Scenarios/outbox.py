@@ -1,4 +1,4 @@
-"""Reads the mails and text messages that a server under test has put into its outbox."""
+"""Reads the emails and text messages in the outbox of a server under test."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def folder(server: Server) -> Path:
 
 
 def messages(server: Server, kind: str | None = None, to: str | None = None) -> list[Message]:
-    """Those of this kind and recipient, where they are named; the newest last."""
+    """The messages of this kind and recipient, if given; the newest last."""
     found = [Message(**json.loads(path.read_text())) for path in sorted(folder(server).glob("*.json"))]
     return [each for each in found if kind in (None, each.kind) and to in (None, each.to)]
 
 
 def wait_for(server: Server, kind: str, to: str, *, count: int = 1, seconds: float = 10) -> Message:
-    """The newest of the messages of this kind to this recipient, once there are `count` of them."""
+    """Waits for `count` messages of this kind to this recipient, and returns the newest."""
     deadline = time.monotonic() + seconds
     while len(found := messages(server, kind, to)) < count:
         assert time.monotonic() < deadline, f"{len(found)} messages '{kind}' have come, of {messages(server)}"
@@ -45,6 +45,6 @@ def wait_for(server: Server, kind: str, to: str, *, count: int = 1, seconds: flo
 
 
 def none_comes(server: Server, kind: str, to: str, *, seconds: float = 1.5) -> None:
-    """Longer than the server needs to send what it has."""
+    """Waits longer than the server needs to send its messages, and checks that there is none."""
     time.sleep(seconds)
     assert not messages(server, kind, to)

@@ -1,4 +1,4 @@
-"""The two processes that scenarios need, on free loopback ports: the provider simulator and latchkeyd."""
+"""The two processes of scenarios, on free loopback ports: the provider simulator and latchkeyd."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LATCHKEYD = Path(os.environ.get("LATCHKEYD", ROOT / ".build/debug/latchkeyd"))
 
 
 def prepare(folder: Path) -> Path:
-    """Certificates and a master key: what servers and simulator of one test session share."""
+    """Makes certificates and a master key, which servers and simulator of one test session share."""
     subprocess.run([ROOT / "deploy/certificates", folder, "web", "admin", "stranger"], check=True)
     (folder / "master.key").write_text(secrets.token_hex(32))
     (folder / "master.key").chmod(0o600)
@@ -44,7 +44,7 @@ def prepare(folder: Path) -> Path:
 
 @dataclass
 class Simulator:
-    """The running issuers. Tokens are minted in this process, from the keys that the other one serves."""
+    """The running issuers. This process mints tokens with the keys that the other one serves."""
 
     folder: Path
     process: subprocess.Popen[str]
@@ -64,14 +64,14 @@ class Simulator:
         return cls(folder / "simulator", process, base)
 
     def token(self, provider_id: str, **order: object) -> str:
-        """An ID token of the provider; `order` are fields of `tokens.Order`. Nobody else's subject, unless named."""
+        """An ID token of the provider; `order` has fields of `tokens.Order`. The default subject is new."""
         issuer = issuers.find(self.folder, issuer_name(provider_id))
         order.setdefault("subject", secrets.token_hex(8))
         made = tokens.Order(**order)  # type: ignore[arg-type]
         return tokens.mint(KeyRing(self.folder, issuer.name), issuer, made, int(time.time()))
 
     def person(self, username: str = "", **fields: object) -> Person:
-        """Nobody met before, unless named."""
+        """A user; by default a new one."""
         return Person(username or "p" + secrets.token_hex(8), **fields)  # type: ignore[arg-type]
 
     def walk(self, authorization_url: str, person: Person, *, deny: bool = False) -> str:
@@ -79,11 +79,11 @@ class Simulator:
         return walking.walk(authorization_url, person, self._trust(), deny=deny)
 
     def access_token(self, provider_id: str, person: Person, **options: Any) -> dict[str, str]:
-        """What the provider's own kit would bring; `options` are those of `issuance.issue`."""
+        """The access token that the provider's own SDK would return; `options` are those of `issuance.issue`."""
         return issuance.issue(self.folder, issuer_name(provider_id), person, **options)
 
     def id_token(self, provider_id: str, person: Person, **options: Any) -> str:
-        """The same; `options` are those of `issuance.id_token`."""
+        """The same for an ID token; `options` are those of `issuance.id_token`."""
         return issuance.id_token(self.folder, issuer_name(provider_id), person, **options)
 
     def subject(self, provider_id: str, person: Person) -> str:
@@ -101,7 +101,7 @@ class Simulator:
         service.behave(self.folder, issuer_name(provider_id), documents, behaviour, body)
 
     def fetches(self, provider_id: str, document: str) -> int:
-        """How often the document was asked for."""
+        """The number of requests for the document."""
         log = self.folder / "requests.log"
         lines = log.read_text().splitlines() if log.exists() else []
         return lines.count(f"{issuer_name(provider_id)} {document}")
@@ -111,19 +111,19 @@ class Simulator:
 
 
 def issuer_name(provider_id: str) -> str:
-    """`google` of `google.com`, `corp` of `oidc.corp`; `oauth2.plain` is called so on both sides."""
+    """`google` for `google.com`, `corp` for `oidc.corp`; `oauth2.plain` has this name on both sides."""
     return provider_id.removesuffix(".com").removeprefix("oidc.")
 
 
 @dataclass
 class Server:
-    """One latchkeyd with its own port and database in the session's folder; both stay through a restart."""
+    """One latchkeyd with its own port and database in the session's folder. Both survive a restart."""
 
     folder: Path
     port: int
     settings: Settings
     process: subprocess.Popen[bytes] | None = field(default=None)
-    # Variables beside those of the tests' own process.
+    # Variables in addition to those of the tests' own process.
     environment: dict[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -145,19 +145,19 @@ class Server:
 
     @property
     def database(self) -> Path:
-        """The file, where it is one."""
+        """The path of the file, if the store is a file."""
         return self.folder / str(self.settings["store"]["path"])
 
     def stored(self) -> bytes:
-        """Everything that the database holds, as it holds it."""
+        """All bytes that the database stores."""
         return databases.stored(self.folder, self.settings["store"])
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """What the database itself says, past the server; `?` stands for a value."""
+        """The rows of a query on the database itself; `?` stands for a value."""
         return databases.rows(self.folder, self.settings["store"], query, *values)
 
     def launch(self) -> None:
-        """Starts it and waits until its log says that it takes calls."""
+        """Starts it and waits until its log reports that it listens."""
         begun = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log,
@@ -171,8 +171,8 @@ class Server:
         raise RuntimeError(f"latchkeyd does not listen: {self.log.read_text()[begun:][-2000:]}")
 
     def lines(self, begun: int = 0) -> list[Settings]:
-        """The log's records from byte `begun` on. Left out is a line that is still being written, and the plain one
-        that says why the server does not start."""
+        """The log's records from byte `begun` on. Omits an incomplete line, and the plain line with the reason of a
+        failed start."""
         text = self.log.read_bytes()[begun:].decode()
         return [json.loads(line) for line in text.splitlines(keepends=True)
                 if line.startswith("{") and line.endswith("\n")]
@@ -195,7 +195,7 @@ class Server:
 
 
 def standard(setting: str) -> int:
-    """The default that the server names."""
+    """The default value that `--list-settings` prints."""
     listed = subprocess.run([LATCHKEYD, "--list-settings"], capture_output=True, text=True, check=True).stdout
     found = re.search(rf"^{re.escape(setting)} = (\d+)$", listed, re.MULTILINE)
     assert found, f"{setting} in {listed[:2000]}"

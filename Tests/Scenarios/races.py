@@ -1,4 +1,4 @@
-"""Fires calls at the same moment over real connections, and counts what came back."""
+"""Makes calls at the same time over real connections, and counts the answers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from processes import Server
 ROUNDS = int(os.environ.get("LATCHKEY_RACE_ROUNDS", "200"))
 CALLERS = 50
 CONNECTIONS = 10
-# Limits that 50 losers of one round would reach, and hashes that cost nothing: neither is what is raced for.
+# Limits that 50 losers of one round would reach, and cheap hashes: the races concern neither.
 SETTINGS = {"policy": {"pending_per_account_max": 1_000}, "passwords": {"memory_kib": 1024, "iterations": 1}}
 
 
 @dataclass
 class Answer:
-    """Of one caller: the response, or the reason of the refusal."""
+    """One caller's answer: the response, or the reason of the error."""
 
     caller: int
     response: Any = None
@@ -46,7 +46,7 @@ class Track:
 
     def __init__(self, server: Server) -> None:
         credentials = channel_credentials(server.folder, key="web")
-        # Channels of one address share a connection unless each has a pool of its own.
+        # Channels to one address share a connection unless each has its own subchannel pool.
         self.channels = [grpc.aio.secure_channel(server.address, credentials, [("grpc.use_local_subchannel_pool", 1)])
                          for _ in range(CONNECTIONS)]
         self.stubs = [AuthServiceStub(channel) for channel in self.channels]
@@ -62,17 +62,17 @@ class Track:
         try:
             return Answer(caller, await call(self.stubs[caller % CONNECTIONS], caller))
         except grpc.aio.AioRpcError as error:
-            # Reading it also proves that the refusal is typed.
+            # Reading the error also checks that it is typed.
             return Answer(caller, reason=read(error).reason)
 
 
 async def together(call: Callable[[int], Awaitable[Result]]) -> list[Result]:
-    """All callers at once, their answers in order."""
+    """Makes the calls of all callers concurrently, and returns their answers in order."""
     return await asyncio.gather(*(call(caller) for caller in range(CALLERS)))
 
 
 def run(server: Server, each_round: Round, rounds: int = ROUNDS) -> None:
-    """Runs all rounds. A round's failure says which one it was."""
+    """Runs all rounds. The error of a failed round contains its number."""
     async def every_round() -> None:
         track = Track(server)
         for channel in track.channels:

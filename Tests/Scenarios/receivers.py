@@ -1,4 +1,4 @@
-"""What messages are sent to: a mail relay and a webhook on loopback, which misbehave on demand."""
+"""The receivers of messages: an email relay and a webhook on loopback, with configurable faults."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def tls(folder: Path) -> ssl.SSLContext:
 
 @dataclass
 class Relay:
-    """aiosmtpd with STARTTLS, which takes mail only after it and after a login."""
+    """aiosmtpd with STARTTLS, which accepts email only after STARTTLS and a login."""
 
     folder: Path
     address: str = "127.0.0.1"
     port: int = field(default_factory=free_port)
-    # Answers to RCPT, one for each attempt; then mail is taken.
+    # Answers to RCPT, one for each attempt; then it accepts the email.
     answers: list[str] = field(default_factory=list)
-    # The same of MAIL, before them.
+    # The same for MAIL, before them.
     sender_answers: list[str] = field(default_factory=list)
     attempts: int = 0
     silent_seconds: float = 0
@@ -101,14 +101,14 @@ STAGES = ("banner", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "end of 
 
 @dataclass
 class SlowRelay:
-    """An SMTP server with STARTTLS and a login that waits before its answer at one stage of each mail."""
+    """An SMTP server with STARTTLS and a login that delays its answer at one stage of each email."""
 
     folder: Path
     stage: str
     seconds: float
     extensions: tuple[str, ...] = ()
     port: int = field(default_factory=free_port)
-    # The commands of each mail that was answered whole.
+    # The commands of each email that was answered completely.
     mails: list[list[bytes]] = field(default_factory=list)
     contents: list[bytes] = field(default_factory=list)
 
@@ -157,7 +157,7 @@ class SlowRelay:
                     reader.readline()
                 say("AUTH", "235 welcome")
             elif verb == "RCPT" and self.stage == "QUIT":
-                # libcurl leaves after a refusal only.
+                # libcurl disconnects only after a rejection.
                 say("RCPT", "550 no such mailbox")
                 self.mails.append(commands)
             elif verb == "DATA":
@@ -178,11 +178,11 @@ class SlowRelay:
 
 @dataclass
 class Webhook:
-    """An HTTPS server that keeps what it is sent, and answers by a list of statuses, then 200."""
+    """An HTTPS server that keeps all requests, and answers with a list of statuses, then 200."""
 
     folder: Path
     port: int = field(default_factory=free_port)
-    # 0: it says nothing until the client has gone.
+    # 0: sends no answer until the client has disconnected.
     answers: list[int] = field(default_factory=list)
     posts: list[tuple[dict[str, str], bytes]] = field(default_factory=list)
 
@@ -223,7 +223,7 @@ class Webhook:
 
 
 def document(post: tuple[dict[str, str], bytes], *secrets: str) -> dict[str, Any]:
-    """The message, once its signature was found to be that of each of these secrets, and young."""
+    """The message, after checking that each secret's signature is valid and recent."""
     head, body = post
     assert head["content-type"] == "application/json"
     parts = [part.split("=", 1) for part in head["latchkey-signature"].split(",")]

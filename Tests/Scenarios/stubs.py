@@ -1,4 +1,4 @@
-"""Generates the client stubs from proto/ with grpcio-tools, as any caller of the service would."""
+"""Generates the client stubs from proto/ with grpcio-tools, like any caller of the service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of an account: changes by its person, what they end, and who is removed in the end (AccountService)."""
+"""The life of an account: changes by its user, their effects on sessions, and the final removal (AccountService)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_name_and_a_photo_are_changed_and_the_fresh_tokens_say_so(web: Client)
     assert (changed.account.display_name, changed.account.photo_url) == ("Countess", "https://x.example/ada.png")
     claims = web.claims(changed.id_token)
     assert (claims["name"], claims["picture"]) == ("Countess", "https://x.example/ada.png")
-    assert web.verify(made.id_token).active, "a new name is no reason to sign other windows out"
+    assert web.verify(made.id_token).active, "a new name does not end other sessions"
     assert web.update(made.id_token, "display_name").account.display_name == ""
 
 
@@ -86,8 +86,8 @@ def test_an_account_of_a_custom_token_gets_an_address_and_then_a_password(web: C
         web.update(made.id_token, new_password=PASSWORD)
     named = web.update(made.id_token, "email", account=types.Account(email=email))
     assert (named.account.email, named.account.email_verified) == (email, False)
-    assert not provider_ids(named.account), "an address alone is no way in"
-    # The new address has ended the session that asked for it; the one that was answered goes on.
+    assert not provider_ids(named.account), "an address alone is no sign-in method"
+    # The new address has ended the calling session. The session in the answer continues.
     assert web.verify(made.id_token).inactive_reason == "TOKEN_REVOKED"
     assert provider_ids(web.update(named.id_token, new_password=PASSWORD).account) == {"password"}
     signed = session(web.sign_in(password(email)))

@@ -81,7 +81,7 @@ def test_the_id_token_of_a_person_with_a_telephone_names_the_number_and_later_th
         linked = client.claims(session(client.link(made.id_token, proof)).id_token)
         assert (linked["phone_number"], linked["email"], linked["email_verified"]) == (number, email, is_proved)
         assert linked["latchkey"]["identities"] == {"phone": [number], "email": [email]}
-        # The fresh tokens name what was linked; but a link is no login, so how and when the person came in stays.
+        # The new tokens contain the linked identity. But a link is not a login, so time and method of the login stay.
         assert linked["latchkey"]["sign_in_provider"] == ("emailLink" if is_proved else "password")
         assert claims["amr"] == ["sms"] == linked["amr"][:1] and linked["auth_time"] == claims["auth_time"]
 

@@ -1,4 +1,4 @@
-"""What an administrator does to accounts, and that nobody else can."""
+"""Administrative changes of accounts, which no other caller can make."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_pages_hold_every_account_once_while_others_come_and_go(
         assert len(page.accounts) <= 10
         found += [account.account_id for account in page.accounts]
         token, pages = page.next_page_token, pages + 1
-        # Somebody who was listed leaves, somebody else comes.
+        # A listed account is removed, and another one is added.
         gone = next(each for each in made if each.account.account_id == found[0])
         if pages == 1:
             web.delete(gone.id_token)
@@ -153,7 +153,7 @@ def test_what_is_not_there_is_not_found(admin: Client) -> None:
 
 def test_check_114_no_method_of_an_administrator_is_anybody_elses(
         web: Client, shop: Client, nobody: Client, admin: Client) -> None:
-    """Although the person's own token is good, and whatever the account."""
+    """The user's own token is valid, and the method must fail for any account."""
     made = web.create(fresh_email())
     account_id = made.account.account_id
     row = administration.ImportedAccount(email=fresh_email(), email_verified=True)
@@ -187,7 +187,7 @@ def test_check_109_only_an_administrators_import_vouches_for_an_address(web: Cli
         web.import_accounts([[row]])
     [answer] = admin.import_accounts([[row]])
     assert answer.imported == 1 and admin.lookup(email=row.email).email_verified
-    # Whoever owns an account cannot be imported over: the address stays as its person left it.
+    # An import cannot replace an existing account: its address stays as it is.
     [answer] = admin.import_accounts([[administration.ImportedAccount(email=own.account.email, email_verified=True)]])
     assert [error.reason for error in answer.errors] == ["EMAIL_ALREADY_IN_USE"]
     assert not admin.lookup(email=own.account.email).email_verified

@@ -1,4 +1,4 @@
-"""A backup that is made while people sign up, and servers that are started on it."""
+"""Backups during sign-ups, and servers that start from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def copies(tmp_path: Path) -> Path:
 
 
 class Crowd:
-    """People who sign up by address and password until they are told to stop."""
+    """Users who sign up by email and password until they are stopped."""
 
     def __init__(self, clients: list[Client]) -> None:
         self.answered: list[str] = []
@@ -69,7 +69,7 @@ def rows(database: Path, statement: str) -> list[tuple[object, ...]]:
 
 
 def restore(copy: Path, server: Server) -> None:
-    """As the README has it; the server is stopped."""
+    """Follows the README, with the server stopped."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{server.database}{suffix}").unlink(missing_ok=True)
     shutil.copy(copy, server.database)
@@ -89,7 +89,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
             made.append((before, admin.backup(), list(crowd.answered)))
     finally:
         crowd.stop()
-    assert len(crowd.answered) > len(made[-1][0]), "people signed up beside it"
+    assert len(crowd.answered) > len(made[-1][0]), "users signed up during the backup"
 
     for before, answer, after in made:
         copy = copies / answer.file_name
@@ -99,7 +99,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
         assert rows(copy, "PRAGMA integrity_check") == [("ok",)]
         emails = {email for email, in rows(copy, "SELECT email FROM accounts")}
         assert set(before) <= emails and len(emails) == answer.accounts
-        # Each account came in one transaction with its row of the audit: both are there, or neither.
+        # Each account was written in one transaction with its audit row, so both are there, or neither.
         audited = {account for account, in rows(copy, "SELECT account_id FROM audit WHERE event = 'ACCOUNT_CREATED'")}
         assert audited == {account for account, in rows(copy, "SELECT id FROM accounts")}
         positions = [position for position, in rows(copy, "SELECT position FROM audit ORDER BY position")]
@@ -115,7 +115,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
     for email in before:
         assert session(client.sign_in(password(email))).account.email == email
     assert len(judge.export_accounts()) == answer.accounts
-    # What follows the cursor is not in the copy: in the first server, the backup's own row comes before it.
+    # Events after the cursor are not in the copy. In the first server, the backup's own row comes before them.
     followed = [each.event.type for each in take(admin, answer.event_cursor, 1)]
     assert followed and "BACKUP_MADE" in [each.event.type for each in take(admin, "", 10_000)]
     stored = rows(copies / answer.file_name, "SELECT count(*) FROM audit")[0][0]
@@ -125,7 +125,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
 
 
 def take(client: Client, cursor: str, most: int) -> list[object]:
-    """The events that are there after the cursor, at most so many."""
+    """At most so many events after the cursor."""
     events = []
     try:
         for each in client.watch(cursor, timeout=2):
@@ -152,7 +152,7 @@ def test_a_server_is_put_back_to_its_backup(serve: Serve, connect: Connect, copi
     restore(copies / answer.file_name, server)
     server.launch()
     web, admin = connect(server), connect(server, key="admin")
-    # Shut after the backup: open again. Its sessions are as they were, but for one whose token is of a later day.
+    # Disabled after the backup, so enabled again. Only the session with a newer token has changed.
     assert session(web.sign_in(password(email))).account.account_id == made.account.account_id
     assert web.refresh(resting.refresh_token).session_id == resting.session_id
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
@@ -222,7 +222,7 @@ def test_a_call_that_ends_by_its_deadline_leaves_nothing(serve: Serve, connect: 
     with pytest.raises(grpc.RpcError) as ended:
         admin.backup(timeout=0.005)
     assert ended.value.code() == StatusCode.DEADLINE_EXCEEDED
-    # The one that was given up may be a moment from its end.
+    # The cancelled backup may be about to end.
     while True:
         try:
             answer = admin.backup()

@@ -1,4 +1,4 @@
-"""Who calls decides what may be called: API keys, client certificates, the rights table, unidentified callers."""
+"""The identity and rights of callers: API keys, client certificates, the rights table, unidentified callers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""CHECKS.md names a proof for every security check that is due, and each name in it is a test of this repository.
+"""CHECKS.md names tests for every required security check, and every name in it is a test of this repository.
 
-What comments call a section or a row is in SEMANTICS.md, and what that calls a file is one.
+Every section or row that comments refer to is in SEMANTICS.md, and every file that it names exists.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def test_every_row_and_section_that_code_speaks_of_is_in_the_semantics() -> None
     spoken = set(re.findall(r"\b[SL](?:1[0-2]|[1-9])[ab]?\b", code))
     rows = set(re.findall(r"^\| ([SL]\d+[ab]?) \|", text, re.MULTILINE))
     assert spoken - rows == set() and rows - spoken == set()
-    # Not those of an RFC, which is named before.
+    # Without sections of an RFC, whose name precedes the section.
     spoken = set(re.findall(r"(?<!\d )\b[Ss]ections? (\d+(?:\.\d)?)", code))
     headings = set(re.findall(r"^#+ (\d+(?:\.\d)?)\.? ", text, re.MULTILINE))
     assert spoken and spoken - headings == set()

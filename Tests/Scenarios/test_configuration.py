@@ -1,4 +1,4 @@
-"""A wrong configuration stops the start with one line that names the setting; `--check-config` says so without one."""
+"""A wrong configuration stops the start with one line that names the setting. `--check-config` only checks it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from processes import LATCHKEYD, Simulator
 ROOT = Path(__file__).resolve().parent.parent.parent
 GOOGLE, CORP = 0, 1
 
-# The setting that the line names, and what is put in its place; a path of it is followed from the top.
+# The setting in the line, and the broken value for a path from the top of the configuration.
 BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("listen.port", ("listen", "port"), 70_000),
     ("custom_token_signers[].keys_file", ("custom_token_signers",),
@@ -144,16 +144,16 @@ def test_what_anybody_may_write_is_warned_of_and_so_is_a_variable_that_no_settin
     finally:
         path.chmod(0o600)
     assert ended.returncode == 0 and ended.stdout.endswith(": ok\n"), ended.stderr
-    assert f"warning: --config: {path} can be written by anybody" in ended.stderr
-    assert "warning: LATCHKEY_KEYS is set in the environment, and no setting has this variable" in ended.stderr
+    assert f"warning: --config: {path} can be written by all users" in ended.stderr
+    assert "warning: the environment variable LATCHKEY_KEYS belongs to no setting" in ended.stderr
 
 
 @pytest.mark.parametrize("place, value, why", [
     (("secrets", "master_key_file"), "missing.key", "cannot be read: No such file or directory"),
     (("secrets", "master_key_file"), ".", "cannot be read: Is a directory"),
     (("fetch", "ca_file"), "missing.pem", "cannot be read: No such file or directory"),
-    (("store", "path"), "no/such/folder/latchkey.db", "neither made nor written: No such file or directory"),
-    (("store", "backup_folder"), "/proc/none/backups", "neither made nor written: No such file or directory"),
+    (("store", "path"), "no/such/folder/latchkey.db", "neither created nor written: No such file or directory"),
+    (("store", "backup_folder"), "/proc/none/backups", "neither created nor written: No such file or directory"),
 ])
 def test_a_file_that_cannot_be_used_says_why(
         folder: Path, simulator: Simulator, place: tuple[str, str], value: str, why: str) -> None:
@@ -175,14 +175,14 @@ def test_a_group_that_stands_twice_is_named_with_its_lines(folder: Path, simulat
     path.write_text(path.read_text().removesuffix("}") + ',\n"listen": {"port": 1}}')
     for arguments in ([], ["--check-config"]):
         ended = run(path, *arguments)
-        assert ended.returncode == 78 and "listen: it stands twice (lines 1 and 2)" in ended.stderr, ended.stderr
+        assert ended.returncode == 78 and "listen: it appears twice (lines 1 and 2)" in ended.stderr, ended.stderr
 
 
 def test_a_file_that_is_no_json5_is_told_with_the_place(folder: Path) -> None:
     path = folder / "misplaced.json5"
     path.write_text("{\n  listen: { port: 8443 }\n  tls: {}\n}\n")
     ended = run(path, "--check-config")
-    assert ended.returncode == 78 and "line 3, column 3: a comma or } must stand here" in ended.stderr, ended.stderr
+    assert ended.returncode == 78 and "line 3, column 3: expected a comma or }" in ended.stderr, ended.stderr
 
 
 def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
@@ -194,7 +194,7 @@ def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folde
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run(written(folder, simulator, (("listen", "port"), taken.getsockname()[1])))
     assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
-    # TEST-NET-1 (RFC 5737): an address of this machine's that has not come yet.
+    # TEST-NET-1 (RFC 5737): an address that this machine does not have yet.
     elsewhere = copy.deepcopy(json.loads(written(folder, simulator).read_text()))
     del elsewhere["delivery"]
     elsewhere["listen"] |= {"address": "192.0.2.1", "allow_unidentified": False}
@@ -281,7 +281,7 @@ def test_a_start_that_waits_for_its_database_is_given_up_when_it_is_told_to(fold
             connection, _ = mute.accept()
             starting.send_signal(signal.SIGHUP)
             starting.terminate()
-            # Else libpq gives up after two seconds, and the start ends with 1.
+            # Otherwise libpq gives up after two seconds, and the start ends with 1.
             assert starting.wait(10) == 0
             connection.close()
 
@@ -312,7 +312,7 @@ def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_no
     ended = run(path, "--check-config", environment=service)
     assert ended.returncode == 0 and "LATCHKEY_" not in ended.stderr
     ended = run(path, "--check-config", environment={"LATCHKEY_LISTEN_PROT": "8443"})
-    assert ended.returncode == 0 and "warning: LATCHKEY_LISTEN_PROT" in ended.stderr
+    assert ended.returncode == 0 and "warning: the environment variable LATCHKEY_LISTEN_PROT" in ended.stderr
 
 
 def test_a_master_key_that_anybody_can_write_is_refused_and_one_that_anybody_can_read_is_warned_of(
@@ -330,7 +330,7 @@ def test_a_master_key_that_anybody_can_write_is_refused_and_one_that_anybody_can
 
 
 def test_the_shipped_configurations_are_right(folder: Path) -> None:
-    """Beside the certificates and secrets that they name, and with the digests that an operator puts in."""
+    """Next to the certificates and secrets that they name, and with the digests that an operator fills in."""
     for name in ("development", "example"):
         text = (ROOT / f"deploy/latchkey.{name}.json5").read_text()
         for key in ("WEB_KEY_SHA256", "ADMIN_KEY_SHA256"):

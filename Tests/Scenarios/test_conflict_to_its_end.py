@@ -1,4 +1,4 @@
-"""An account exists with another credential: walked to its end, in two steps and in one (rows S7 and S5)."""
+"""An account exists with another credential: the whole conflict, in two steps and in one (rows S7 and S5)."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_S7_the_same_in_one_step(web: Client, simulator: Simulator) -> None:
 
 
 def google_account_with_password(web: Client, simulator: Simulator) -> tuple[str, str, dict[str, object]]:
-    """A proved gmail.com account that has a password too: its address, its id, and how to order its token again."""
+    """A verified gmail.com account that also has a password: its address, its id, and the order for its token."""
     email = fresh_email("gmail.com")
     order: dict[str, object] = {"subject": email, "email": email, "email_verified": True}
     made = session(web.sign_in(assertion(simulator, "google.com", **order)))
     assert made.is_new_account and made.account.email_verified
     linked = session(web.link(made.id_token, password(email)))
-    assert linked.account.email_verified, "the proof of the account's own address is kept (L8)"
+    assert linked.account.email_verified, "the account's own address stays verified (L8)"
     return email, made.account.account_id, order
 
 

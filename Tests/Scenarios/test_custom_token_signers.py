@@ -1,4 +1,4 @@
-"""Custom tokens that a backend mints with a key of its own, for accounts of its own."""
+"""Custom tokens that a backend mints with its own key, for its own accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dashboard of Grafana and the alerts of Prometheus that are shipped: no expression names what no server tells."""
+"""The Grafana dashboard and the Prometheus alerts in deploy/: every expression uses metrics that a server reports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ALERTS: list[Any] = [rule for group in yaml.safe_load((ROOT / "deploy/dashboards
                      for rule in group["rules"]]
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SELECTOR = re.compile(r"\b((?:latchkey|process)_[a-z_]+)(?:\{([^}]*)\})?")
-# Prometheus attaches them to what it reads.
+# Prometheus adds these labels.
 ATTACHED = {"job", "instance"}
 
 
 @dataclass
 class Told:
-    """What a server tells: names with their labels, and the values that each label has."""
+    """The metrics of a server: names with their labels, and the values of each label."""
 
     labels: dict[str, set[str]]
     values: dict[str, set[str]]
@@ -39,7 +39,7 @@ class Told:
 def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
     server = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"))
     seen = Scrape.of(server)
-    # A call has some status only once it has ended with it, and a server has one kind of store.
+    # A series with a status exists only after a call has ended with it, and a server has one kind of store.
     found = Told({}, {"code": {code.name for code in grpc.StatusCode}}, seen.kinds())
     for name, pairs in seen.samples:
         found.labels.setdefault(name, set()).update(dict(pairs))
@@ -55,7 +55,7 @@ def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
 
 
 def unknown(expression: str, used: set[str], told: Told) -> list[str]:
-    """What of an expression, and of the labels that its text uses, no server tells."""
+    """The parts of an expression, and the labels of its text, that no server reports."""
     wrong, known = [], set(ATTACHED)
     for name, selected in SELECTOR.findall(expression):
         labels = told.labels.get(name)
@@ -77,7 +77,7 @@ def unknown(expression: str, used: set[str], told: Told) -> list[str]:
 
 
 def names(expressions: list[str], told: Told) -> set[str]:
-    """The metrics in them, a histogram by its own name."""
+    """The names of the metrics in the expressions; a histogram has its base name."""
     found = {name for expression in expressions for name, _ in SELECTOR.findall(expression)}
     return {name if name in told.kinds else re.sub(r"_(bucket|sum|count)$", "", name) for name in found}
 

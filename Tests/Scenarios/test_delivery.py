@@ -1,4 +1,4 @@
-"""Mails and text messages on their way out: by files, by a relay, by a webhook, and when these fail."""
+"""Delivery of emails and text messages: to files, through a relay, through a webhook, and failures of these."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from waiting import comes_true
 
 WAITING, BURIED, SENT = "latchkey_deliveries_waiting", "latchkey_deliveries_buried", "latchkey_deliveries_total"
 SECRETS = ("s" * 40, "t" * 40)
-# As fast as may be.
+# As fast as possible.
 QUICKLY = {"attempt_seconds": 2, "retry_seconds": 3, "retry_max_seconds": 3}
 
 
@@ -48,14 +48,14 @@ def by_webhook(hook: Webhook) -> Settings:
 
 
 def told_of_a_link(client: Client, simulator: Simulator) -> str:
-    """Makes an account whose address is proved, and links: a notice goes to the address, which is returned."""
+    """Makes an account with a verified address and links a provider, which sends a notice to the returned address."""
     email = fresh_email()
     begun = session(client.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
     session(client.link(begun.id_token, assertion(simulator, "oidc.corp")))
     return email
 
 
-# The outbox, and who is told.
+# The outbox, and the recipients.
 
 
 def test_check_84_a_link_and_an_unlink_are_told_to_the_proved_address(
@@ -100,14 +100,14 @@ def test_the_outbox_is_its_owners_alone_and_holds_whole_documents(
 
 @dataclass
 class HeldUp:
-    """A server with one message, for a relay that is not there yet."""
+    """A server with one message, for a relay that is not running yet."""
 
     relay: Relay
     server: Server
     to: str
 
     def deliver(self) -> None:
-        """The relay comes, the server is started again, and the message arrives."""
+        """Starts the relay and the server again, and the message arrives."""
         self.relay.start()
         self.server.launch()
         assert self.relay.wait()["To"] == self.to
@@ -136,7 +136,7 @@ def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(held_up: 
     road = server.settings["delivery"]
     server.settings["delivery"] = {"mail": "off", "text_messages": "off"}
     server.launch()
-    # Longer than a pause between attempts and a look.
+    # Longer than the pause between attempts and a check.
     time.sleep(5)
     assert server.rows("SELECT count(*) FROM deliveries WHERE buried_at IS NULL") == [(1,)]
     server.stop()
@@ -148,7 +148,7 @@ def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(held_up: H
     server = held_up.server
     server.kill()
     tried = server.rows("SELECT attempts FROM deliveries")
-    # Until it is due again.
+    # Waits until it is due again.
     time.sleep(4)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         server.settings["metrics"] = {"address": "127.0.0.1", "port": taken.getsockname()[1]}
@@ -160,7 +160,7 @@ def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(held_up: H
     held_up.deliver()
 
 
-# Mail.
+# Email.
 
 def test_a_link_is_read_out_of_a_mail_and_signs_in(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
@@ -191,7 +191,7 @@ def test_a_mail_goes_over_starttls_with_a_login_and_reads_back(
     assert body is not None and "oidc.corp was added" in body.get_content()
     envelope = relay.envelopes[0]
     assert envelope.mail_from == "no-reply@latchkey.example" and envelope.rcpt_tos == [email]
-    eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="sent") == 1)
+    eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="sent") == 1)
     told = server.log.read_text()
     assert '"message sent"' in told and email not in told and PASSWORD not in told
     relay.stop()
@@ -204,12 +204,12 @@ def test_a_relay_that_says_not_now_is_asked_again(
     email = told_of_a_link(connect(server), simulator)
     assert relay.wait()["To"] == email
     assert relay.attempts == 2
-    eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") == 1)
+    eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") == 1)
     relay.stop()
 
 
 def whys(server: Server) -> list[str]:
-    """Why messages were not sent, once there is a line of it."""
+    """Waits for a log line, and returns the reasons why messages were not sent."""
     deadline = time.monotonic() + 5
     while not (told := [line["why"] for line in server.lines() if line["message"] == "message not sent yet"]):
         assert time.monotonic() < deadline
@@ -233,7 +233,7 @@ def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
     email = told_of_a_link(connect(server), simulator)
     seen = eventually(server, lambda seen: seen(BURIED) == 1)
-    assert seen(SENT, kind="linked", road="smtp", result="buried") == 1 and seen(WAITING) == 0
+    assert seen(SENT, kind="linked", transport="smtp", result="buried") == 1 and seen(WAITING) == 0
     time.sleep(4)
     assert relay.attempts == 1 and not relay.mails
     told = [line for line in server.lines() if line["message"] == "message given up"]
@@ -249,7 +249,7 @@ def test_a_relay_that_falls_silent_costs_an_attempt_and_no_call(
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
     client = connect(server)
     told_of_a_link(client, simulator)
-    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") >= 1, 10)
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1, 10)
     assert seen(WAITING) == 1
     begun = time.monotonic()
     client.fetch(email=fresh_email())
@@ -286,7 +286,7 @@ def test_a_relay_that_is_slow_at_any_stage_delays_neither_other_mails_nor_text_m
         policy=verification.POLICY, metrics=ON_A_FREE_PORT)
     client = connect(server)
     begun = time.monotonic()
-    # One by one they take 32 seconds, eight at a time 4.
+    # One after the other they take 32 seconds, eight at a time 4.
     for _ in range(16):
         client.send_email_link(fresh_email())
     asked = time.monotonic()
@@ -304,7 +304,7 @@ def test_a_flood_of_notices_is_merged_and_delays_no_link(
     relay = SlowRelay(folder, "end of DATA", seconds=1).start()
     server = serve(delivery=by_relay(relay), policy=verification.POLICY, metrics=ON_A_FREE_PORT)
     client = connect(server)
-    # Many accounts, so that the notices are not equal, and many equal ones of one account.
+    # Many accounts, so that the notices differ, and many equal ones of one account.
     for _ in range(20):
         told_of_a_link(client, simulator)
     email = fresh_email()
@@ -328,7 +328,7 @@ def test_a_flood_of_notices_is_merged_and_delays_no_link(
 def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
         fault: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
         simulator: Simulator) -> None:
-    # The certificate is of localhost, 127.0.0.1 and ::1.
+    # The certificate is for localhost, 127.0.0.1 and ::1.
     relay, delivery = Relay(folder, address="127.0.0.2" if fault == "another host" else "127.0.0.1"), {}
     if fault == "no STARTTLS":
         relay.start(with_tls=False, with_login=False)
@@ -347,7 +347,7 @@ def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
         settings["smtp"]["host"] = "127.0.0.2"
     server = serve(delivery=settings, metrics=ON_A_FREE_PORT)
     told_of_a_link(connect(server), simulator)
-    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="smtp", result="failed") >= 1, 10)
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="smtp", result="failed") >= 1, 10)
     assert seen(WAITING) == 1 and not relay.mails and relay.attempts == 0
     if fault == "wrong password":
         assert set(whys(server)) == {"smtp 535"}
@@ -375,10 +375,10 @@ def test_a_webhook_is_posted_signed_messages_and_asked_again_until_it_takes_them
     posts = hook.wait(4, seconds=60)
     told = [document(post, *SECRETS) for post in posts]
     assert all(each == told[0] for each in told) and told[0]["to"] == email and told[0]["kind"] == "linked"
-    # Counted before the queue lets go of it.
-    seen = eventually(server, lambda seen: seen(SENT, kind="linked", road="webhook", result="sent") == 1
+    # Counted before the queue removes it.
+    seen = eventually(server, lambda seen: seen(SENT, kind="linked", transport="webhook", result="sent") == 1
                       and seen(WAITING) == 0)
-    assert seen(SENT, kind="linked", road="webhook", result="failed") == 3
+    assert seen(SENT, kind="linked", transport="webhook", result="failed") == 3
     hook.stop()
 
 
@@ -398,13 +398,13 @@ def test_a_webhook_that_was_away_is_found_again(
     hook = Webhook(folder)
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
     told_of_a_link(connect(server), simulator)
-    eventually(server, lambda seen: seen(SENT, kind="linked", road="webhook", result="failed") == 1)
+    eventually(server, lambda seen: seen(SENT, kind="linked", transport="webhook", result="failed") == 1)
     hook.start()
     document(hook.wait(seconds=30)[0], *SECRETS)
     hook.stop()
 
 
-# Words.
+# Texts.
 
 def test_the_operators_templates_are_sent_as_text_and_html(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:

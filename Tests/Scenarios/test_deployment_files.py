@@ -1,5 +1,5 @@
-"""The container file and the manifests of Kubernetes that are shipped. No image is built here and no cluster runs, so
-that what they promise is held to the server, to the packages of its libraries and to its configuration."""
+"""The container file and the Kubernetes manifests in deploy/. The tests build no image and run no cluster; they compare
+the files with the server, with the packages of its libraries, and with its configuration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANIFESTS = "\n---\n".join(path.read_text() for path in sorted((ROOT / "deploy/k
 LATCHKEY = LATCHKEYD.parent / "latchkey"
 PORTS = {"calls": "listen.port", "keys": "keys.port", "metrics": "metrics.port"}
 LABELS = {"app.kubernetes.io/name": "latchkey"}
-# What stands for the files of which nobody commits one, out of the tests' own.
+# Replacements from the tests for the files that must not be committed.
 FILES = {"tls.crt": "server.pem", "tls.key": "server.key", "ca.crt": "authority.pem", "callers.pem": "authority.pem",
          "db.pem": "authority.pem", "master.key": "master.key", "database.password": "master.key"}
 
@@ -45,13 +45,13 @@ def container() -> Any:
 
 
 def instruction(name: str) -> str:
-    """Of the image that is shipped: the last stage."""
+    """An instruction of the shipped image, which is the last stage."""
     [text] = re.findall(rf"^{name} (.+)$", stages()[1], re.MULTILINE)
     return str(text)
 
 
 def stages() -> list[str]:
-    """Without comments, and each instruction on one line."""
+    """The stages, without comments, and with each instruction on one line."""
     text = re.sub(r"^\s*#.*\n", "", CONTAINERFILE, flags=re.MULTILINE).replace("\\\n", " ")
     return re.split(r"^(?=FROM )", text, flags=re.MULTILINE)[1:]
 
@@ -64,7 +64,7 @@ def test_the_image_is_built_by_the_swift_and_with_the_packages_that_the_scripts_
     [swift] = re.findall(r"Swift ([\d.]+) is not on the PATH", prepare)
     assert re.match(rf"FROM docker\.io/library/swift:{re.escape(swift)}[\d.]*-bookworm AS build\n", building)
     assert shipped.startswith("FROM docker.io/library/debian:bookworm-slim\n")
-    # The list itself, not a copy of it; install_packages is the only one that installs.
+    # The list itself, not a copy of it. Only install_packages installs packages.
     assert """RUN bash -c 'source deploy/prepare.sh && install_packages "${build_packages[@]}"'\n""" in building
     assert "apt-get" not in building
     copied = re.findall(r"^COPY (\S+) ", building, re.MULTILINE)
@@ -76,12 +76,12 @@ def test_the_image_is_built_by_the_swift_and_with_the_packages_that_the_scripts_
 def test_the_image_has_exactly_the_libraries_that_the_server_is_linked_to() -> None:
     [line] = re.findall(r"apt-get install (.*?) &&", stages()[1])
     installed = {word for word in line.split() if not word.startswith("-")}
-    # Every image of Debian has the C library; authorities are no library.
+    # Every Debian image has the C library; authorities are not a library.
     assert installed == (packages(LATCHKEYD) | packages(LATCHKEY)) - {"libc6"} | {"ca-certificates"}
 
 
 def packages(binary: Path) -> set[str]:
-    """Of Debian: of what it is linked to, and of what libraries of no package, such as Swift's, are linked to."""
+    """Debian packages of its libraries, and of the libraries of those without a package, such as Swift's."""
     loaded = dict(re.findall(r"^\s*(\S+) => (/\S+)", output("ldd", binary), re.MULTILINE))
     found, seen, waiting = set(), set(), [str(binary)]
     while waiting:
@@ -99,7 +99,7 @@ def packages(binary: Path) -> set[str]:
 
 @cache
 def owner(path: str) -> str | None:
-    """The package that has put it there, under /usr or under what is a link to it."""
+    """The package that installed it, below /usr or below a link to /usr."""
     for name in (path, "/usr" + path):
         told = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False)
         if told.returncode == 0:
@@ -134,7 +134,7 @@ def test_image_and_manifests_agree_and_nothing_of_them_is_root_or_secret() -> No
 # The manifests.
 
 def made() -> dict[str, list[str]]:
-    """The files of each object that the comment tells to make, by the object's name."""
+    """The files of each object in the comment's commands, by the object's name."""
     commands = re.sub(r" \\\n#", "", MANIFESTS)
     told = re.findall(r"^#\s+kubectl create (?:secret generic|configmap) (\S+)(.*)$", commands, re.MULTILINE)
     return {name: re.findall(r"--from-file=(\S+)", options) for name, options in told}
@@ -142,7 +142,7 @@ def made() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def mounted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the pod sees, below this folder: as Kubernetes lays it out, with the modes that `fsGroup` makes of them."""
+    """The pod's files below this folder, in the layout of Kubernetes and with the modes that `fsGroup` sets."""
     root = tmp_path_factory.mktemp("pod")
     places = {each["name"]: each["mountPath"] for each in container()["volumeMounts"]}
     for volume in pod()["volumes"]:
@@ -160,14 +160,14 @@ def mounted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (place / "..data").symlink_to(version.name)
         for file, content in contents.items():
             (version / file).write_bytes(content)
-            # Of the group is added what a volume that is only read gives it.
+            # A volume that is only read gives the group the right to read.
             (version / file).chmod(source.get("defaultMode", 0o644) | 0o440)
             (place / file).symlink_to(f"..data/{file}")
     return root
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What the pod's own variables are; a number of cores is what is requested of them."""
+    """The pod's own variables. A number of cores is the requested number."""
     cores = str(int(container()["resources"]["requests"]["cpu"]))
     sources = {each["name"]: each["valueFrom"] for each in container()["env"]}
     assert all(source == {"resourceFieldRef": {"resource": "requests.cpu"}} for source in sources.values())
@@ -178,7 +178,7 @@ def test_a_pod_can_use_its_configuration_and_secrets(mounted: Path) -> None:
     checked = subprocess.run([LATCHKEYD, "--config", mounted / "etc/latchkey/latchkey.json5", "--check-config"],
                              capture_output=True, text=True, check=False, env=environment())
     assert checked.returncode == 0, checked.stderr
-    # The group's right to read is the only way for a user that is not root: see the manifest.
+    # Only the group's right to read makes them readable for a user other than root: see the manifest.
     assert checked.stderr == ""
 
 
@@ -197,10 +197,10 @@ def test_a_server_as_the_pod_runs_it_answers_the_probes(running: dict[str, str],
     asked = container()["livenessProbe"]["httpGet"]
     with urllib.request.urlopen(f"http://{running[asked['port']]}{asked['path']}", timeout=10) as answer:
         assert answer.status == 200
-    # The tests' certificate is for localhost, and its port is a free one.
+    # The tests' certificate is for localhost, with a free port.
     here = {server: "localhost:" + running["listening"].rsplit(":", 1)[1], authority: f"{mounted}{authority}",
             LATCHKEY.name: str(LATCHKEY)}
-    # The kubelet waits for less: but this machine may have more to do than a node.
+    # The kubelet waits for less time, but this machine may be busier than a node.
     assert float(probe[probe.index("--timeout") + 1]) < container()["readinessProbe"]["timeoutSeconds"]
     ended = subprocess.run([here.get(word, word) for word in probe], capture_output=True, text=True, check=False,
                            env=environment(), timeout=20)
@@ -209,7 +209,7 @@ def test_a_server_as_the_pod_runs_it_answers_the_probes(running: dict[str, str],
 
 @pytest.fixture
 def running(mounted: Path) -> Iterator[dict[str, str]]:
-    """Where a server of the pod's configuration listens, by what its log says; on loopback and on a file."""
+    """The addresses of a server with the pod's configuration, from its log; on loopback and with a file."""
     here = {f"LATCHKEY_{name}_ADDRESS": "127.0.0.1" for name in ("LISTEN", "KEYS", "METRICS")}
     ports = {"LATCHKEY_LISTEN_PORT": str(free_port()), "LATCHKEY_KEYS_PORT": "0", "LATCHKEY_METRICS_PORT": "0"}
     store = {"LATCHKEY_STORE_POSTGRES_CONNINFO": "", "LATCHKEY_STORE_POSTGRES_PASSWORD_FILE": "",
@@ -230,14 +230,14 @@ def running(mounted: Path) -> Iterator[dict[str, str]]:
 
 
 def test_a_pod_and_a_container_have_time_for_a_drain() -> None:
-    assert "drain_seconds" not in MANIFESTS.split("kind: Deployment")[0], "the default is what is asked for below"
-    # What does not end within the drain is cut off 2 s later; then come messages under way, and the log's last lines.
+    assert "drain_seconds" not in MANIFESTS.split("kind: Deployment")[0], "the check below uses the default"
+    # Calls that outlast the drain are cut off 2 s later; then come messages in transit, and the log's last lines.
     needed = standard("limits.drain_seconds") + 2 + standard("delivery.attempt_seconds") + 1
     assert pod()["terminationGracePeriodSeconds"] > container()["lifecycle"]["preStop"]["sleep"]["seconds"] + needed
     [told] = re.findall(r"--stop-timeout (\d+)", CONTAINERFILE)
     assert int(told) > needed and instruction("STOPSIGNAL") == "SIGTERM"
     startup = container()["startupProbe"]
-    assert startup["failureThreshold"] * startup["periodSeconds"] > 300, "a server waits so long for tables in use"
+    assert startup["failureThreshold"] * startup["periodSeconds"] > 300, "a server waits that long for tables in use"
 
 
 def test_services_policy_and_budget_mean_the_pods_and_their_ports() -> None:

@@ -1,4 +1,4 @@
-"""Nothing that a caller without the right can ask says whether an address has an account (checks 35 to 38)."""
+"""A caller without the right cannot find out whether an address has an account (checks 35 to 38)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPREAD_MAX = 0.02
 
 
 def three_addresses(client: Client, simulator: Simulator) -> dict[str, str]:
-    """One that is unknown, one whose password is not the one tried, one of an account without a password."""
+    """An unknown address, one with another password than the tried one, and one of an account without a password."""
     wrong, without = fresh_email(), fresh_email()
     client.create(wrong)
     session(client.sign_in(assertion(simulator, "oidc.trusted", email=without, email_verified=True)))
@@ -45,8 +45,8 @@ def test_check_35_unknown_wrong_and_without_password_are_one_answer(web: Client,
 @pytest.mark.timeout(150)
 def test_check_35_and_the_same_time_over_a_thousand_interleaved_tries_of_each(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    """At the real cost of a hash. On a slow machine fewer tries are made, but never less than 300 of each. A difference
-    that is there is there twice; one that the machine made between two kinds is not."""
+    """With the real cost of a hash. A slow machine makes fewer tries, but at least 300 of each kind. A real difference
+    shows twice; a difference that the machine caused between two kinds does not."""
     client = connect(serve(passwords=REAL_PASSWORDS, throttles={"password_failures_max": 1_000_000}))
     addresses = three_addresses(client, simulator)
     spreads = [spread_of_medians(client, addresses)]
@@ -61,7 +61,7 @@ def spread_of_medians(client: Client, addresses: dict[str, str]) -> float:
     for attempt in range(TRIES):
         if attempt >= TRIES_MIN and time.monotonic() > end:
             break
-        # A fixed order would give each kind its own place in whatever rhythm the machine has.
+        # A fixed order would give each kind a fixed place in periodic noise of the machine.
         for kind in random.sample(list(addresses), len(addresses)):
             begun = time.perf_counter()
             refuse(client, addresses[kind])
@@ -111,7 +111,7 @@ def test_check_37_a_handle_of_a_verified_assertion_reveals_the_methods_and_one_o
         assert ways.methods_mailed != reveals
         wanted = ["password"] if reveals else []
         assert list(exists.sign_in_methods) == list(ways.sign_in_methods) == wanted
-        assert ways.pending.provider_id == provider_id, "what is held is the bearer's own to see"
+        assert ways.pending.provider_id == provider_id, "the bearer may see its own credential"
 
 
 def test_check_37_methods_that_a_handle_does_not_reveal_are_mailed_to_the_address_once(

@@ -1,4 +1,4 @@
-"""EventService.Watch by a stock client: everything that happens is told, in order and at least once."""
+"""EventService.Watch with a stock client: it reports every event, in order and at least once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from processes import LATCHKEYD, Server, Simulator
 
 
 def take(stream: Any, account_ids: set[str], count: int) -> list[Any]:
-    """The next responses that tell of these accounts."""
+    """The next responses with events of these accounts."""
     found = []
     for response in stream:
         if response.HasField("event") and response.event.account_id in account_ids:
@@ -47,7 +47,7 @@ def test_an_administrator_that_mints_a_custom_token_is_told_of(admin: Client) ->
 def test_a_watcher_is_told_what_happens_as_it_happens(web: Client, admin: Client, simulator: Simulator) -> None:
     stream = admin.watch("now")
     first = next(stream)
-    assert first.cursor and not first.HasField("event"), "where to go on is said at once"
+    assert first.cursor and not first.HasField("event"), "the first response has a cursor"
     email = fresh_email()
     made = web.create(email)
     account_id = made.account.account_id

@@ -1,6 +1,6 @@
-"""Providers that misbehave in the middle of a flow: no session, a typed refusal, and all is well when they are.
+"""Faults of providers in the middle of a flow: no session, a typed error, and recovery when the fault is over.
 
-Each place is an endpoint that a flow of that provider calls; each fault is the simulator's, over the real network road.
+Each place is an endpoint that a flow of that provider calls. The simulator causes the faults, over the real network.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PLACES = [("twitter.com", "request_token"), ("twitter.com", "access_token"), ("t
           ("yahoo.com", "token"), ("microsoft.com", "token"), ("linkedin.com", "token"),
           ("linkedin.com", "userinfo"), ("discord.com", "users_me"), ("oauth2.plain", "userinfo")]
 FAULTS = ["hang", "reset", "error", "html", "huge", "broken", "redirect", "redirect-private"]
-# X's tokens come as a form, and so does anything else, as far as a reader of forms can tell: it lacks what a form of X
-# has. That is another typed refusal.
+# X's tokens come as a form, and a form parser accepts any text as a form. It lacks the members of a form of X, which is
+# another typed error.
 FORMS = {("request_token", "html"): REFUSED, ("request_token", "broken"): REFUSED, ("access_token", "broken"): INVALID}
-# What only looks like an answer: the provider, the endpoint, the fault, and how it is refused.
+# Wrong answers that look valid: the provider, the endpoint, the fault, and the error.
 LIES = [
     ("google.com", "token", "wrong-audience", INVALID),
     ("oidc.corp", "token", "wrong-audience", INVALID),
@@ -52,14 +52,14 @@ LIES = [
     ("twitter.com", "verify_credentials", "other-subject", INVALID),
     ("linkedin.com", "userinfo", "other-subject", INVALID),
 ]
-# The same of an access token that a caller brings.
+# The same for an access token that a caller presents.
 FOREIGN = [("github.com", "check"), ("google.com", "tokeninfo"), ("facebook.com", "debug_token"),
            ("discord.com", "check")]
 
 
 @pytest.fixture(scope="module")
 def client(folder: Path, simulator: Simulator) -> Iterator[Client]:
-    """A server with little patience, whose circuit breakers stay out of the way: they have tests of their own."""
+    """A server with short timeouts, whose circuit breakers do not open: they have tests of their own."""
     allowed = [{**each, "redirect_uris": [BACK]} if each["name"] == "web" else each for each in callers()]
     server = Server.start(folder, simulator, callers=allowed, providers=latchkey_settings.providers(simulator.base),
                           fetch={"total_millis": 1000, "failures_max": 1000})
@@ -121,7 +121,7 @@ def test_an_answer_that_is_not_what_was_asked_for_signs_nobody_in(
 @pytest.mark.parametrize("provider_id, endpoint", FOREIGN)
 def test_a_token_that_its_provider_says_is_anothers_signs_nobody_in(
         client: Client, simulator: Simulator, provider_id: str, endpoint: str) -> None:
-    """Of our application, for all the simulator knows; it says otherwise."""
+    """A token of our application at the simulator, whose answer names another one."""
     person = somebody(simulator)
     with fault(simulator, provider_id, endpoint, "wrong-audience"), expect_failure(*INVALID):
         client.sign_in(with_access_token(simulator, provider_id, person))

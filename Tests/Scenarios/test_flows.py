@@ -1,6 +1,6 @@
-"""Flows through providers' pages: what begins them, what ends them, and what an attacker tries with them.
+"""Flows through providers' pages: their start, their end, and attacks on them.
 
-The pages are the simulator's, the client is a stock one. `test_provider_matrix.py` walks every provider's good road.
+The pages are the simulator's, the client is a stock one. `test_provider_matrix.py` tests every provider's normal path.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ RESERVED = ("client_id", "client_secret", "response_type", "response_mode", "red
 
 
 def everywhere(simulator: Simulator) -> dict[str, Any]:
-    """Every provider at the simulator; `web` and `shop` may have people sent back."""
+    """Every provider at the simulator, with redirect URIs for `web` and `shop`."""
     allowed = [{**each, "redirect_uris": [BACK]} if each["name"] in ("web", "shop") else each for each in callers()]
     return {"callers": allowed, "providers": latchkey_settings.providers(simulator.base)}
 
@@ -69,12 +69,12 @@ def asked(started: flows.StartFlowResponse) -> dict[str, str]:
 
 
 def changed(callback: str, name: str, value: str | None) -> str:
-    """The callback with one parameter set anew, or without it."""
+    """The callback with one parameter replaced, or removed."""
     pairs = [pair for pair in callback.partition("?")[2].split("&") if pair.partition("=")[0] != name]
     return BACK + "?" + "&".join([*pairs, f"{name}={value}"] if value is not None else pairs)
 
 
-# Beginning.
+# Start.
 
 
 def test_a_flow_asks_for_what_the_caller_wants_and_no_more(web: Client) -> None:
@@ -157,7 +157,7 @@ def test_what_cannot_be_a_flow_is_refused_by_its_field(web: Client) -> None:
             web.start_flow("github.com", BACK, **wrong)
 
 
-# Ending.
+# End.
 
 
 def test_check_61_a_redirect_needs_its_own_state_caller_browser_and_flow(
@@ -213,7 +213,7 @@ def test_check_67_a_code_is_redeemed_once_by_fifty_at_once(simulator: Simulator,
     def attempt(_: int) -> str:
         try:
             return session(web.sign_in(response(started, callback))).account.account_id
-        except Exception:  # noqa: BLE001 - whatever it was, it is no session
+        except Exception:  # noqa: BLE001 - for any reason, it is no session
             return ""
 
     with ThreadPoolExecutor(50) as pool:
@@ -223,7 +223,7 @@ def test_check_67_a_code_is_redeemed_once_by_fifty_at_once(simulator: Simulator,
 
 def test_an_organisation_that_was_asked_for_is_looked_for_in_what_comes_back(
         simulator: Simulator, web: Client) -> None:
-    """Whoever takes `hd` out of the address is of no organisation for that."""
+    """A user who removes `hd` from the URL does not become a member of the organization."""
     ada = simulator.person(name="Ada", email=fresh_email("firm.example"), email_verified=True,
                            hosted_domain="firm.example")
     stranger = simulator.person(name="Eve", email=fresh_email("gmail.com"), email_verified=True)
@@ -339,7 +339,7 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
 def test_somebody_else_who_logs_in_at_the_provider_reauthenticates_nobody_and_is_not_created(
         simulator: Simulator, open_server: Server, web: Client, connect: Callable[..., Client], ada: Person,
         provider_id: str) -> None:
-    """The provider's page may know another person than the one who sits before it."""
+    """The user at the provider's page may differ from the signed-in user."""
     begun = web.start_flow(provider_id, BACK)
     made = session(web.sign_in(response(begun, simulator.walk(begun.authorization_url, ada))))
     eve = simulator.person(name="Eve", email=fresh_email(), email_verified=True)
@@ -398,7 +398,7 @@ def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade
 
 
 def test_a_flow_completes_what_is_held(simulator: Simulator, web: Client, ada: Person) -> None:
-    """Twitter meets Google: the conflict that app developers know, by both providers' pages."""
+    """Twitter meets Google: the conflict that app developers know, through both providers' pages."""
     google = web.start_flow("google.com", BACK)
     account = session(web.sign_in(response(google, simulator.walk(google.authorization_url, ada)))).account
     twitter = web.start_flow("twitter.com", BACK)
@@ -420,7 +420,7 @@ def test_the_tokens_that_a_flow_handed_back_are_a_credential_themselves(
     shown = made.provider_credential
     assert bool(shown.secret) == (provider_id == "twitter.com")
     kept = provider(provider_id, "", access_token=shown.access_token, token_secret=shown.secret)
-    # They are the provider's and good for as long as it says, not for one use as the flow's code was.
+    # They are the provider's and valid as long as it says, not only once like the flow's code.
     for _ in range(2):
         again = session(web.sign_in(kept))
         assert again.account.account_id == made.account.account_id and not again.is_new_account
@@ -430,7 +430,7 @@ def test_the_tokens_that_a_flow_handed_back_are_a_credential_themselves(
 @pytest.mark.parametrize("provider_id", ["google.com", "apple.com", "oidc.corp"])
 def test_the_id_token_that_a_flow_handed_back_is_none_without_the_nonce_of_that_flow(
         simulator: Simulator, web: Client, ada: Person, provider_id: str) -> None:
-    """Its nonce is the flow's own, and not among what the flow handed back: who finds the token alone has nothing."""
+    """Its nonce is the flow's own and not part of the flow's answer, so the token alone is useless."""
     started = web.start_flow(provider_id, BACK)
     shown = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada)))).provider_credential
     for presented in (provider(provider_id, shown.id_token),

@@ -1,4 +1,4 @@
-"""A call repeated under its key after a lost answer is answered again, and nothing is done twice (section 10)."""
+"""A call that is repeated under its key after a lost answer is answered again, and takes effect once (section 10)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_check_34_a_repeated_sign_in_answers_the_same_new_account_with_fresh_tok
     key = fresh_key()
     one, two = (session(web.sign_in(anonymous(), idempotency_key=key, client=DEVICE)) for _ in range(2))
     assert two.account.account_id == one.account.account_id and two.session_id == one.session_id
-    assert two.refresh_token != one.refresh_token, "no token was stored to be given out again"
+    assert two.refresh_token != one.refresh_token, "no token was stored for a repeated answer"
     assert web.verify(two.id_token).active
     assert web.refresh(two.refresh_token).session_id == one.session_id
 
@@ -88,7 +88,7 @@ def test_a_repeated_conflict_gets_the_handle_of_the_first(web: Client, simulator
     owner, key = web.create(fresh_email()), fresh_key()
     company = assertion(simulator, "oidc.corp", email=owner.account.email)
     one, two = (conflict(web.sign_in(company, idempotency_key=key)) for _ in range(2))
-    # What the provider says is not repeated, as with a session.
+    # A repeat does not return the provider's data, unlike the session.
     for field in ("provider_credential", "additional_user_info"):
         one.ClearField(field)
     assert two == one and one.pending_token
@@ -114,7 +114,7 @@ def test_a_repeated_delete_succeeds_although_the_account_is_gone(web: Client) ->
 
 
 def calls(web: Client, simulator: Simulator) -> dict[str, Callable[[str, int], Any]]:
-    """Each method with a request that differs by the second argument."""
+    """Each method with a request that depends on the second argument."""
     ids = [session(web.sign_in(assertion(simulator, "oidc.corp"))) for _ in range(2)]
     return {
         "SignIn": lambda key, n: web.sign_in(assertion(simulator, "oidc.partner"), idempotency_key=key),

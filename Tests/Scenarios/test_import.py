@@ -1,6 +1,6 @@
-"""Accounts of another service: taken over, their people signed in by their old passwords, and taken out again.
+"""Accounts of another service: import, sign-in with the old passwords, and export.
 
-As many people as a real service has, with hashes as expensive as real ones; prints rows a second and memory:
+As many users as a real service has, with hashes as expensive as real ones; prints rows a second and memory:
 
     LATCHKEY_IMPORT_USERS=100000 LATCHKEY_IMPORT_MEMORY_COST=14 pytest test_import.py -k generated -s --timeout 3600
 """
@@ -31,13 +31,13 @@ from processes import LATCHKEYD, Server, Simulator
 WRONG = (StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS")
 USERS = int(os.environ.get("LATCHKEY_IMPORT_USERS", 2_000))
 MEMORY_COST = int(os.environ.get("LATCHKEY_IMPORT_MEMORY_COST", 6))
-# Hashes as expensive as real ones are made for so many, and shared.
+# Number of hashes with the real cost; users share them.
 SECRETS = 200
 
 
 @pytest.fixture(scope="module")
 def store(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """A server of these tests alone, since some look at all accounts."""
+    """A server for these tests alone, since some check all accounts."""
     server = Server.start(folder, simulator)
     yield server
     server.stop()
@@ -51,7 +51,7 @@ def keeper(store: Server) -> Iterator[Client]:
 
 
 def latchkey(server: Server, *words: object, code: int = 0) -> Any:
-    """What the command line says as JSON; as the administrator."""
+    """The JSON output of the command line, as the administrator."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(server.folder), "LATCHKEY_SERVER": server.address,
                    "LATCHKEY_CA": str(server.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["admin"]}
     ended = subprocess.run([LATCHKEYD.parent / "latchkey", *map(str, words), "--json"], capture_output=True, text=True,
@@ -111,7 +111,7 @@ def test_what_was_imported_is_there_as_the_former_service_had_it(keeper: Client)
     assert account.created_at.ToMilliseconds() == 1_500_000_000_000
     assert account.last_sign_in_at.ToMilliseconds() == 1_600_000_000_000
     assert [(each.factor_id, each.kind) for each in account.second_factors] == [("mfa-1", "phone")]
-    # The second factor counts from the first sign-in on.
+    # The second factor counts from the first sign-in.
     answered = keeper.sign_in(password(user["email"], password_of(0)))
     assert answered.WhichOneof("outcome") == "second_factor_required"
 
@@ -188,7 +188,7 @@ def test_a_message_has_its_limits_in_rows_and_in_bytes(keeper: Client) -> None:
 
 
 def test_many_batches_on_one_stream_are_answered_one_after_the_other(keeper: Client) -> None:
-    """Whatever the client has sent meanwhile: nothing of a stream is read while a batch of it is carried out."""
+    """Independent of the client's other messages: the server reads nothing from a stream while it processes a batch."""
     name = "x" * 250
     sizes = [1, 400, 7, 350, 2, 300, 900, 1, 1, 250, 800, 3]
     batches = [[admin_pb2.ImportedAccount(email=fresh_email(), display_name=name) for _ in range(size)]
@@ -198,7 +198,7 @@ def test_many_batches_on_one_stream_are_answered_one_after_the_other(keeper: Cli
 
 def test_a_client_that_never_waits_for_its_answers_cannot_have_the_server_keep_all_that_it_sent(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    """Each message fits the stream's window, so that the next is always there before the last is carried out."""
+    """Each message fits into the stream's window, so that the next one arrives before the last one is processed."""
     server = serve()
     keeper = connect(server, key="admin")
     batch = [admin_pb2.ImportedAccount(email=fresh_email(), custom_claims_json=json.dumps({"x": "y" * 200}))
@@ -215,7 +215,7 @@ def test_a_client_that_never_waits_for_its_answers_cannot_have_the_server_keep_a
     assert imported(100) == 2_000
     before = memory_kib(server, "VmRSS")
     assert imported(2_000) == 40_000
-    # The address sanitizer keeps what was freed for a while.
+    # The address sanitizer keeps freed memory for a while.
     if os.environ.get("SANITIZER") != "address":
         assert memory_kib(server, "VmRSS") - before < 4 * 1_024, "of 10 MiB"
 
@@ -256,8 +256,8 @@ def test_check_102_every_kind_of_hash_signs_in_once_and_is_replaced(
 
 
 def test_check_102_a_password_that_bcrypt_would_cut_is_refused(keeper: Client) -> None:
-    """To compare its beginning only would let in whoever knows the beginning."""
-    # Of 72 letters a; bcrypt makes the same of 80.
+    """Comparing only the beginning would admit anyone who knows the beginning."""
+    # From 72 letters a; bcrypt makes the same hash from 80.
     digest = b"$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe"
     row = admin_pb2.ImportedAccount(email=fresh_email(), password_hash=digest)
     [answer] = keeper.import_accounts(

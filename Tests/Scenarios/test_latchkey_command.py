@@ -1,4 +1,4 @@
-"""The command line against a real server: each subcommand, what programs read of it, exit codes, and its secrets."""
+"""The command line against a real server: each subcommand, machine-readable output, exit codes, and secrets."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from processes import LATCHKEYD, Server, Simulator
 from stubs import ROOT
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
-# As the help of `latchkey` documents them.
+# The exit codes in the help of `latchkey`.
 DONE, REFUSED, USAGE, UNREACHABLE, UNFINISHED, NOBODY = range(6)
 WRONG = "not the password at all"
 
 
 def of_different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object that has a name twice says another thing to every reader (RFC 8259 4)."""
+    """Rejects duplicate names, which each reader would interpret differently (RFC 8259 4)."""
     assert len({name for name, _ in pairs}) == len(pairs), [name for name, _ in pairs]
     return dict(pairs)
 
 
 @dataclass
 class Person:
-    """Somebody at a terminal of their own, who has seen no server before."""
+    """A user at a terminal of their own, without saved sessions."""
 
     server: Server
     home: Path
@@ -48,12 +48,12 @@ class Person:
 
     def run(self, *words: str, typed: str | None = None, first: Callable[[], None] | None = None,
             **variables: str) -> subprocess.CompletedProcess[str]:
-        """`first` is what the process does before it becomes the command."""
+        """`first` runs in the process before it becomes the command."""
         return subprocess.run([LATCHKEY, *words], input=typed or "", capture_output=True, text=True, timeout=60,
                               env={**self.environment, **variables}, preexec_fn=first)
 
     def json(self, *words: str, code: int = DONE, **variables: str) -> Any:
-        """What a program reads: one document on standard output, and nothing beside it."""
+        """Machine-readable output: one document on standard output, and nothing else."""
         ended = self.run(*words, "--json", **variables)
         assert ended.returncode == code, ended.stdout + ended.stderr
         assert ended.stderr == ""
@@ -96,7 +96,7 @@ def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
 
 
 def test_text_of_others_moves_no_terminal(person: Person, admin: Client) -> None:
-    """Stored by an earlier version, or in claims, whose values may hold anything."""
+    """Stored by an earlier version, or in claims, whose values may contain any text."""
     made = person.sign_up(fresh_email())["account"]["account_id"]
     admin.set_claims(made, json.dumps({"a": "\x9b31m\u202e\x7f\u2028"}, ensure_ascii=False))
     for words in (["lookup", "--id", made], ["lookup", "--id", made, "--json"]):
@@ -172,7 +172,7 @@ def test_a_conflict_is_walked_to_its_end_by_the_very_command_that_is_printed(
     linked = person.json(*proposed[0][1:], LATCHKEY_PASSWORD=PASSWORD)
     assert linked["account"]["account_id"] == account_id and ways(linked) == {"password", "oidc.corp"}
     spent = person.run("providers", "--pending")
-    assert spent.returncode == USAGE and "nothing is held" in spent.stderr
+    assert spent.returncode == USAGE and "no pending credential" in spent.stderr
     again = person.json("sign-in", "--provider", "oidc.corp", "--id-token-file", token)
     assert again["account"]["account_id"] == account_id
 
@@ -254,7 +254,7 @@ def test_methods_that_are_mailed_instead_of_told_are_said_to_be(person: Person, 
     shop.json("sign-in", "--provider", "oidc.corp", code=UNFINISHED, LATCHKEY_ID_TOKEN=token)
     held = shop.json("providers", "--pending")
     assert held["methods_mailed"] and held["sign_in_methods"] == []
-    assert "were mailed to the account's address" in shop.run("providers", "--pending").stdout
+    assert "were sent to the account's email address" in shop.run("providers", "--pending").stdout
 
 
 def test_a_custom_token_signs_in(person: Person, admin: Client) -> None:
@@ -360,7 +360,7 @@ def test_an_administrator_removes_the_last_way_in_of_who_has_a_new_subject(
     readable = person.run("unlink-provider", account_id, "google.com", **key)
     assert readable.returncode == DONE
     assert readable.stdout.startswith(f"Unlinked google.com: account {account_id}\n")
-    assert "Ways of signing in: none\n" in readable.stdout
+    assert "Sign-in methods: none\n" in readable.stdout
 
 
 def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> None:
@@ -433,19 +433,19 @@ def test_no_secret_is_in_what_a_refusal_says(person: Person, simulator: Simulato
 
 def test_a_password_is_asked_for_on_the_terminal_and_not_shown(person: Person) -> None:
     email = fresh_email()
-    signed_up = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Once more", PASSWORD)])
+    signed_up = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Repeat the", PASSWORD)])
     assert signed_up[0] == DONE and PASSWORD not in signed_up[1] and email in signed_up[1]
     typed = PASSWORD[:-1] + "x\x7f" + PASSWORD[-1]
     signed_in = converse(person, ["sign-in", "--email", email], [("Password", typed)])
     assert signed_in[0] == DONE and PASSWORD[:8] not in signed_in[1]
-    differs = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Once more", WRONG)])
+    differs = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Repeat the", WRONG)])
     assert differs[0] == USAGE and "not the same" in differs[1]
     given_up = converse(person, ["sign-in", "--email", email], [("Password", "half\x03")])
     assert given_up[0] == USAGE and "nothing was entered" in given_up[1]
 
 
 def converse(person: Person, words: list[str], answers: list[tuple[str, str]]) -> tuple[int, str]:
-    """Runs the command on a terminal of its own and types each answer once it was asked for."""
+    """Runs the command on a terminal of its own, and types each answer after its prompt."""
     child, terminal = pty.fork()
     if child == 0:
         os.execve(LATCHKEY, [str(LATCHKEY), *words], person.environment)
@@ -453,7 +453,7 @@ def converse(person: Person, words: list[str], answers: list[tuple[str, str]]) -
     while True:
         try:
             piece = os.read(terminal, 4096)
-        except OSError:  # Linux says EIO once the other end is closed.
+        except OSError:  # Linux returns EIO when the other end is closed.
             break
         if not piece:
             break
@@ -474,7 +474,7 @@ def test_the_help_of_watch_lists_every_type_of_event(person: Person) -> None:
 
 def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> None:
     text = person.run("--help").stdout
-    for word in ("Exit codes", "0 done", "1 the", "2 the", "3 the", "4 the", "5 nobody"):
+    for word in ("Exit codes", "0 done", "1 the", "2 the", "3 the", "4 the", "5 no user"):
         assert word in " ".join(text.split())
     for name in ("sign-up", "sign-in", "sign-out", "whoami", "token", "refresh", "sessions", "providers", "link",
                  "unlink", "reauthenticate", "update", "merge", "delete", "health"):

@@ -1,4 +1,4 @@
-"""The command line through providers' pages, and with the tokens of their kits."""
+"""The command line with providers' pages, and with the tokens of their SDKs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load generator: every workload against the real server, and what it makes of wrong answers and of a stall."""
+"""The load generator: every workload against the real server, and its reports on wrong answers and on a stall."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from verification import POLICY
 LOAD = Path(os.environ.get("LATCHKEY_LOAD", ROOT / ".build/debug/latchkey-load"))
 Report = dict[str, Any]
 
-# What each workload calls, by the rows of the report.
+# The calls of each workload, by the rows of the report.
 WORKLOADS = {
     "health": {"Health/Check"},
     "watch-health": {"Health/Watch"},
@@ -76,13 +76,13 @@ WORKLOADS = {
     "handshake": {"TLS handshake", "Health/Check"},
 }
 
-# Calls that are no workload; the tool says why.
+# Calls without a workload; the tool states the reason.
 LEFT_OUT = {"ServerReflection/ServerReflectionInfo", "AdminService/Backup"}
 
 
 @pytest.fixture(scope="module")
 def roomy(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """A server that sends whatever it is asked to, to whom it sent before too."""
+    """A server that sends all messages, also repeatedly to the same recipient."""
     running = Server.start(folder, simulator, policy=POLICY, throttles={
         "sends_per_recipient_max": 0, "resets_per_recipient_max": 0, "changes_per_account_max": 0})
     yield running
@@ -91,7 +91,7 @@ def roomy(folder: Path, simulator: Simulator) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def tokens(folder: Path, simulator: Simulator) -> list[str]:
-    """Lines of tokens, of each kind as many as the tests use; each test has its own part of them."""
+    """Lines of tokens, enough of each kind; each test has its own part of them."""
     made = subprocess.run(
         [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "40"],
         stdout=subprocess.PIPE, text=True, check=True)
@@ -107,7 +107,7 @@ def command(server: Server, *arguments: object, key: str = "web") -> list[str]:
 
 
 def load(server: Server, *arguments: object, code: int = 0, seconds: float = 0.5, key: str = "web") -> Report:
-    """A short run with few calls in flight, whose exit code is as expected."""
+    """A short run with few calls in flight, and a check of its exit code."""
     short = ("--duration", seconds, "--warm-up", 0.1, "--connections", 2, "--streams", 2, "--prepare", 4)
     run = subprocess.run(command(server, *short, *arguments, "--json", "-", key=key), capture_output=True, text=True,
                          timeout=60)
@@ -121,7 +121,7 @@ def rows(report: Report) -> dict[str, Report]:
 
 
 def adds_up(report: Report) -> None:
-    """The same answers are counted by call, by second, by minute and in all."""
+    """The answers are the same when counted by call, by second, by minute and in total."""
     failed = report["refused"] + report["wrong"] + report["lost"]
     for name in ("calls", "seconds", "minutes"):
         assert sum(each["ok"] for each in report[name]) == report["ok"], name
@@ -136,10 +136,10 @@ def adds_up(report: Report) -> None:
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_workload_runs_and_all_its_answers_are_right(
         roomy: Server, serve: Callable[..., Server], tokens: list[str], tmp_path: Path, workload: str) -> None:
-    # Conflicts make accounts of their addresses, which another test cannot make again.
+    # Conflicts make accounts with their addresses, which another test cannot make again.
     kept = {"conflict": tokens[80:110], "fetch-pending": tokens[110:]}.get(workload, tokens[:80])
     (tmp_path / "tokens.jsonl").write_text("\n".join(kept))
-    # All the accounts that the other workloads made are more than a slow server exports within a run.
+    # A slow server cannot export the accounts of all other workloads within a run.
     server = serve() if workload == "export-accounts" else roomy
     report = load(server, workload, "--tokens", tmp_path / "tokens.jsonl")
     adds_up(report)
@@ -161,7 +161,7 @@ def test_every_call_of_the_contract_is_in_a_workload_or_left_out_with_a_reason()
     assert set().union(*WORKLOADS.values()) == calls - LEFT_OUT | {"TLS handshake"}
     assert calls >= LEFT_OUT
     told = subprocess.run([LOAD, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    workloads, left_out = told.partition("Workloads:")[2].partition("ARGUMENTS:")[0].split("No workload:")
+    workloads, left_out = told.partition("Workloads:")[2].partition("ARGUMENTS:")[0].split("Calls without a workload:")
     assert set(re.findall(r"^  ([a-z-]+)  +\S", workloads, re.MULTILINE)) == set(WORKLOADS)
     assert set(re.findall(r"^  (\w+/\w+): \S", left_out, re.MULTILINE)) == LEFT_OUT
 
@@ -183,7 +183,7 @@ def test_all_workloads_can_be_mixed_in_an_open_loop(
 
 
 def test_a_code_is_refused_for_the_reason_that_is_named(server: Server) -> None:
-    """A refusal for another reason is no right answer: here the caller has no right to the call."""
+    """An error with another reason is not a correct answer: here the caller has no right to the call."""
     report = load(server, "check-code", code=1, key="reader")
     assert report["refused"] > 0 and report["ok"] == 0
     assert [flaw["why"] for flaw in report["calls"][0]["flaws"]] == ["PERMISSION_DENIED CALLER_NOT_ALLOWED"]
@@ -202,7 +202,7 @@ def test_the_mixed_scenario_does_all_of_its_parts(
         [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
         stdout=subprocess.PIPE, check=True)
     (tmp_path / "tokens.jsonl").write_bytes(made.stdout)
-    # With its weights two seconds would be too short for the rare ones, and without a rate there would be more
+    # With its real weights two seconds would be too short for the rare workloads. Without a rate there would be more
     # conflicts than five accounts may have in ten minutes.
     mix = re.sub(r"weight: \d+", "weight: 1", (ROOT / "deploy/load/mixed.json5").read_text())
     (tmp_path / "mix.json5").write_text(mix)
@@ -229,7 +229,7 @@ def test_an_address_without_an_account_is_a_wrong_answer(server: Server) -> None
     adds_up(report)
     assert report["wrong"] > 0 and report["ok"] == report["refused"] == report["lost"] == 0
     assert {flaw["why"] for flaw in rows(report)["AuthService/FetchProviders"]["flaws"]} == {
-        "an address that has an account is not registered"}
+        "the email address of an account is not registered"}
 
 
 def test_a_caller_without_the_right_is_noticed(server: Server) -> None:
@@ -240,7 +240,7 @@ def test_a_caller_without_the_right_is_noticed(server: Server) -> None:
 
 def test_accounts_are_made_once_and_a_deleted_one_is_noticed(
         serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
-    server = serve(throttles={"password_failures_max": 1_000_000})  # the last run is nothing but failures
+    server = serve(throttles={"password_failures_max": 1_000_000})  # every answer in the last run is a failure
     accounts = tmp_path / "accounts.jsonl"
     load(server, "sign-in-password", "--accounts-file", accounts)
     written = accounts.read_text()
@@ -258,7 +258,7 @@ def test_accounts_are_made_once_and_a_deleted_one_is_noticed(
 
 
 def stalled(server: Server, *arguments: object) -> Report:
-    """A run of two seconds, in whose middle the server stands still for 300 ms."""
+    """A run of two seconds, in which the server stops for 300 ms."""
     run = subprocess.Popen(
         command(server, "health", "--duration", 2, "--warm-up", 0.2, "--connections", 1, "--streams", 4, *arguments,
                 "--json", "-"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -279,10 +279,10 @@ def test_an_open_loop_counts_the_wait_of_all_who_came_while_the_server_stood_sti
     server = serve()
     waited = stalled(server, "--rate", 200)
     assert waited["ok"] == 400 and waited["never_started"] == 0
-    # Sixty of four hundred came within those 300 ms and waited half of them on average, though only four could be in
-    # flight: every tenth waited 100 ms or more.
+    # Sixty of four hundred calls were due in those 300 ms and waited half of them on average, although only four could
+    # be in flight: every tenth waited 100 ms or more.
     assert waited["calls"][0]["micros"]["p90"] >= 50_000
-    # A closed loop asks nothing meanwhile: its four callers are all that it knows of, which is not how people are.
+    # A closed loop makes no calls during the stall. Unlike real users, only its four callers notice it.
     assert stalled(server)["calls"][0]["micros"]["p90"] < 50_000
 
 
@@ -303,7 +303,7 @@ def test_a_server_that_is_started_anew_gets_new_connections(serve: Callable[...,
     output, _ = run.communicate(timeout=30)
     report: Report = json.loads(output)
     assert report["reconnections"] >= 4
-    # The server let all calls finish before it went: none was lost.
+    # The server finished all calls before it ended, so none was lost.
     assert run.returncode == 0 and report["ok"] + report["never_started"] == 200, report["calls"]
 
 
@@ -368,5 +368,5 @@ def test_a_soak_takes_descriptors_from_the_metrics(serve: Callable[..., Server],
 def test_a_soak_that_fails_leaves_no_command_running(serve: Callable[..., Server], tmp_path: Path) -> None:
     begun = time.monotonic()
     run = soak(serve(), free_port(), tmp_path / "none", "sleep", "20")
-    # The output of the command is that of the soak: nobody has it open any more.
+    # The command's output is that of the soak, and no other process has it open any more.
     assert run.returncode != 0 and "refused" in run.stderr and time.monotonic() - begun < 15

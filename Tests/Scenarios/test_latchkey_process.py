@@ -1,4 +1,4 @@
-"""The command line as a process: where its output goes, what it reads, and several of it at once."""
+"""The command line as a process: its output, its input, and several of them at the same time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from test_latchkey_command import DONE, LATCHKEY, USAGE, Person
 
 @pytest.fixture
 def person(server: Server, tmp_path: Path) -> Person:
-    """Who may call whatever there is."""
+    """A user whose caller may call every method."""
     made = Person(server, tmp_path)
     made.environment["LATCHKEY_API_KEY"] = KEYS["admin"]
     return made
@@ -46,7 +46,7 @@ def test_output_that_a_full_disk_does_not_take_fails_the_command(person: Person,
 
 def files_of_at_most_512_bytes() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
-    # The default would kill who writes on.
+    # The default action would kill a process that continues to write.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
@@ -107,7 +107,7 @@ def test_a_command_waits_until_another_has_written_the_sessions(person: Person) 
         with pytest.raises(subprocess.TimeoutExpired):
             waiting.wait(timeout=1)
         assert remembered(person) == before
-        assert person.json("token")["id_token"] == before["default"]["id_token"], "who only reads does not wait"
+        assert person.json("token")["id_token"] == before["default"]["id_token"], "a reader does not wait"
     said = waiting.communicate(timeout=60)
     assert waiting.returncode == DONE, said
     assert remembered(person) != before
@@ -121,7 +121,7 @@ def test_a_lock_that_others_may_hold_is_none(person: Person) -> None:
 
 
 def run_on_a_socket(person: Person, *words: str, sent: str) -> subprocess.CompletedProcess[str]:
-    """As programs are run that have a socket for standard input, which no path opens."""
+    """As programs are run with a socket as standard input, which cannot be opened by a path."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ours.sendall(sent.encode())

@@ -1,4 +1,4 @@
-"""The rows of the link table that a caller can reach from outside (L11 is in test_second_factors.py)."""
+"""The rows of the link table that a caller can reach (L11 is in test_second_factors.py)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_L1_and_check_46_a_token_that_is_good_once_is_used_up_by_it(web: Client,
         return provider("oidc.strict", simulator.token("oidc.strict", subject=subject, nonce=nonce), raw_nonce=nonce)
 
     made = session(web.sign_in(token()))
-    # The first link moves the session on, the second has nothing to write but the token.
+    # The first link moves the session on. The second one only has to use up the token.
     for key in ("", secrets.token_urlsafe(24)):
         again = token()
         assert web.link(made.id_token, again, idempotency_key=key).already_linked

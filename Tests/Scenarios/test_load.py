@@ -1,4 +1,4 @@
-"""Under load the server drains, bounds its memory and keeps answering what is cheap."""
+"""Under load the server drains, limits its memory and still answers cheap calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_channels(server: Server, count: int) -> list[grpc.aio.Channel]:
 
 
 def sign_ins(channels: list[grpc.aio.Channel], count: int, email: str) -> list[asyncio.Future[Refusal | None]]:
-    """Password sign-ins, evenly over the channels; each ends with None or with its refusal."""
+    """Password sign-ins, evenly over the channels. Each ends with None or with its error."""
     request = auth.SignInRequest(credential=password(email))
     stubs = [AuthServiceStub(channel) for channel in channels]
 
@@ -57,7 +57,7 @@ def test_a_thousand_calls_in_flight_at_sigterm_are_all_answered(
         channels = open_channels(server, 1_000 // CALLS_PER_CONNECTION)
         await asyncio.gather(*(channel.channel_ready() for channel in channels))
         calls = sign_ins(channels, 1_000, email)
-        # Two seconds send everything; a thousand hashes take several times as long.
+        # Two seconds suffice to send everything; a thousand hashes take several times as long.
         await asyncio.sleep(2)
         assert sum(call.done() for call in calls) < 900, "most calls are in flight"
         server.signal()
@@ -80,10 +80,10 @@ def resident_kib(server: Server) -> int:
 
 
 def check_often(address: str, folder: Path, pipe: Connection) -> None:
-    """Checks the health every 5 ms until something is sent, and sends how long each took, in seconds."""
+    """Checks the health every 5 ms until something arrives on the pipe, and sends the latencies in seconds."""
     latencies: list[float] = []
     with grpc.secure_channel(address, channel_credentials(folder)) as channel:
-        # Past the stubs: the package `grpc` of the client library hides the one that they would be made in.
+        # Without stubs: the package `grpc` of the client library hides the one that would contain them.
         check = channel.unary_unary("/grpc.health.v1.Health/Check")
         check(b"", timeout=5)
         pipe.send("connected")
@@ -96,13 +96,13 @@ def check_often(address: str, folder: Path, pipe: Connection) -> None:
 
 @contextmanager
 def checker(server: Server) -> Iterator[Connection]:
-    """`check_often` in a process of its own: in the one that floods, a check would wait for hundreds of calls that its
-    client has yet to send, and their time would be taken for the server's."""
+    """`check_often` in its own process. In the flooding process, a check would wait for hundreds of unsent calls, and
+    their time would be attributed to the server."""
     processes = multiprocessing.get_context("spawn")
     ours, theirs = processes.Pipe()
     process = processes.Process(target=check_often, args=(server.address, server.folder, theirs))
     process.start()
-    # A checker that fails is the end of the pipe, not silence.
+    # A checker that fails closes the pipe.
     theirs.close()
     try:
         assert ours.recv() == "connected"
@@ -131,7 +131,7 @@ def test_check_108_a_flood_of_password_sign_ins_is_bounded_and_cheap_calls_keep_
         latencies = checks.recv()
     seen = Counter(answer.reason if answer else "session" for answer in answers)
     assert set(seen) == {"session", "OVERLOADED"} and seen["session"] >= 16, seen
-    assert all(answer.retry_seconds for answer in answers if answer), "each refusal says when to come back"
+    assert all(answer.retry_seconds for answer in answers if answer), "each error has a retry delay"
     assert len(latencies) > 20 and max(latencies) < 1, latencies
-    # Two workers of 19 MiB each and what a debug build needs beside; 500 at once would take 9.5 GiB.
+    # Two workers of 19 MiB each, and the overhead of a debug build; 500 concurrent hashes would take 9.5 GiB.
     assert resident_kib(server) - before_kib < 200 * 1024

@@ -1,4 +1,4 @@
-"""What the server writes about its calls: JSON lines that name the caller and hold no secret."""
+"""The server's log of its calls: JSON lines that name the caller and contain no secret."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
     for _ in range(3):
         with expect_failure(StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED"):
             stranger.create(fresh_email())
-    # Health is anybody's, and so is what anybody sends it.
+    # Any client may check the health, with any content.
     health = connect(server, key=None)
     check = health.channel.unary_unary("/grpc.health.v1.Health/Check")
     for body in [b"\x0a\x01x", b"\x0a\x09x", b"\x0a\x01\xff"] * 3:
@@ -72,7 +72,7 @@ def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
     web, shop, admin = (connect(server, key=key) for key in ("web", "shop", "admin"))
     email = fresh_email()
     made = web.create(email)
-    # A caller that may not be told how the owner signs in: the ways are mailed.
+    # A caller that may not see the owner's sign-in methods: they are emailed.
     held = conflict(shop.sign_in(assertion(simulator, "oidc.corp", email=email))).pending_token
     _, mail = verification.arriving(server, "reset_password", email, lambda: web.send_password_reset(email))
     for _ in range(2):
@@ -85,7 +85,7 @@ def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
         assert web.verify(made.id_token).active
         admin.lookup(email=email)
         admin.list_accounts()
-    # Whoever has it is the person.
+    # The holder of the token is the user.
     admin.custom_token(made.account.account_id)
     web.sign_out(id_token=made.id_token)
     changes = ["Create", "SignIn", "SendPasswordReset", "CreateCustomToken", "SignOut"]
@@ -96,7 +96,7 @@ def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
 
 
 def called(server: Server) -> list[str]:
-    """The methods of the calls that succeeded, as the log has them."""
+    """The methods of the successful calls in the log."""
     return [line["method"].rpartition("/")[2] for line in server.lines() if line.get("outcome") == "OK"]
 
 

@@ -1,4 +1,4 @@
-"""Mailboxes that not every relay takes: local parts beyond ASCII, and those of Japanese mobile providers."""
+"""Email addresses that not every relay accepts: non-ASCII local parts, and those of Japanese mobile providers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_mailbox_of_a_japanese_mobile_provider_has_an_account_and_gets_its_mai
     assert begun.account.email == asserted
     client.send_password_reset(email)
     relay.wait()
-    # The relay takes the quotes of RCPT off.
+    # The relay removes the quotes of RCPT.
     assert relay.envelopes[0].rcpt_tos == [email]
     assert 'To: <"{}"@{}>'.format(*email.split("@")).encode() in relay.envelopes[0].content
     relay.stop()

@@ -1,4 +1,4 @@
-"""Malformed input is INVALID_ARGUMENT naming the field, whatever else is wrong, and before anything is looked up."""
+"""Malformed input is INVALID_ARGUMENT with the field, before other errors, and before any look-up."""
 
 from __future__ import annotations
 
@@ -166,14 +166,14 @@ def test_a_request_that_names_no_subject_or_no_session_is_refused(web: Client, a
 
 
 def test_text_that_is_not_utf8_is_refused_naming_the_field(web: Client) -> None:
-    """Sent past the stubs, which would refuse to make it: FetchProvidersRequest.email of the one byte 0xff."""
+    """Sent without the stubs, which would reject it: FetchProvidersRequest.email with the one byte 0xff."""
     call = web.channel.unary_unary("/latchkey.v1.AuthService/FetchProviders")
     with expect_failure(INVALID, "INVALID_FIELD", "INVALID_EMAIL", field="email"):
         call(b"\x0a\x01\xff", timeout=5)
 
 
 def test_a_field_of_a_newer_client_is_ignored(web: Client) -> None:
-    """Field 99 as a varint (check 116): an unknown field is no reason to refuse."""
+    """Field 99 as a varint (check 116): an unknown field is not an error."""
     call = web.channel.unary_unary("/latchkey.v1.AuthService/FetchProviders")
     request = auth.FetchProvidersRequest(email=fresh_email()).SerializeToString() + b"\x98\x06\x07"
     assert auth.FetchProvidersResponse.FromString(call(request, timeout=5)).registered is False

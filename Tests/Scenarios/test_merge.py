@@ -1,4 +1,4 @@
-"""Two accounts of one person become one: proof of both, a report first, one change (section 4, Merge)."""
+"""Merging two accounts of one user: proof of both, a report first, one change (section 4, Merge)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEAD = (StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED", "INVALID_REFRESH_TOKEN")
 
 def test_a_link_that_fails_because_another_account_owns_it_ends_in_a_merge(
         web: Client, admin: Client, simulator: Simulator) -> None:
-    """Remember the previous user, sign in with the credential that is in use, and handle the merge."""
+    """Remember the previous user, sign in with the credential that is in use, and merge."""
     company = assertion(simulator, "oidc.corp", email=fresh_email())
     owner = session(web.sign_in(company))
     email = fresh_email()
@@ -101,7 +101,7 @@ def test_conflicts_are_reported_and_settled_by_keep(web: Client, admin: Client, 
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
         web.sign_in(password(mine))
     newcomer = session(web.sign_in(assertion(simulator, "oidc.corp", subject="c-" + theirs)))
-    assert newcomer.is_new_account, "what was not kept belongs to nobody"
+    assert newcomer.is_new_account, "the removed identity has no account"
 
 
 @pytest.mark.parametrize("keep", ["phone", "oidc.partner", "no such thing"])
@@ -154,8 +154,8 @@ def test_a_guest_is_merged_into_the_account_whatever_its_age(
 def test_a_guest_who_links_a_known_address_signs_in_by_that_very_proof_and_merges_the_guest(
         mailing: Server, connect: Callable[..., Client],
         prove: Callable[[Server, Client, str], types.Credential], field: str) -> None:
-    """The upgrade of a guest who turns out to have an account: the refused credential is all that the person typed or
-    followed, so it has to be good once more."""
+    """The upgrade of a guest who turns out to have an account: the user has only the rejected credential, so it must be
+    valid once more."""
     client, judge = connect(mailing), connect(mailing, key="admin")
     email = fresh_email()
     known = session(client.sign_in(by_mail(mailing, client, email)))
@@ -166,7 +166,7 @@ def test_a_guest_who_links_a_known_address_signs_in_by_that_very_proof_and_merge
     with expect_failure(StatusCode.ALREADY_EXISTS, "EMAIL_ALREADY_IN_USE", field=field) as refused:
         client.link(guest.id_token, proof)
     assert known_id not in refused.everything
-    assert client.get(guest.id_token).anonymous, "a refused link leaves the guest as it was"
+    assert client.get(guest.id_token).anonymous, "a rejected link does not change the guest"
     there = session(client.sign_in(proof))
     assert there.account.account_id == known_id and not there.is_new_account
 
@@ -214,7 +214,7 @@ def stubs(track: Track) -> list[AccountServiceStub]:
 
 
 async def attempt(call: Any) -> Any:
-    """The answer, or the reason of the refusal."""
+    """The answer, or the reason of the error."""
     try:
         return await call
     except grpc.aio.AioRpcError as error:
@@ -271,7 +271,7 @@ def test_of_merges_in_both_directions_one_wins(racing: Server, judge: Client, si
 @pytest.mark.timeout(300)
 def test_a_deletion_a_link_or_an_unlink_during_a_merge_comes_before_it_or_after_it(
         racing: Server, judge: Client, simulator: Simulator) -> None:
-    """Whatever wins, no identity is left without its account and none is in two."""
+    """In every order, no identity loses its account, and none is in two."""
     async def each_round(track: Track, number: int) -> None:
         one, two = await two_people(track, simulator, number, "mixed")
         linked = assertion(simulator, "oidc.trusted", subject=f"mixed-{number}")

@@ -1,4 +1,4 @@
-"""What the server counts: exactly what happened, each limit that refused, and nothing about anybody."""
+"""The server's metrics: exact counts, each limit that rejected a call, and no personal data."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def metered(serve: Callable[..., Server]) -> Callable[..., Server]:
 
 @pytest.fixture(scope="module")
 def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
-    """The one whose endpoint is attacked."""
+    """The server whose endpoint is attacked."""
     running = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("metered-copies"))
     yield running
     running.stop()
@@ -78,7 +78,7 @@ def test_calls_are_counted_by_method_and_status_and_timed(
     assert seen("latchkey_failures_total", reason="INVALID_LOGIN_CREDENTIALS") == 3
     assert seen("latchkey_failures_total", reason="INVALID_EMAIL") == 1
     assert seen.sum("latchkey_failures_total") == 4
-    # Create, Refresh, the sign-in of somebody new, the signing key of the first start, and a count of each failure.
+    # Create, Refresh, the first sign-in of a user, the first signing key, and a count of each failure.
     assert seen("latchkey_store_changes_total", outcome="committed") == 7
     assert seen("latchkey_store_commit_changes_sum") == seen("latchkey_store_commit_changes_count") == 7
     assert seen("latchkey_store_commit_seconds_count") == 7
@@ -151,7 +151,7 @@ def test_a_path_that_is_not_served_is_counted_without_its_name(
     assert "fabricated" not in seen.text and "Hack" not in seen.text
 
 
-# Refusals.
+# Rejections.
 
 def refusals(server: Server) -> dict[str, float]:
     return {dict(labels)["limit"]: value for (name, labels), value in Scrape.of(server).samples.items()
@@ -234,7 +234,7 @@ def test_a_provider_that_cannot_be_asked_is_counted(
     assert redirected == seen.sum("latchkey_fetches_total") > 0
 
 
-# What is not in the text.
+# Data that must not be in the text.
 
 def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
         metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
@@ -253,7 +253,7 @@ def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
         assert secret not in text
     labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
     assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue",
-                      "version", "purpose", "postgres" if databases.ON_POSTGRES else "sqlite", "kind", "road"}
+                      "version", "purpose", "postgres" if databases.ON_POSTGRES else "sqlite", "kind", "transport"}
 
 
 # The text and its description.
@@ -283,7 +283,7 @@ def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
     status = Path(f"/proc/{process.pid}/status").read_text()
     resident = int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) << 10
     assert abs(seen("process_resident_memory_bytes") - resident) < 16 << 20
-    # The scrape's own connection was open when they were counted.
+    # The scrape's own connection was open during the count.
     assert abs(seen("process_open_fds") - len(list(Path(f"/proc/{process.pid}/fd").iterdir()))) <= 2
     assert 0 < seen("process_cpu_seconds_total") < 600
     assert abs(seen("process_start_time_seconds") - time.time()) < 600
@@ -327,7 +327,7 @@ def ask(server: Server, method: str, path: str, version: int = 11) -> tuple[http
 
 
 def raw(server: Server, request: bytes) -> bytes:
-    """All that is answered until the server closes; where it closes at once, what was sent may come back as a reset."""
+    """All bytes until the server closes. If it closes immediately, the client's request may cause a reset."""
     parts = []
     with socket.create_connection(address(server), 10) as connection, suppress(ConnectionError):
         connection.sendall(request)
@@ -377,7 +377,7 @@ def test_a_head_of_the_limit_is_served_and_one_byte_more_is_refused_however_much
     assert len(head(REQUEST_BYTES_MAX)) == REQUEST_BYTES_MAX
     assert raw(endpoint, head(REQUEST_BYTES_MAX)).startswith(b"HTTP/1.1 200 ")
     assert raw(endpoint, head(REQUEST_BYTES_MAX + 1)).startswith(b"HTTP/1.1 431 ")
-    # What still comes is read, so that the refusal arrives.
+    # The server reads the rest, so that the client receives the error.
     assert raw(endpoint, head(1 << 20)).startswith(b"HTTP/1.1 431 ")
 
 
@@ -400,7 +400,7 @@ def test_one_address_holds_so_many_connections_for_their_time_and_others_are_ser
     held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
     with hold(server, "127.0.0.2") as past:
         assert past.recv(1) == b"" and time.monotonic() - began < 2
-    # One of those before still gets its answer.
+    # One of the earlier connections still gets its answer.
     held[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
     assert held[0].recv(15) == b"HTTP/1.1 200 OK"
     for one in held[1:]:
@@ -414,7 +414,7 @@ def test_one_address_holds_so_many_connections_for_their_time_and_others_are_ser
 def test_a_probe_finds_room_whoever_holds_all_connections(metered: Callable[..., Server]) -> None:
     server = metered()
     held = [hold(server, f"127.0.0.{2 + number // PER_ADDRESS_MAX}") for number in range(CONNECTIONS_MAX)]
-    # A probe of another address, then as many local ones as one address may have.
+    # A probe from another address, then as many local ones as one address may have.
     for source in ["127.0.0.99", *["127.0.0.1"] * PER_ADDRESS_MAX]:
         held.append(hold(server, source))
     assert raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").startswith(b"HTTP/1.1 200 ")
@@ -423,7 +423,7 @@ def test_a_probe_finds_room_whoever_holds_all_connections(metered: Callable[...,
 
 
 def is_refused(server: Server, source: str) -> bool:
-    """Whether a connection of that address is closed without an answer."""
+    """Whether the server closes a connection from that address without an answer."""
     with hold(server, source) as one:
         try:
             one.sendall(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -446,7 +446,7 @@ def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Ser
     for one in held:
         one.close()
     until(lambda: all(raw(server, b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") for _ in range(2)))
-    assert set(refusals(server)) == {"metrics_connections"}, "who has his answer has not been refused"
+    assert set(refusals(server)) == {"metrics_connections"}, "an answered connection was not rejected"
 
 
 def test_many_who_scrape_at_once_do_not_keep_a_caller_waiting(

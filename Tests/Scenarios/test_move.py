@@ -1,5 +1,5 @@
-"""`latchkey move`: everything out of a file into PostgreSQL, compared, or nothing. Runs where LATCHKEY_POSTGRES names a
-server and the servers under test keep files."""
+"""`latchkey move`: moves everything from a file into PostgreSQL and compares it, or moves nothing. Runs if
+LATCHKEY_POSTGRES names a server and the servers under test use files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from clients import Client, assertion, conflict, fresh_email, password, provider
 from processes import LATCHKEYD, Server, Simulator
 
 pytestmark = pytest.mark.skipif(
-    databases.ON_POSTGRES or not databases.POSTGRES, reason="it takes a file, and a database beside it")
+    databases.ON_POSTGRES or not databases.POSTGRES, reason="it needs a file and a database")
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
-# As the help of `latchkey move` documents them.
+# The exit codes in the help of `latchkey move`.
 DONE, REFUSED, USAGE, UNREACHABLE = range(4)
 
 
@@ -42,7 +42,7 @@ def move(file: Path, conninfo: str, *more: str) -> list[str | Path]:
 
 
 def moved(file: Path, conninfo: str, code: int = DONE) -> Any:
-    """What a program reads: one document on standard output, and nothing beside it."""
+    """Machine-readable output: one document on standard output, and nothing else."""
     ended = subprocess.run(move(file, conninfo, "--json"), capture_output=True, text=True, timeout=120)
     assert ended.returncode == code, ended.stdout + ended.stderr
     assert ended.stderr == ""
@@ -85,14 +85,14 @@ def test_who_signed_up_before_a_move_signs_in_after_it(
     assert after.refresh(made.refresh_token).session_id == made.session_id
     linked = session(after.sign_in(password(email), pending_token=exists.pending_token))
     assert provider_ids(linked.account) == {"password", "oidc.corp"}
-    # Whoever watched goes on where he was.
+    # A watcher continues at its cursor.
     stream = connect(server, key="admin").watch(cursor)
     following = [next(response for response in stream if response.HasField("event")) for _ in range(21)]
     stream.cancel()
     accounts = [each.event.account_id for each in following if each.event.type == "ACCOUNT_CREATED"]
     assert accounts == [other.account.account_id for other in others]
 
-    # The way back: the file serves what it held.
+    # Moving back is possible: the file still serves its contents.
     server.stop()
     server.settings["store"] = in_file
     server.launch()

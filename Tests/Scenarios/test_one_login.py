@@ -26,7 +26,7 @@ def client(mailing: Server) -> Client:
 
 
 def lived_through(mailing: Server, client: Client, simulator: Simulator) -> list[types.Session]:
-    """The sessions of the answers of Create, ConfirmEmail, Update and Link, in their order."""
+    """The sessions in the answers of Create, ConfirmEmail, Update and Link, in this order."""
     email = fresh_email()
     created = client.create(email)
     confirmed = client.confirm_email(

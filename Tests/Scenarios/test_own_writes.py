@@ -1,7 +1,7 @@
-"""Nobody misses a write that was acknowledged, on whichever connection and reactor the next call arrives.
+"""Every later call sees an acknowledged write, on any connection and reactor.
 
-A reactor reads one snapshot a turn. Were it opened before the turn's sockets are read, or kept beyond the turn, a call
-that follows an answered change could still be decided on what was before it.
+A reactor reads one snapshot in each turn. If it opened the snapshot before it reads the turn's sockets, or kept it
+beyond the turn, a call that follows an answered change could still be decided on the old state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pending-credential table: bound, single use with a repeatable answer, bounded, expiring, secret at rest."""
+"""Pending credentials: bound, single use with a repeatable answer, limited, expiring, encrypted at rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MISMATCH = (StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH")
 
 
 def met(client: Client, simulator: Simulator, **fields: str) -> tuple[str, types.AccountExists]:
-    """A password account's address, and the conflict that oidc.corp had with it."""
+    """A password account's address, and its conflict with oidc.corp."""
     email = fresh_email()
     client.create(email)
     return email, conflict(client.sign_in(assertion(simulator, "oidc.corp", email=email), **fields))
@@ -94,7 +94,7 @@ def test_check_16_a_handle_has_256_bits_and_neither_it_nor_provider_tokens_are_i
     secret = base64.urlsafe_b64decode(exists.pending_token + "==")
     assert len(secret) * 8 >= 256
     stored = server.stored()
-    assert email.encode() in stored, "the search below would find what is stored in clear"
+    assert email.encode() in stored, "the search below would find plain text"
     for hidden in (secret, exists.pending_token.encode(), company.provider_token.access_token.encode(),
                    company.provider_token.id_token.encode(), b"Sealed-Name-"):
         assert hidden not in stored

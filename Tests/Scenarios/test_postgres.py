@@ -1,5 +1,4 @@
-"""What only a store that several servers share, and that can be out of reach, has to show. Runs with
-LATCHKEY_TEST_STORE=postgres."""
+"""Tests of a store that several servers share, and that can be unreachable. Run with LATCHKEY_TEST_STORE=postgres."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ def health(client: Client) -> bytes:
 
 @pytest.fixture
 def database() -> Iterator[str]:
-    """One that nobody else is in, so that it can be shut."""
+    """A database without other users, so that the test can close it."""
     name = f"scenario_{secrets.token_hex(8)}"
     with databases.connected(databases.POSTGRES) as server:
         server.execute(f"CREATE DATABASE {name}")

@@ -1,5 +1,5 @@
-"""The five pre-hijacking attacks (arXiv 2205.10174): somebody is there before the owner of the address. Attacker and
-victim are both real sessions of a stock client; the victim arrives by each road that proves the mailbox."""
+"""The five pre-hijacking attacks (arXiv 2205.10174): an attacker uses the address before its owner. Attacker and victim
+are both real sessions of a stock client; the victim arrives by each method that verifies the address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INVALID_CODE = (StatusCode.INVALID_ARGUMENT, "INVALID_CODE")
 
 
 class Stage:
-    """A server with an attacker and a victim, each with connections of their own."""
+    """A server with an attacker and a victim, each with their own connections."""
 
     def __init__(self, server: Server, simulator: Simulator) -> None:
         self.server, self.simulator = server, simulator
@@ -31,7 +31,7 @@ class Stage:
             self.simulator, "google.com", subject=self.email, email=self.email, email_verified=True)
 
     def arrive(self, road: str) -> types.Session:
-        """The victim comes for the first time, and gets in."""
+        """The victim signs in for the first time, and succeeds."""
         if road == "google":
             return session(self.victim.sign_in(self.google()))
         if road == "link":
@@ -41,7 +41,7 @@ class Stage:
         return session(self.victim.sign_in(password(self.email, VICTIMS_PASSWORD)))
 
     def assert_shut_out(self, planted: types.Session) -> None:
-        """Nothing that the attacker had opens anything."""
+        """Everything that the attacker had is useless."""
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
             self.attacker.sign_in(password(self.email))
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
@@ -100,7 +100,7 @@ def test_check_7_a_change_of_address_that_the_attacker_holds_is_dead(stage: Stag
 
 
 def test_check_7_the_first_of_two_addresses_gets_no_way_back_that_it_did_not_prove(stage: Stage) -> None:
-    """The attacker moves on to a mailbox of his own: the address is free for the victim, and nothing leads back."""
+    """The attacker moves on to their own mailbox: the address is free for the victim, and cannot be taken back."""
     evil = fresh_email()
     planted = stage.attacker.create(stage.email)
     code = change_code(stage.server, stage.attacker, evil, planted.id_token)
@@ -124,7 +124,7 @@ Trojan = Callable[[], types.Credential]
 
 
 def plant_phone(stage: Stage, planted: types.Session) -> Trojan:
-    """A number of the attacker's, linked; answers with what makes a credential of it."""
+    """Links a phone of the attacker, and returns a function that makes a credential of it."""
     number = fresh_number()
     code = by_phone(stage.server, stage.attacker, number, purpose=types.PROOF_PURPOSE_LINK,
                     id_token=planted.id_token)
@@ -147,7 +147,7 @@ def test_check_8_a_planted_identifier_stays_with_the_attacker_and_the_address_le
     trojan = plant(stage, planted)
     credential = stage.google() if road == "google" else by_mail(stage.server, stage.victim, stage.email)
     told = conflict(stage.victim.sign_in(credential))
-    assert told.can_claim_address, "the victim is told, and asked"
+    assert told.can_claim_address, "the victim can claim the address"
 
     again = stage.google() if road == "google" else credential
     mine = session(stage.victim.sign_in(again, claim_address=True))
@@ -176,7 +176,7 @@ def test_check_8_a_reset_does_not_let_the_victim_into_what_the_attacker_can_open
 
 
 def test_a_provider_that_verifies_nothing_opens_nobodys_account(stage: Stage) -> None:
-    """The fifth attack: the attacker's provider says whatever address it is told."""
+    """The fifth attack: the attacker's provider asserts any address."""
     claimed = {"subject": fresh_email(), "email": stage.email, "email_verified": True}
     planted = session(stage.attacker.sign_in(assertion(stage.simulator, "oidc.corp", **claimed)))
     assert not planted.account.email_verified
@@ -185,6 +185,6 @@ def test_a_provider_that_verifies_nothing_opens_nobodys_account(stage: Stage) ->
     theirs = session(stage.attacker.sign_in(assertion(stage.simulator, "oidc.corp", **claimed)))
     assert theirs.account.account_id == planted.account.account_id != mine.account.account_id
     assert not theirs.account.email and mine.account.email == stage.email
-    # And when the victim was there first.
+    # The same if the victim was first.
     late = assertion(stage.simulator, "oidc.partner", email=stage.email, email_verified=True)
     assert not conflict(stage.attacker.sign_in(late)).can_claim_address

@@ -1,4 +1,4 @@
-"""A provider that is slow, broken or gone: its own callers are told in bounded time, and nobody else notices."""
+"""A slow, broken or unreachable provider: its own callers get an error in limited time, and no other call notices."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
 from waiting import until
 
-# What each fault of the endpoint that says whose a token is, is counted as. A document that is none is an answer all
-# the same: its reader refuses it.
+# The metric of each fault of the endpoint that names a token's application. An invalid document is still an answer,
+# which its reader rejects.
 FAULTS = {"hang": "timed_out", "slow": "timed_out", "reset": "unreachable", "error": "failed", "huge": "too_large",
           "broken": "answered", "html": "answered", "redirect": "redirected", "redirect-private": "redirected"}
 PAUSE_MILLIS = 1_000
-# A fetch that the provider's misbehaviour of two seconds is too late for, and a breaker that tries it again and again.
+# A fetch timeout below the provider's delay of two seconds, and a breaker that tries it again and again.
 FETCH = {"total_millis": 1_000, "pause_millis": PAUSE_MILLIS}
 PEOPLE, ROUNDS, ROUND_SECONDS = 5, 3, 1.0
-# Below it the machine's other work decides; a burst of that work is over when it is measured again.
+# Below this the machine's other work decides. A burst of that work is over at the next measurement.
 FLOOR_SECONDS, ATTEMPTS = 0.002, 3
 
 
 @pytest.fixture(autouse=True, scope="module")
 def elsewhere(simulator: Simulator) -> None:
-    """A provider has processors of its own: what it takes for its 50 MB is not to be taken from who is measured."""
+    """A real provider has its own processors: its 50 MB must not slow down the measured calls."""
     os.setpriority(os.PRIO_PROCESS, simulator.process.pid, 10)
 
 
 @pytest.fixture
 def server(serve: Callable[..., Server], simulator: Simulator) -> Server:
-    """Asks GitHub at every sign-in by an access token, and another issuer once for its keys."""
+    """Asks GitHub at every sign-in with an access token, and another issuer once for its keys."""
     providers = [latchkey_settings.github(simulator.base, "simulator"),
                  latchkey_settings.openid(simulator.base, "simulator", "corp")]
     return serve(metrics=ON_A_FREE_PORT, providers=providers, fetch=FETCH)
 
 
 def token(simulator: Simulator, whose: str) -> types.Credential:
-    """Of our application or `another`: that it is another's is told by one fetch, and nothing is written."""
+    """A token of our application or `another`. One fetch detects the other application, and nothing is written."""
     token = simulator.access_token("github.com", simulator.person(), whose=whose)["access_token"]
     return types.Credential(
         provider_token=types.ProviderTokenCredential(provider_id="github.com", access_token=token))
@@ -70,7 +70,7 @@ def behaving(simulator: Simulator, fault: str) -> Iterator[None]:
 
 @contextmanager
 def sign_ins(client: Client, simulator: Simulator, whose: str) -> Iterator[set[StatusCode]]:
-    """While the block runs, people try to sign in by GitHub again and again. Gathers what they are told."""
+    """While the block runs, users try to sign in with GitHub again and again. Collects the statuses."""
     ended, codes = threading.Event(), set[StatusCode]()
 
     def repeat(credential: types.Credential) -> None:
@@ -89,7 +89,7 @@ def sign_ins(client: Client, simulator: Simulator, whose: str) -> Iterator[set[S
 
 
 def look_ups(client: Client, email: str, seconds: float) -> list[float]:
-    """How long each took."""
+    """The time of each call."""
     latencies = []
     end = time.perf_counter() + seconds
     while (begun := time.perf_counter()) < end:
@@ -104,7 +104,7 @@ def p99(latencies: list[float]) -> float:
 
 def wait_until_well(client: Client, credential: types.Credential) -> None:
     until(lambda: told(client, credential) == StatusCode.UNAUTHENTICATED, 5,
-          "the provider is well, and nobody asks it")
+          "the provider works again, but is not called")
 
 
 @pytest.mark.slow
@@ -117,7 +117,7 @@ def test_check_68_a_fault_of_a_provider_delays_no_call_but_its_own(
     def measure() -> tuple[float, float]:
         calm: list[float] = []
         faulty: list[float] = []
-        # In turn, so that what the machine does beside meets both alike.
+        # In turn, so that other work of the machine affects both equally.
         for _ in range(ROUNDS):
             wait_until_well(people, token(simulator, "another"))
             with sign_ins(people, simulator, "another") as codes:
@@ -160,7 +160,7 @@ def test_a_provider_that_keeps_failing_is_left_alone_and_asked_again_after_the_p
             assert told(client, credential) == StatusCode.UNAVAILABLE
         assert simulator.fetches("github.com", "check") == asked, "nobody is asked"
         assert breakers() == (1, 1)
-        # Another provider is.
+        # Another provider is not affected.
         session(client.sign_in(assertion(simulator, "oidc.corp")))
         time.sleep(PAUSE_MILLIS / 1_000)
         for _ in range(3):

@@ -1,8 +1,8 @@
-"""Every provider through every use of its credential, by its own pages and by the tokens of its own kit.
+"""Every provider through every use of its credential, with its own pages and with the tokens of its own SDK.
 
-A row of the matrix is a provider on one of these two roads, a column is a use. Where the protocol cannot prove for whom
-a token is, its road is `refused`, and there is nothing to unlink or to complete: `none`. The matrix is printed at the
-end of the run, and is in .build/reports/provider-matrix.txt.
+A row of the matrix is a provider with pages or with its SDK, a column is a use. If the protocol cannot prove the
+audience of a token, the cell is `refused`, and there is nothing to unlink or to complete: `none`. The matrix is printed
+at the end of the run, and is in .build/reports/provider-matrix.txt.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNVERIFIABLE = (StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE")
 
 @dataclass(frozen=True)
 class Row:
-    """One provider on one road: by its pages where `kit` is nothing, else by what the kit brings."""
+    """One provider, with its pages if `kit` is empty, otherwise with the token of its SDK."""
 
     provider_id: str
     road: str
@@ -69,7 +69,7 @@ by_title = {"ids": lambda row: row.title}
 
 @pytest.fixture(scope="module")
 def servers(folder: Path, simulator: Simulator) -> Iterator[dict[str, Server]]:
-    """One with every provider, and one whose X speaks OAuth 2.0."""
+    """A server with every provider, and one whose X uses OAuth 2.0."""
     uris = latchkey_settings.redirect_uris(simulator.base)
     allowed: list[Settings] = [{**each, "redirect_uris": uris} if each["name"] == "web" else each for each in callers()]
     configured = {"usual": latchkey_settings.providers(simulator.base),
@@ -83,7 +83,7 @@ def servers(folder: Path, simulator: Simulator) -> Iterator[dict[str, Server]]:
 
 @pytest.fixture(scope="module")
 def clients(servers: dict[str, Server]) -> Iterator[dict[tuple[str, str], Client]]:
-    """By server and key."""
+    """Clients by server and key."""
     clients = {(name, key): Client(server, key=key) for name, server in servers.items() for key in ("web", "admin")}
     yield clients
     for client in clients.values():
@@ -92,7 +92,7 @@ def clients(servers: dict[str, Server]) -> Iterator[dict[tuple[str, str], Client
 
 @dataclass(frozen=True)
 class Road:
-    """A row with what it takes to go along it."""
+    """A row with its server, client and simulator."""
 
     row: Row
     client: Client
@@ -207,14 +207,14 @@ def test_a_token_whose_audience_nobody_can_prove_is_refused_and_says_what_to_do(
 
 
 def subject(road: Road, person: Person) -> str:
-    """Microsoft's is the directory and the object in it, everybody else's the subject of the protocol."""
+    """Microsoft's is the directory and the object in it, every other provider's is the subject of the protocol."""
     if road.row.provider_id != "microsoft.com":
         return road.simulator.subject(road.row.provider_id, person)
     return f"{person.tenant}.{object_id(person)}"
 
 
 def exported(road: Road, person: Person) -> str:
-    """What Firebase would call the person; of Microsoft's, what Graph does."""
+    """Firebase's id of the user; for Microsoft, the id of Graph."""
     if road.row.provider_id != "microsoft.com":
         return subject(road, person)
     return object_id(person).replace("-", "")[16:]

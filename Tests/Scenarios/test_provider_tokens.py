@@ -1,4 +1,4 @@
-"""ID tokens of providers end to end: each wrong one is refused, and broken key sets fail closed (checks 40 to 55)."""
+"""ID tokens of providers end to end: each wrong one is rejected, and broken key sets fail closed (checks 40 to 55)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_check_55_only_the_boolean_true_is_verified(web: Client, simulator: Simu
 
 def test_check_60_google_is_authoritative_for_gmail_and_hosted_domains_and_merely_verified_else(
         web: Client, simulator: Simulator) -> None:
-    """Seen from outside: only an authoritative assertion takes over an account that nobody proved (S6a)."""
+    """Visible from outside: only an authoritative assertion takes over an unverified account (S6a)."""
     for email, hosted_domain, reclaims in ((fresh_email("gmail.com"), None, True),
                                            (fresh_email("firm.example"), "firm.example", True),
                                            (fresh_email("firm.example"), None, False)):

@@ -1,4 +1,4 @@
-"""`latchkeyd --check-config --online` asks every provider, and says of each whether it works and what to correct."""
+"""`latchkeyd --check-config --online` calls every provider, and reports whether it works and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_configuration import run
 
 
 def check(folder: Path, simulator: Simulator) -> tuple[int, dict[str, str]]:
-    """The exit code, and what is said of each provider."""
+    """The exit code, and the report on each provider."""
     text = copy.deepcopy(settings(folder, free_port(), simulator.base))
     path = folder / "online.json5"
     path.write_text(json.dumps(text))
@@ -39,4 +39,4 @@ def test_a_provider_that_does_not_work_is_named_with_what_to_do(
     finally:
         simulator.behave("oidc.corp", "well")
     assert code == 1 and said["oidc.corp"].startswith("failed: ") and "Fix: " in said["oidc.corp"], said
-    assert said["google.com"].startswith("ok"), "the others are asked all the same"
+    assert said["google.com"].startswith("ok"), "the other providers are checked too"

@@ -70,7 +70,7 @@ def test_check_33_one_identity_is_linked_to_one_of_two_accounts(
 
 
 def test_check_13_one_handle_is_completed_once(racing: Server, judge: Client, simulator: Simulator) -> None:
-    """Half of the callers complete in one step, half by Link; losers get the winner's answer or a clean refusal."""
+    """Half of the callers complete in one step, half by Link. Losers get the winner's answer or a clean error."""
     async def each_round(track: Track, number: int) -> None:
         email, subject = fresh_email(), f"handle-{number}"
         known = assertion(simulator, "oidc.trusted", subject=subject, email=email, email_verified=True)
@@ -92,7 +92,7 @@ def test_check_13_one_handle_is_completed_once(racing: Server, judge: Client, si
 
 def test_check_78_of_the_last_two_ways_in_exactly_one_is_unlinked(
         racing: Server, judge: Client, simulator: Simulator) -> None:
-    """Ten sessions, five by each way in, each asked from five callers to remove the one or the other."""
+    """Ten sessions, five of each sign-in method. Five callers try to remove one method or the other in each session."""
     async def each_round(track: Track, number: int) -> None:
         ways = ("google.com", "oidc.corp")
         known = {way: assertion(simulator, way, subject=f"unlink-{number}") for way in ways}
@@ -113,7 +113,7 @@ def test_check_78_of_the_last_two_ways_in_exactly_one_is_unlinked(
 
 
 def test_check_95_a_hundred_refreshes_of_one_token_have_one_successor(racing: Server) -> None:
-    """50 callers, each twice: parallel refreshes of one client are no theft."""
+    """50 callers, each twice: parallel refreshes of one client are not a theft."""
     async def each_round(track: Track, number: int) -> None:
         made = (await track.stub.SignIn(auth.SignInRequest(credential=anonymous()))).session
         stubs = [SessionServiceStub(channel) for channel in track.channels]

@@ -1,4 +1,4 @@
-"""A proved mailbox meets an account that never proved it: reclaim (S6a) and claim (S6b)."""
+"""A verified address meets an account that never verified it: reclaim (S6a) and claim (S6b)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers on one database: what one of them did, the other knows. Runs with LATCHKEY_TEST_STORE=postgres."""
+"""Two servers on one database: each knows the changes of the other. Run with LATCHKEY_TEST_STORE=postgres."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_handle_of_one_is_completed_at_the_other_and_by_one_of_many_callers(
 
     with ThreadPoolExecutor(8) as callers:
         sessions = set(callers.map(complete, pair * 4))
-    assert len(sessions) == 1, "a completion that is repeated is answered with the session of the first"
+    assert len(sessions) == 1, "a repeated completion returns the session of the first"
     account = pair[1].sign_in(password(email)).session.account
     assert account.account_id == owner
     assert provider_ids(account) == {"password", "oidc.trusted"}
@@ -130,8 +130,8 @@ def test_a_signing_key_of_one_is_published_by_the_other_before_it_signs(
 
 
 class Wire:
-    """Stands between a server and its database, and counts how often the server sends before it hears again, for each
-    connection; what the server asks of its own accord is left out."""
+    """A proxy between a server and its database. Counts, for each connection, how often the server sends before the
+    next answer. Ignores statements that the server makes on its own."""
 
     OWN_ACCORD = (b"last_event\0", b"place_events\0", b"held\0", b"due_deliveries\0", b"signing_keys\0")
 

@@ -1,4 +1,4 @@
-"""What was answered is there after the server was stopped, killed or killed under load."""
+"""Answered changes survive a stop, a kill, and a kill under load."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_held_credential_survives_a_kill_between_conflict_and_completion(
 
 def test_another_master_key_opens_no_row_of_before(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
-    """The seal's key is not in the database: a stolen one is not enough to complete what it holds (check 17)."""
+    """The sealing key is not in the database: a stolen database is not enough to complete its rows (check 17)."""
     server = serve()
     client = connect(server)
     email = fresh_email()
@@ -53,7 +53,7 @@ def test_another_master_key_opens_no_row_of_before(
     try:
         server.launch()
     except RuntimeError:
-        return  # Refusing to start on a database that was sealed under another key is the better answer.
+        return  # Not starting on a database that was sealed with another key is better.
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
         connect(server).sign_in(password(email), pending_token=exists.pending_token)
 

@@ -1,4 +1,4 @@
-"""Second factors from the command line: enrolled, asked for, shown and withdrawn."""
+"""Second factors on the command line: enrollment, sign-in, listing and withdrawal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def person(server: Server, tmp_path: Path) -> Person:
 
 
 def enrolled(person: Person, simulator: Simulator) -> tuple[str, Authenticator, list[str]]:
-    """Signed in with a proved address, a password and an authenticator program."""
+    """Signed in with a verified address, a password and an authenticator app."""
     email = fresh_email("gmail.com")
     token = assertion(simulator, "google.com", email=email, email_verified=True).provider_token.id_token
     person.json("sign-in", "--provider", "google.com", "--id-token-file", person.file("google.jwt", token))

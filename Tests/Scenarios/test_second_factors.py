@@ -1,4 +1,4 @@
-"""A second factor from its enrolment to its withdrawal, with an authenticator program that is not ours (pyotp)."""
+"""A second factor from its enrollment to its withdrawal, with a foreign authenticator (pyotp)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client,
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_SECOND_FACTOR"):
         web.withdraw(left.id_token, person.authenticator.factor_id)
 
-    # Link alone answers with the outcome (L11): what was to be linked is held, and linked once the factor has passed.
+    # Only Link returns the outcome (L11): the credential is pending, and linked after the factor.
     company = assertion(simulator, "oidc.corp")
     required = factor_required(web.link(left.id_token, company))
     assert provider_ids(web.get(left.id_token)) == {"password", "google.com"}
@@ -217,7 +217,7 @@ def test_a_factor_that_was_withdrawn_meanwhile_finishes_nothing(web: Client, sim
 
 
 def test_what_the_first_factor_found_is_decided_again(web: Client, simulator: Simulator) -> None:
-    """The identity was unlinked between start and finish: the address is a conflict now, and nobody is signed in."""
+    """The identity was unlinked between start and finish: now the address is a conflict, and the sign-in fails."""
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(person.google))
     web.unlink(person.session.id_token, "google.com")
@@ -331,7 +331,7 @@ def test_enrolment_and_withdrawal_want_a_recent_login(
 
 
 def number() -> str:
-    """Of nobody: a range that is kept free for such uses."""
+    """A number from a range that is reserved for such uses."""
     return f"+4930{secrets.randbelow(10**8):08d}"
 
 
@@ -381,7 +381,7 @@ def test_check_106_a_new_code_ends_the_one_before_it(server: Server, web: Client
         tries.append((code, sent.verification_id))
     with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS") as refused:
         web.start_factor(required.pending_token, factor_id)
-    assert refused.retry_seconds is None, "only a new sign-in is sent another one"
+    assert refused.retry_seconds is None, "only a new sign-in sends another one"
     for code, verification_id in tries[:2]:
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE"):
             web.finish_factor(required.pending_token, factor_id, code, verification_id=verification_id)

@@ -1,4 +1,4 @@
-"""Many sessions of one person: listed, ended together, refreshed at once, and stolen."""
+"""Many sessions of one user: listed, ended together, refreshed concurrently, and stolen."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ CALLERS, CONNECTIONS = 100, 10
 
 
 def audit(server: Server, account_id: str) -> list[tuple[str, dict[str, str]]]:
-    """The events of an account with their details, in order; of a server that was stopped."""
+    """The events of an account with their details, in order, from a stopped server."""
     rows = server.rows("SELECT event, details FROM audit WHERE account_id = ? ORDER BY id", account_id)
     return [(event, json.loads(details)) for event, details in rows]
 
 
 def refresh_together(server: Server, token: str) -> list[str]:
-    """A hundred refreshes of one token that leave at the same moment, over ten connections."""
+    """A hundred concurrent refreshes of one token, over ten connections."""
     async def every_one() -> list[str]:
         credentials = channel_credentials(server.folder, key="web")
         own = [("grpc.use_local_subchannel_pool", 1)]

@@ -1,4 +1,4 @@
-"""The rows of the sign-in table that a caller can reach from outside; S5 to S7 have modules of their own."""
+"""The rows of the sign-in table that a caller can reach; S5 to S7 have modules of their own."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def test_S1_an_identity_that_reports_another_free_address_stays_where_it_is_and_
     for email in (old, new):
         ways = web.fetch(email=email)
         assert ways.registered and list(ways.sign_in_methods) == ["oidc.trusted"]
-        assert not shop.fetch(email=email).registered, "who may not look addresses up learns of neither"
+        assert not shop.fetch(email=email).registered, "a caller without the right sees neither"
 
-    # It is nobody's own yet, and its owner goes before an identity that merely asserted it.
+    # It has no owner yet, and an owner takes precedence over an identity that merely asserted it.
     owner = web.create(new)
     assert owner.account.account_id != made.account.account_id
     assert list(web.fetch(email=new).sign_in_methods) == ["password"]

@@ -1,4 +1,4 @@
-"""Create where an address is proved before there is an account (`sign_up = verify_first`)."""
+"""Create with email verification before the account exists (`sign_up = verify_first`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_session_follows_the_code_and_the_address_is_proved(careful: Server,
 
 def seconds_ratio(client: Client, free: str, owned: str) -> float:
     took: dict[str, list[float]] = {free: [], owned: []}
-    for _ in range(8):  # the ninth and tenth in an hour are more than one address is sent
+    for _ in range(8):  # the ninth and tenth in an hour exceed the limit of one address
         for email in random.sample(list(took), len(took)):
             begun = time.perf_counter()
             answer = client.ask_to_create(email)
@@ -65,7 +65,7 @@ def test_check_39_sign_up_answers_alike_for_a_free_and_for_an_owned_address(care
     free, owned = fresh_email(), fresh_email()
     owner = client.create(owned, code=sign_up_code(careful, client, owned))
     ratios = [seconds_ratio(client, free, owned)]
-    while not 0.5 < ratios[-1] < 2 and len(ratios) < 3:  # by a noisy machine; by the server it would be each time
+    while not 0.5 < ratios[-1] < 2 and len(ratios) < 3:  # a noisy machine; the server would cause it each time
         other = fresh_email()
         client.create(other, code=sign_up_code(careful, client, other))
         ratios.append(seconds_ratio(client, fresh_email(), other))
@@ -139,7 +139,7 @@ def test_the_command_asks_and_then_follows_the_link(careful: Server, tmp_path: P
 
 def test_a_guest_links_a_password_only_to_an_address_whose_mail_was_read(
         careful: Server, client: Client) -> None:
-    """Otherwise an anonymous sign-in would lead around the mail, and would tell which addresses are taken."""
+    """Otherwise an anonymous sign-in would bypass the email, and would reveal which addresses are taken."""
     free, owned = fresh_email(), fresh_email()
     client.create(owned, code=sign_up_code(careful, client, owned))
     guest = session(client.sign_in(anonymous()))

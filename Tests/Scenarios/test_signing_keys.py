@@ -1,4 +1,4 @@
-"""The keys that sign our tokens: fetched over HTTPS by independent libraries, and replaced without anyone noticing."""
+"""The signing keys: fetched over HTTPS by independent libraries, and replaced without any effect on users."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_check_101_tokens_verify_from_the_https_keys_through_a_rotation_without_
     made = web.create(email)
     old = kid(made.id_token)
     assert [key["kid"] for key in published(server)] == [old]
-    # They fetch at different moments, so that one of them does at the worst.
+    # They fetch at different times, so that one of them does so at the worst time.
     verifiers = [Verifier(server) for _ in range(4)]
     for verifier in verifiers:
         verifier.check(made.id_token)
@@ -82,7 +82,7 @@ def test_check_101_tokens_verify_from_the_https_keys_through_a_rotation_without_
     assert signers == sorted(signers, key=[old, new].index), "once, and never back"
     first = signers.index(new)
     assert 20 < first < len(signers) - 20, "tokens from before, during and after"
-    # Nobody had to sign in anew, and the service believes its own tokens.
+    # Users did not have to sign in again, and the service accepts its own tokens.
     assert all(web.verify(each.id_token).active for each in (made, minted[first - 1], minted[first], minted[-1]))
     assert {key["kid"] for key in published(server)} == {old, new}
     assert json.loads(web.signing_keys()) == {"keys": published(server)}
@@ -104,7 +104,7 @@ def test_check_101_a_key_is_published_its_lead_before_it_signs_and_a_second_requ
     assert len(published(server)) == 2
     lines = [line for line in server.lines() if line["message"] == "signing key published"]
     assert [line["key"] for line in lines] == [key["kid"] for key in published(server)]
-    # A restart neither forgets the one nor makes another.
+    # A restart keeps the key and makes no other.
     server.stop()
     server.launch()
     assert kid(connect(server).refresh(made.refresh_token).id_token) == lines[1]["key"]
@@ -142,7 +142,7 @@ def test_a_start_with_the_wrong_master_key_leaves_the_keys_as_they_are(
     wrong = server.folder / "wrong-master.key"
     wrong.write_text("7b" * 32)
     wrong.chmod(0o600)
-    # A key is due, so that a server would replace the one that signs.
+    # A key is due, so a server would replace the signing key.
     server.settings["secrets"]["master_key_file"] = wrong.name
     server.settings["tokens"]["algorithm"] = "EdDSA"
     with pytest.raises(RuntimeError, match="secrets.master_key_file"):
@@ -176,7 +176,7 @@ def refusals(server: Server, limit: str) -> float:
 
 
 def raw(server: Server, request: bytes) -> bytes:
-    """All that is answered until the server closes; where it closes at once, what was sent may come back as a reset."""
+    """All bytes until the server closes. If it closes immediately, the client's request may cause a reset."""
     parts = []
     with secured(server) as connection, suppress(ConnectionError, ssl.SSLError):
         connection.sendall(request)
@@ -278,7 +278,7 @@ def test_whoever_holds_all_connections_to_the_keys_for_their_time_makes_room_for
     held = [hold(server, f"127.0.0.{2 + number // PER_ADDRESS_MAX}") for number in range(CONNECTIONS_MAX)]
     assert ask(server, "GET", KEYS)[0].status == 200
     assert held[0].recv(1) == b"" and time.monotonic() - began < 2, "the one that is held longest"
-    # Calls have nothing to do with it.
+    # Calls are not affected.
     assert connect(server).create(fresh_email()).id_token
     for one in held:
         assert one.recv(1) == b""

@@ -1,4 +1,4 @@
-"""What comes too often is refused for a while: failures, sign-ups, by account, device and network."""
+"""Limits on frequent failures and sign-ups, by account, device and network."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_checks_104_and_105_a_hundred_failures_block_the_password_of_that_accoun
     assert signed.account.account_id == made.account.account_id
     session(web.sign_in(password(other)))
     own = session(web.sign_in(password(email), client={"device_id": "own device of " + email}))
-    assert own.account.account_id == made.account.account_id, "a device that signed in before is counted apart"
+    assert own.account.account_id == made.account.account_id, "a device that signed in before counts separately"
     blocked(web, email, device_id="another device")
 
 

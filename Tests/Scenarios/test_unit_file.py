@@ -1,4 +1,4 @@
-"""The unit of systemd that is shipped: what it promises fits the server."""
+"""The systemd unit in deploy/ fits the server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_
 
 def test_the_unit_starts_again_for_as_long_as_something_passes_and_not_over_a_wrong_configuration() -> None:
     assert value("Restart") == "on-failure" and value("StartLimitIntervalSec") == "0"
-    assert "\nExecStartPre=" not in UNIT.read_text(), "its 78 would be no reason to stop"
+    assert "\nExecStartPre=" not in UNIT.read_text(), "systemd would ignore its 78"
 
 
 def test_the_unit_waits_for_the_clock_to_be_set() -> None:
@@ -40,6 +40,6 @@ def test_systemd_understands_the_unit_and_finds_it_confined(tmp_path: Path) -> N
     unit.write_text(UNIT.read_text().replace("/usr/local/bin/latchkeyd", str(LATCHKEYD)))
     verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
     assert (verified.returncode, verified.stderr) == (0, "")
-    # Of ten; an unconfined service has more than nine.
+    # The scale ends at ten; an unconfined service has more than nine.
     subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", unit],
                    capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""Taking a way in away without locking the person out, and proving the same person again (sections 5 and 6)."""
+"""Removing a sign-in method without locking the user out, and reauthentication of the same user (sections 5 and 6)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_unlink_removes_google_and_the_last_way_in_is_refused_naming_what_could_
 
     left = web.unlink(linked.id_token, "google.com")
     assert provider_ids(left.account) == {"password"}
-    assert left.session_id != linked.session_id, "the caller's session goes on under a new id (check 99)"
+    assert left.session_id != linked.session_id, "the caller's session continues under a new id (check 99)"
     assert (left.account.email, left.account.email_verified) == (email, True), "the password still uses it as its name"
     with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
         web.get(linked.id_token)
@@ -31,7 +31,7 @@ def test_unlink_removes_google_and_the_last_way_in_is_refused_naming_what_could_
     with expect_failure(StatusCode.FAILED_PRECONDITION, "LAST_SIGN_IN_METHOD") as refused:
         web.unlink(left.id_token, "password")
     assert "google.com" in refused.everything and "oidc.corp" in refused.everything
-    assert web.get(left.id_token).email == email, "a refused unlink leaves the session as it was"
+    assert web.get(left.id_token).email == email, "a rejected unlink does not change the session"
 
 
 def test_unlink_of_what_is_not_linked_is_refused(web: Client) -> None:
@@ -91,7 +91,7 @@ def test_reauthenticate_moves_auth_time_and_gives_fresh_tokens(web: Client) -> N
     made = web.create(email)
     time.sleep(1.1)
     proved = web.reauthenticate(made.id_token, password(email))
-    assert web.verify(made.id_token).active, "other windows of the same person still hold its tokens"
+    assert web.verify(made.id_token).active, "other windows of the same user still have its tokens"
     assert proved.session_id != made.session_id
     assert web.claims(proved.id_token)["auth_time"] > made.account.created_at.seconds
 

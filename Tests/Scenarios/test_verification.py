@@ -1,4 +1,4 @@
-"""VerificationService, and the credentials that it sends: phone codes, mailed links, resets, changes of address."""
+"""VerificationService and its credentials: phone codes, emailed links, resets, changes of address."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def client(mailing: Server) -> Iterator[Client]:
 
 
 def off_by(code: Any, offset: int) -> Any:
-    """The phone code with other digits than were sent, or the same for 0."""
+    """The phone code with other digits; with the same digits for 0."""
     sent = code.phone_code
     return phone_code(sent.verification_id, f"{(int(sent.code) + offset) % 1_000_000:06}")
 
 
 def outcome(client: Client, credential: Any) -> str:
-    """What comes of signing in with it: "in", or the reason of the refusal."""
+    """The result of signing in with it: "in", or the reason of the error."""
     try:
         session(client.sign_in(credential))
     except RpcError as error:
@@ -49,7 +49,7 @@ def outcome(client: Client, credential: Any) -> str:
     return "in"
 
 
-# Telephones.
+# Phones.
 
 def test_a_person_with_nothing_but_a_telephone_changes_its_number(mailing: Server, client: Client) -> None:
     old, new = fresh_number(), fresh_number()
@@ -127,7 +127,7 @@ def test_check_106_after_five_wrong_guesses_in_parallel_the_right_one_is_too_lat
     code = by_phone(mailing, client, fresh_number())
     with ThreadPoolExecutor(20) as pool:
         first = Counter(pool.map(lambda offset: outcome(client, off_by(code, offset)), range(1, 21)))
-        # Those that meet may be looked at together; what they count is written before any is answered.
+        # Parallel tries may be processed together, but their counts are written before any is answered.
         assert first["INVALID_CODE"] >= 5 and set(first) <= {"INVALID_CODE", "EXPIRED_CODE"}, first
         later = Counter(pool.map(lambda offset: outcome(client, off_by(code, offset)), range(21, 41)))
     assert later == {"EXPIRED_CODE": 20}
@@ -182,7 +182,7 @@ def test_two_parallel_redemptions_of_a_code_sign_in_once(mailing: Server, client
             assert sorted(set(pool.map(redeem, range(10)))) == ["refused", "session"]
 
 
-# Mailed links.
+# Emailed links.
 
 def test_a_mailed_link_signs_up_in_links_and_completes(
         mailing: Server, client: Client, simulator: Simulator) -> None:
@@ -223,7 +223,7 @@ def test_check_23_a_mailed_proof_of_one_browser_completes_nothing_in_another(
     credential = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
     exists = conflict(client.sign_in(credential, binding=theirs))
     link = by_mail(mailing, client, email, binding=mine)
-    # Neither the person's link in the attacker's browser, nor the attacker's handle in the person's.
+    # Neither the user's link in the attacker's browser, nor the attacker's handle in the user's.
     with expect_failure(*INVALID_CODE):
         client.sign_in(link, binding=theirs, pending_token=exists.pending_token)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
@@ -261,7 +261,7 @@ def test_check_109_nobody_makes_an_address_or_a_number_proved_by_saying_so(
     email = fresh_email()
     owner = client.create(email, display_name="email_verified")
     linked = session(client.link(owner.id_token, assertion(simulator, "oidc.corp", email=email, email_verified=True)))
-    assert not linked.account.email_verified, "the provider is not trusted to have checked it"
+    assert not linked.account.email_verified, "the provider is not trusted to have verified it"
     for made_up in ("", "nonsense", "A" * 43):
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", "INVALID_CODE"):
             client.confirm_email(made_up, owner.id_token)
@@ -274,7 +274,7 @@ def test_check_109_nobody_makes_an_address_or_a_number_proved_by_saying_so(
     assert not account.email_verified and not account.phone_number
 
 
-# Reset.
+# Password resets.
 
 def test_a_reset_replaces_the_password_and_ends_every_session(
         mailing: Server, client: Client, simulator: Simulator) -> None:
@@ -349,13 +349,13 @@ def test_check_39_a_reset_a_link_and_a_phone_code_answer_alike_for_known_and_unk
 @pytest.mark.timeout(120)
 def test_check_39_and_in_the_same_class_of_time(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    """A commit with its sync takes milliseconds, and both make one; what a mail costs more stays far below it."""
+    """A commit with its sync takes milliseconds, and both make one. An email costs far less in addition."""
     client = connect(serve(policy=POLICY, throttles={"resets_per_recipient_max": 0}))
     known, unknown = fresh_email(), fresh_email()
     client.create(known)
     times: dict[str, list[float]] = {known: [], unknown: []}
     for _ in range(300):
-        # A fixed order would give each a place of its own in whatever rhythm the machine has.
+        # A fixed order would give each address a fixed place in periodic noise of the machine.
         for email in random.sample(list(times), len(times)):
             begun = time.perf_counter()
             client.send_password_reset(email)
@@ -364,7 +364,7 @@ def test_check_39_and_in_the_same_class_of_time(
     assert max(medians) / min(medians) < 1.5, medians
 
 
-# Change of address, and the way back.
+# Change of address, and its reversal.
 
 def test_a_change_of_address_is_confirmed_at_the_new_one_and_the_old_one_can_take_it_back(
         mailing: Server, client: Client) -> None:
@@ -417,7 +417,7 @@ def test_a_change_of_address_needs_a_recent_login(
         client.send_email_change(owner.id_token, fresh_email())
 
 
-# What is not allowed.
+# Features that are not allowed.
 
 def test_what_is_not_enabled_or_has_no_road_is_not_allowed(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:

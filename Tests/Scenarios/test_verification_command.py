@@ -1,4 +1,4 @@
-"""Codes and mailed links from the command line."""
+"""Codes and emailed links on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person finds in a mail or a text message, as the credential or code that a client makes of it."""
+"""The contents of an email or text message, as the credential or code that a client makes of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from configuration import Settings
 from latchkey.v1 import types_pb2 as types
 from processes import Server
 
-# Everything that a code is sent for.
+# Enables everything that sends codes.
 POLICY: Settings = {"phone": True, "email_link": True}
 
 
@@ -30,14 +30,14 @@ def email_link(email: str, code: str) -> types.Credential:
 
 
 def arriving(server: Server, kind: str, to: str, send: Callable[[], Any]) -> tuple[Any, outbox.Message]:
-    """The answer to what sends a message, and the message."""
+    """The answer to the call that sends a message, and the message."""
     before = len(outbox.messages(server, kind, to))
     answer = send()
     return answer, outbox.wait_for(server, kind, to, count=before + 1)
 
 
 def code_in(message: outbox.Message, mode: str) -> str:
-    """The code of the link that a mail holds; it leads to the caller's page, and says whom and what it is for."""
+    """The code of the link in an email. The link opens the caller's page, and names its recipient and purpose."""
     link = message.values["link"]
     parts = urlsplit(link)
     assert f"{parts.scheme}://{parts.netloc}{parts.path}" == PAGE and link in message.text
@@ -47,14 +47,14 @@ def code_in(message: outbox.Message, mode: str) -> str:
 
 
 def by_phone(server: Server, client: Client, number: str, **fields: Any) -> types.Credential:
-    """A code, as who has the telephone reads it."""
+    """A code, as the owner of the phone reads it."""
     sent, message = arriving(server, "phone_code", number, lambda: client.send_phone_code(number, **fields))
     assert message.channel == "text_message" and message.values["code"] in message.text
     return phone_code(sent.verification_id, message.values["code"])
 
 
 def by_mail(server: Server, client: Client, email: str, **fields: Any) -> types.Credential:
-    """A link that signs in, as who has the mailbox follows it."""
+    """A sign-in link, as the owner of the mailbox follows it."""
     _, message = arriving(server, "email_link", email, lambda: client.send_email_link(email, **fields))
     return email_link(email, code_in(message, "signIn"))
 

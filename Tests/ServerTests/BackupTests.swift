@@ -10,7 +10,7 @@ import Testing
 
 @testable import Server
 
-/// A store whose copies are these bytes, or fail; it waits before each until it may go on.
+/// A store whose copies have these bytes, or fail. Before each copy it waits for permission.
 private final class CopiedStore: Store {
   let bytes: [UInt8]
   let failure: (any Error)?
@@ -29,7 +29,7 @@ private final class CopiedStore: Store {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { Facts() }
   func load(_ query: Query) async throws -> Facts { Facts() }
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}
 
@@ -50,16 +50,16 @@ private final class CopiedStore: Store {
   }
 }
 
-/// The files of the folder, without those that are nobody's business here.
+/// The files of the folder, without those that do not matter here.
 private func files(_ folder: String) throws -> [String] {
   try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
 }
 
-private func desk(
+private func runner(
   _ store: any Store, _ folder: String, keptMax: Int = 0, limitMillis: Int64 = 60_000
-) throws -> BackupDesk {
+) throws -> BackupRunner {
   let log = Log(JSONLines(level: .critical, descriptor: 2))
-  return try BackupDesk(store, try BackupFolder(folder, keptMax: keptMax), limitMillis: limitMillis, log: log)
+  return try BackupRunner(store, try BackupFolder(folder, keptMax: keptMax), limitMillis: limitMillis, log: log)
 }
 
 private func refusal(_ body: () async throws -> BackupRecord) async -> Failure? {
@@ -76,10 +76,12 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
 @Suite struct BackupTests {
   @Test func `a backup is named by its moment, and its answer is of the file that is there`() async throws {
     try await withFolder { folder in
-      let made = try await desk(CopiedStore(), folder + "/deep/down").make(at: moment, fate: Fate()) { record in
+      let made = try await runner(CopiedStore(), folder + "/deep/down").make(
+        at: moment, commitDecision: CommitDecision()
+      ) { record in
         #expect(record.byteCount == 3)
         let there = try files(folder + "/deep/down")
-        #expect(there == [record.fileName + ".draft"], "no backup before it is remembered")
+        #expect(there == [record.fileName + ".draft"], "no backup before its record is stored")
       }
       #expect(made.fileName.wholeMatch(of: /latchkey-20261121T000000\.042Z-[0-9a-f]{8}\.db/) != nil)
       #expect(made.copy == StoreCopy(accountCount: 7, lastEvent: 35) && made.createdAt == moment)
@@ -91,11 +93,11 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
 
   @Test func `the newest backup is known after each`() async throws {
     try await withFolder { folder in
-      let desk = try desk(CopiedStore(), folder)
-      #expect(desk.newest == Timestamp(millis: 0), "there is none")
+      let runner = try runner(CopiedStore(), folder)
+      #expect(runner.newest == Timestamp(millis: 0), "there is none")
       for now in [moment, moment.adding(millis: 5_000)] {
-        _ = try await desk.make(at: now, fate: Fate()) { _ in }
-        #expect(desk.newest == now)
+        _ = try await runner.make(at: now, commitDecision: CommitDecision()) { _ in }
+        #expect(runner.newest == now)
       }
     }
   }
@@ -108,17 +110,20 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
       for name in names {
         try Data().write(to: URL(filePath: "\(folder)/latchkey-2026\(name)"))
       }
-      let desk = try desk(CopiedStore(failure: StoreCopyError.full), folder)
-      #expect(desk.newest == moment)
-      _ = await refusal { try await desk.make(at: moment.adding(millis: 5_000), fate: Fate()) { _ in } }
-      #expect(desk.newest == moment)
+      let runner = try runner(CopiedStore(failure: StoreCopyError.full), folder)
+      #expect(runner.newest == moment)
+      _ = await refusal {
+        try await runner.make(at: moment.adding(millis: 5_000), commitDecision: CommitDecision()) { _ in }
+      }
+      #expect(runner.newest == moment)
     }
   }
 
   @Test func `a long file is digested whole`() async throws {
     try await withFolder { folder in
       let bytes = (0..<200_001).map { UInt8(truncatingIfNeeded: $0) }
-      let made = try await desk(CopiedStore(bytes), folder).make(at: moment, fate: Fate()) { _ in }
+      let made = try await runner(CopiedStore(bytes), folder).make(at: moment, commitDecision: CommitDecision()) { _ in
+      }
       #expect(made.sha256 == Digest(sha256(bytes)) && made.byteCount == 200_001)
     }
   }
@@ -126,15 +131,15 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   @Test func `a second backup at once is refused, and one after the first is not`() async throws {
     try await withFolder { folder in
       let store = CopiedStore(isOpen: false)
-      let desk = try desk(store, folder)
-      let first = Task { try await desk.make(at: moment, fate: Fate()) { _ in } }
+      let runner = try runner(store, folder)
+      let first = Task { try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in } }
       while !store.isCopying.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
-      let refused = await refusal { try await desk.make(at: moment, fate: Fate()) { _ in } }
+      let refused = await refusal { try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in } }
       #expect(refused?.reason == .backupInProgress && refused?.retryAfterMillis == 10_000)
       store.gate.signal()
       _ = try await first.value
       store.gate.signal()
-      _ = try await desk.make(at: moment, fate: Fate()) { _ in }
+      _ = try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in }
       #expect(try files(folder).count == 2)
     }
   }
@@ -147,19 +152,23 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   ])
   func `a copy that fails leaves nothing behind and says why`(error: any Error, reason: Failure.Reason) async throws {
     try await withFolder { folder in
-      let desk = try desk(CopiedStore(failure: error), folder)
-      let refused = await refusal { try await desk.make(at: moment, fate: Fate()) { _ in Issue.record("remembered") } }
+      let runner = try runner(CopiedStore(failure: error), folder)
+      let refused = await refusal {
+        try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in Issue.record("remembered") }
+      }
       #expect(refused?.reason == reason)
       #expect(try files(folder) == [])
-      #expect(await refusal { try await desk.make(at: moment, fate: Fate()) { _ in } }?.reason == reason, "not busy")
+      #expect(
+        await refusal { try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in } }?.reason
+          == reason, "not busy")
     }
   }
 
   @Test func `what cannot be remembered is no backup`() async throws {
     try await withFolder { folder in
-      let desk = try desk(CopiedStore(), folder)
+      let runner = try runner(CopiedStore(), folder)
       let refused = await refusal {
-        try await desk.make(at: moment, fate: Fate()) { _ in throw Failure(.storeUnavailable) }
+        try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in throw Failure(.storeUnavailable) }
       }
       #expect(refused?.reason == .storeUnavailable)
       #expect(try files(folder) == [])
@@ -168,15 +177,17 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
 
   @Test func `a call that was given up leaves no backup, nor does one that takes too long`() async throws {
     try await withFolder { folder in
-      let fate = Fate()
-      #expect(fate.cancel())
-      let given = try desk(CopiedStore(), folder)
-      #expect(await refusal { try await given.make(at: moment, fate: fate) { _ in } }?.reason == .cancelled)
+      let commitDecision = CommitDecision()
+      #expect(commitDecision.cancel())
+      let given = try runner(CopiedStore(), folder)
+      #expect(
+        await refusal { try await given.make(at: moment, commitDecision: commitDecision) { _ in } }?.reason
+          == .cancelled)
       #expect(try files(folder) == [])
     }
     try await withFolder { folder in
-      let slow = try desk(CopiedStore(), folder, limitMillis: 0)
-      let refused = await refusal { try await slow.make(at: moment, fate: Fate()) { _ in } }
+      let slow = try runner(CopiedStore(), folder, limitMillis: 0)
+      let refused = await refusal { try await slow.make(at: moment, commitDecision: CommitDecision()) { _ in } }
       #expect(refused?.reason == .backupFailed && refused?.hint.contains("store.backup_seconds") == true)
       #expect(try files(folder) == [])
     }
@@ -190,11 +201,11 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
         "latchkey-8443.db", "latchkey-8443.db.draft", "latchkey-notes", "notes.txt", "other.db",
       ]
       for name in others { try write("mine", to: "\(folder)/\(name)") }
-      let desk = try desk(CopiedStore(), folder, keptMax: keptMax)
+      let runner = try runner(CopiedStore(), folder, keptMax: keptMax)
       var made: [String] = []
       for day in 0..<5 {
         let at = moment.adding(millis: Int64(day) * 86_400_000)
-        made.append(try await desk.make(at: at, fate: Fate()) { _ in }.fileName)
+        made.append(try await runner.make(at: at, commitDecision: CommitDecision()) { _ in }.fileName)
       }
       #expect(try files(folder) == (made.suffix(left) + others).sorted())
     }
@@ -202,9 +213,9 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
 
   @Test func `the backup that was just made stays, whatever the clock says of the others`() async throws {
     try await withFolder { folder in
-      let desk = try desk(CopiedStore(), folder, keptMax: 1)
-      _ = try await desk.make(at: moment, fate: Fate()) { _ in }
-      let earlier = try await desk.make(at: moment.adding(millis: -1_000), fate: Fate()) { _ in }
+      let runner = try runner(CopiedStore(), folder, keptMax: 1)
+      _ = try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in }
+      let earlier = try await runner.make(at: moment.adding(millis: -1_000), commitDecision: CommitDecision()) { _ in }
       #expect(try files(folder) == [earlier.fileName])
     }
   }
@@ -223,11 +234,13 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   @Test func `without a folder no backup is made`() async throws {
     let usual = try settings()
     #expect(usual.backupFolder == "" && usual.backupsKeptMax == 0 && usual.backupMillis == 600_000)
-    #expect(try usual.backupDesk(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2))) == nil)
-    let refused = await refusal { try await NoBackups().make(at: moment, fate: Fate()) { _ in } }
+    #expect(try usual.backupRunner(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2))) == nil)
+    let refused = await refusal { try await NoBackups().make(at: moment, commitDecision: CommitDecision()) { _ in } }
     #expect(refused?.reason == .backupNotConfigured)
     let postgres = try settings("store: { postgres: { conninfo: 'host=/run' } }").postgres
-    let unsupported = await refusal { try await postgres.noBackups.make(at: moment, fate: Fate()) { _ in } }
+    let unsupported = await refusal {
+      try await postgres.noBackups.make(at: moment, commitDecision: CommitDecision()) { _ in }
+    }
     #expect(unsupported?.reason == .backupNotSupported)
     #expect(try settings(nested("store.backup_folder", "\"copies\"")).backupFolder == "/etc/latchkey/copies")
   }

@@ -5,7 +5,7 @@ import Testing
 private let key = String(repeating: "ab", count: 32)
 private let files = "tls: { certificate_file: \"c\", key_file: \"k\" }, "
 
-/// What is wrong with a file, and the setting that the refusal must name.
+/// Invalid files, and the setting that the error must name.
 private let broken: [(setting: String, text: String)] = [
   ("tls.certificate_file", ""),
   ("tls.certificate_file", "tls: { key_file: \"k\" }"),

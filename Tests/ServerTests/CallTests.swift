@@ -1,4 +1,4 @@
-import Admission
+import Callers
 import Crypto
 import Identity
 import Services
@@ -26,12 +26,12 @@ private func table() -> CallerTable {
   }
   #expect(try [name("Bearer lk_web"), name("Bearer lk_web"), name("Bearer lk_batch")] == ["web", "web", "batch"])
   #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
-  // Neither a refusal nor a call without a key is answered as whoever called before.
+  // A rejection, or a call without a key, is not identified as the previous caller.
   #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
   #expect(try [name(""), name("Bearer lk_web"), name("")] == ["unidentified", "web", "unidentified"])
 }
 
-/// Whether a call of a method takes a message of so many bytes.
+/// Whether a call of a method accepts a message of this many bytes.
 private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool {
   let call = ServerCall(
     HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: configured, nowMillis: 0,
@@ -54,7 +54,7 @@ func `a message of the configured limit is taken and one byte more is not, and b
   let batches = Method("/a/Batches", messageBytesMax: 2_000, .unary { _, _, _ in .answer([]) })
   #expect(takes(batches, bytes: 2_000, configured: configured))
   #expect(!takes(batches, bytes: 2_001, configured: configured))
-  // It can come in parts.
+  // A message can arrive in parts.
   let limits = try settings(nested("limits.message_bytes_max", "\(configured)")).limits
   #expect(limits.messageBytesMax == configured && limits.heldRequestBytesMax >= configured + 5)
 }

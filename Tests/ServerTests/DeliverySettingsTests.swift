@@ -7,22 +7,22 @@ import Testing
 
 @testable import Server
 
-@Test func `without a road nothing is sent, and what needs one is not offered`() throws {
+@Test func `without a transport nothing is sent, and what needs one is not offered`() throws {
   let settings = try settings()
   #expect(settings.delivery.mail == .off && settings.delivery.textMessages == .off)
   #expect(!settings.policy.mailEnabled && !settings.policy.textMessagesEnabled)
   let fetchers = try settings.deliveryFetchers()
-  #expect(try settings.roads(fetchers).isEmpty && fetchers.mails == nil && fetchers.webhook == nil)
+  #expect(try settings.transports(fetchers).isEmpty && fetchers.mails == nil && fetchers.webhook == nil)
 }
 
-@Test func `a road for mail offers mail alone, and one for text messages those alone`() throws {
+@Test func `a transport for mail offers mail alone, and one for text messages those alone`() throws {
   let mail = try settings("delivery: { mail: 'outbox' }")
   #expect(mail.policy.mailEnabled && !mail.policy.textMessagesEnabled)
   let texts = try settings("delivery: { text_messages: 'outbox' }")
   #expect(!texts.policy.mailEnabled && texts.policy.textMessagesEnabled)
 }
 
-@Test func `each kind of message goes by the road of its channel`() async throws {
+@Test func `each kind of message goes by the transport of its channel`() async throws {
   try await withFolder { folder in
     try write(String(repeating: "s", count: 32) + "\n", to: folder + "/secret")
     let settings = try settings(
@@ -32,9 +32,9 @@ import Testing
         webhook: { url: 'https://hooks.example/', secret_file: '\(folder)/secret' },
       }
       """)
-    let roads = try settings.roads(try settings.deliveryFetchers())
-    #expect(roads[.mail]?.name == "outbox" && roads[.textMessage]?.name == "webhook")
-    #expect(settings.delivery.roadNames == ["outbox", "webhook"])
+    let transports = try settings.transports(try settings.deliveryFetchers())
+    #expect(transports[.mail]?.name == "outbox" && transports[.textMessage]?.name == "webhook")
+    #expect(settings.delivery.transportNames == ["outbox", "webhook"])
   }
 }
 
@@ -53,7 +53,7 @@ import Testing
       try write(secret, to: folder + "/s")
       let refused = refusal { try settings(text).deliverySecrets() }
       #expect(refused?.setting == "delivery.webhook.secret_file")
-      #expect(refused?.why == "it must hold one line of ASCII of 32 to 4096 characters")
+      #expect(refused?.why == "it must contain one line of ASCII of 32 to 4096 characters")
     }
     try write(String(repeating: "s", count: 32) + "\r\n", to: folder + "/s")
     #expect(try settings(text).deliverySecrets().webhook.first?.count == 32)
@@ -62,12 +62,12 @@ import Testing
   #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_env")
 }
 
-@Test func `a bell that was rung while nobody waited is heard by the next, once`() async {
-  let bell = Bell()
-  bell.ring()
-  bell.ring()
+@Test func `a event that was rung while nobody waited is heard by the next, once`() async {
+  let event = AsyncEvent()
+  event.ring()
+  event.ring()
   let begun = ContinuousClock.now
-  await bell.wait(millis: 60_000)
+  await event.wait(millis: 60_000)
   #expect(begun.duration(to: .now) < .seconds(30))
-  await bell.wait(millis: 1)
+  await event.wait(millis: 1)
 }

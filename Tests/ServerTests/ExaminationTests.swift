@@ -60,7 +60,7 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
 func `a variable that no setting has is a warning, also where a group or a list has its name`(_ name: String) throws {
   let examined = examine("{ tls: { certificate_file: 'a', key_file: 'b' } }", [name: "/etc/keys"])
   #expect(examined.faults.isEmpty)
-  #expect(examined.settings?.warnings.count { $0.contains("\(name) is set in the environment") } == 1)
+  #expect(examined.settings?.warnings.count { $0.contains("environment variable \(name) belongs") } == 1)
 }
 
 @Test(arguments: [
@@ -74,7 +74,7 @@ func `a variable that no setting has is a warning, also where a group or a list 
 func `a star is refused where texts are compared byte for byte`(text: String, setting: String) {
   let faults = examine("{ tls: { certificate_file: 'a', key_file: 'b' }, \(text) }").faults
   #expect(faults.first?.setting == setting)
-  #expect(faults.first?.why.contains("byte for byte") == true)
+  #expect(faults.first?.why.contains("must match exactly") == true)
 }
 
 @Test func `a folder or file that anybody may write is a warning by its setting`() async throws {
@@ -90,7 +90,7 @@ func `a star is refused where texts are compared byte for byte`(text: String, se
     try write(text, to: path)
     for name in ["data", "backups", "outbox"] { unsafe mkdir(folder + "/" + name, 0o700) }
     func warned() -> [String] {
-      (Settings.examine(path).settings?.warningsOfFiles() ?? []).filter { $0.hasSuffix("can be written by anybody") }
+      (Settings.examine(path).settings?.warningsOfFiles() ?? []).filter { $0.hasSuffix("can be written by all users") }
     }
     #expect(warned().isEmpty)
     for (name, setting) in [
@@ -100,7 +100,7 @@ func `a star is refused where texts are compared byte for byte`(text: String, se
       let place = name.isEmpty ? folder : "\(folder)/\(name)"
       let mode: UInt32 = name == "latchkey.json5" ? 0o600 : 0o700
       unsafe chmod(place, mode | 0o002)
-      #expect(warned() == ["\(setting): \(place) can be written by anybody"])
+      #expect(warned() == ["\(setting): \(place) can be written by all users"])
       unsafe chmod(place, mode)
     }
   }

@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Identity
 import Logging
 import Providers
@@ -11,11 +11,11 @@ import Tokens
 
 @testable import Server
 
-/// A store of signing keys and of nothing else.
+/// A store that has only signing keys.
 private final class KeyStore: UncopiedStore {
   private let keys = Mutex<[SigningKeyRecord]>([])
   let isDown = Atomic<Bool>(false)
-  /// Another server's first key, which is there by the time that ours is to be written.
+  /// Another server's first key, which is there before ours is written.
   private let rival: SigningKeyRecord?
 
   init(_ records: [SigningKeyRecord] = [], rival: SigningKeyRecord? = nil) {
@@ -25,7 +25,7 @@ private final class KeyStore: UncopiedStore {
 
   var records: [SigningKeyRecord] { keys.withLock { $0 } }
 
-  /// As a server with another master key has left the keys: its own signs from `at` on, in place of all others.
+  /// Changes the keys like a server with another master key: its own key replaces all others and signs from `at` on.
   func poison(_ record: SigningKeyRecord, at: Timestamp) {
     var record = record
     record.activeFrom = at
@@ -45,7 +45,7 @@ private final class KeyStore: UncopiedStore {
     if query.signingKeys { facts.signingKeys = records }
     return facts
   }
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     keys.withLock { keys in
       if let rival, keys.isEmpty { keys = [rival] }
       if change.writes.contains(.guardNoSigningKey), keys.contains(where: { $0.retiredAt == nil }) { return .stale }
@@ -64,31 +64,31 @@ private final class KeyStore: UncopiedStore {
   func close() async {}
 }
 
-private func vault(_ byte: UInt8 = 1) throws -> Vault {
-  try Vault(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
+private func keys(_ byte: UInt8 = 1) throws -> DerivedKeys {
+  try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
 }
 
 private func watch(
-  _ store: KeyStore, _ vault: Vault, _ algorithm: SignatureAlgorithm = .es256, _ policy: KeyPolicy = KeyPolicy()
+  _ store: KeyStore, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm = .es256, _ policy: KeyPolicy = KeyPolicy()
 ) async throws -> SigningKeyWatch {
   try await SigningKeyWatch(
-    store, vault, algorithm: algorithm, policy, issuer: "https://auth.example",
+    store, keys, algorithm: algorithm, policy, issuer: "https://auth.example",
     log: Log(JSONLines(level: .critical, descriptor: 2)))
 }
 
 private func load(
-  _ store: KeyStore, _ vault: Vault, _ algorithm: SignatureAlgorithm = .es256
+  _ store: KeyStore, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm = .es256
 ) async throws -> KeyRing {
-  _ = try await watch(store, vault, algorithm)
-  return try SigningKeys.ring(store.records, vault, KeyPolicy())
+  _ = try await watch(store, keys, algorithm)
+  return try SigningKeys.ring(store.records, keys, KeyPolicy())
 }
 
 @Test func `the first start makes a key, and every later one uses it`() async throws {
   let store = KeyStore()
-  let first = try await load(store, vault())
+  let first = try await load(store, keys())
   #expect(store.records.count == 1)
   let now = try #require(store.records.first).activeFrom.seconds
-  let second = try await load(store, vault())
+  let second = try await load(store, keys())
   #expect(store.records.count == 1)
   let token = try first.unsigned(Array("{}".utf8), .idToken, at: now).signed()
   #expect(try second.verify(token, .idToken, at: now).members == [])
@@ -99,8 +99,8 @@ func `a key of another algorithm is published beside the one that is there, whic
   algorithm: SignatureAlgorithm
 ) async throws {
   let store = KeyStore()
-  _ = try await load(store, vault(), algorithm == .es256 ? .edDSA : .es256)
-  let ring = try await load(store, vault(), algorithm)
+  _ = try await load(store, keys(), algorithm == .es256 ? .edDSA : .es256)
+  let ring = try await load(store, keys(), algorithm)
   #expect(store.records.map(\.algorithm).last == algorithm.rawValue)
   #expect(store.records.count == 2)
   let (old, new) = (store.records[0], store.records[1])
@@ -119,23 +119,23 @@ func `a key of another algorithm is published beside the one that is there, whic
   async throws
 {
   let store = KeyStore()
-  let replicas = [try await watch(store, vault()), try await watch(store, vault())]
+  let replicas = [try await watch(store, keys()), try await watch(store, keys())]
   #expect(store.records.count == 1)
   await replicas[0].look(.demand)
   await replicas[0].look(.demand)
-  #expect(store.records.count == 2, "one is on its way")
+  #expect(store.records.count == 2, "one is being published")
   let successor = try #require(store.records.last)
-  #expect(replicas[0].desk.signingKeys().contains(successor.keyID))
-  #expect(!replicas[1].desk.signingKeys().contains(successor.keyID))
+  #expect(replicas[0].tokens.signingKeys().contains(successor.keyID))
+  #expect(!replicas[1].tokens.signingKeys().contains(successor.keyID))
   await replicas[1].look(.look)
-  #expect(replicas[1].desk.signingKeys() == replicas[0].desk.signingKeys())
+  #expect(replicas[1].tokens.signingKeys() == replicas[0].tokens.signingKeys())
   #expect(successor.activeFrom == successor.publishedAt.adding(millis: KeyPolicy().publishLeadMillis))
 }
 
 @Test func `of many replicas that are asked for a new key at once, one makes it`() async throws {
   let store = KeyStore()
   var replicas: [SigningKeyWatch] = []
-  for _ in 0..<8 { replicas.append(try await watch(store, vault())) }
+  for _ in 0..<8 { replicas.append(try await watch(store, keys())) }
   await withTaskGroup(of: Void.self) { group in
     for replica in replicas { group.addTask { await replica.look(.demand) } }
   }
@@ -147,28 +147,28 @@ func `a key of another algorithm is published beside the one that is there, whic
   let store = KeyStore()
   var policy = KeyPolicy()
   (policy.publishLeadMillis, policy.tokenLifetimeMaxMillis, policy.skewMillis) = (50, 0, 0)
-  let replica = try await watch(store, vault(), .es256, policy)
+  let replica = try await watch(store, keys(), .es256, policy)
   let old = try #require(store.records.first)
   await replica.look(.demand)
   let successor = try #require(store.records.last)
   try await Task.sleep(for: .milliseconds(successor.activeFrom.millis - successor.publishedAt.millis + 10))
   await replica.look(.look)
   #expect(store.records == [successor])
-  #expect(replica.desk.signingKeys().contains(successor.keyID) && !replica.desk.signingKeys().contains(old.keyID))
+  #expect(replica.tokens.signingKeys().contains(successor.keyID) && !replica.tokens.signingKeys().contains(old.keyID))
 }
 
 @Test func `a store that cannot be read leaves the keys as they are`() async throws {
   let store = KeyStore()
-  let replica = try await watch(store, vault())
-  let before = replica.desk.signingKeys()
+  let replica = try await watch(store, keys())
+  let before = replica.tokens.signingKeys()
   store.isDown.store(true, ordering: .relaxed)
   await replica.look(.look)
-  #expect(replica.desk.signingKeys() == before)
+  #expect(replica.tokens.signingKeys() == before)
 }
 
 @Test func `a start on a key of a clock that was ahead makes one that signs at once, and warns`() async throws {
   let first = KeyStore()
-  _ = try await load(first, vault())
+  _ = try await load(first, keys())
   var ahead = try #require(first.records.first)
   let month: Int64 = 30 * 86_400_000
   ahead.publishedAt = ahead.publishedAt.adding(millis: month)
@@ -176,13 +176,13 @@ func `a key of another algorithm is published beside the one that is there, whic
   let store = KeyStore([ahead])
   let told = try await lines { log in
     let replica = try await SigningKeyWatch(
-      store, vault(), algorithm: .es256, KeyPolicy(), issuer: "https://auth.example", log: log)
+      store, keys(), algorithm: .es256, KeyPolicy(), issuer: "https://auth.example", log: log)
     await replica.look(.look)
   }
   #expect(store.records.count == 2 && store.records.allSatisfy { $0.retiredAt == nil })
   #expect(told.count { $0["level"] == "warning" } == 1)
   let made = try #require(store.records.last)
-  let ring = try SigningKeys.ring(store.records, vault(), KeyPolicy())
+  let ring = try SigningKeys.ring(store.records, keys(), KeyPolicy())
   #expect(ring.activeKey(at: made.activeFrom.seconds)?.keyID == made.keyID)
   #expect(ring.activeKey(at: ahead.activeFrom.seconds)?.keyID == ahead.keyID)
   #expect(ring.jwks(at: made.activeFrom.seconds).contains(ahead.keyID), "before it signs")
@@ -190,29 +190,29 @@ func `a key of another algorithm is published beside the one that is there, whic
 
 @Test func `of two first starts at once both use the key that won`() async throws {
   let other = KeyStore()
-  _ = try await load(other, vault())
+  _ = try await load(other, keys())
   let rival = try #require(other.records.first)
   let store = KeyStore(rival: rival)
-  let ring = try await load(store, vault())
+  let ring = try await load(store, keys())
   #expect(store.records == [rival])
   #expect(ring.jwks(at: rival.activeFrom.seconds).contains(rival.keyID))
 }
 
 @Test func `a private key rests sealed, bound to its id`() async throws {
   let store = KeyStore()
-  _ = try await load(store, vault())
+  _ = try await load(store, keys())
   let record = try #require(store.records.first)
   #expect(!String(decoding: record.sealedPrivateKey, as: UTF8.self).contains("PRIVATE"))
   var moved = record
   moved.keyID = "another"
-  await #expect(throws: ConfigurationError.self) { try await load(KeyStore([moved]), vault()) }
+  await #expect(throws: ConfigurationError.self) { try await load(KeyStore([moved]), keys()) }
 }
 
 @Test func `a store that was made with another master key stops the start, naming the setting`() async throws {
   let store = KeyStore()
-  _ = try await load(store, vault())
+  _ = try await load(store, keys())
   do {
-    _ = try await load(store, vault(2))
+    _ = try await load(store, keys(2))
     Issue.record("opened")
   } catch let error as ConfigurationError {
     #expect(error.setting == "secrets.master_key_file")
@@ -221,20 +221,20 @@ func `a key of another algorithm is published beside the one that is there, whic
 
 @Test func `a start with another master key writes nothing, also where a key is due`() async throws {
   let store = KeyStore()
-  _ = try await watch(store, vault())
+  _ = try await watch(store, keys())
   let before = store.records
   var policy = KeyPolicy()
   policy.rotateMillis = 0
-  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, vault(2), .edDSA, policy) }
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, keys(2), .edDSA, policy) }
   #expect(store.records == before)
-  _ = try await watch(store, vault())
+  _ = try await watch(store, keys())
   #expect(store.records == before)
 }
 
-/// A key that `vault(1)` does not open.
+/// A key that `keys(1)` cannot open.
 private func foreignKey() async throws -> SigningKeyRecord {
   let store = KeyStore()
-  _ = try await watch(store, vault(2))
+  _ = try await watch(store, keys(2))
   return try #require(store.records.first)
 }
 
@@ -243,22 +243,22 @@ func `a key of another master key is left out, and one of ours takes the place t
   isRunning: Bool
 ) async throws {
   let store = KeyStore()
-  var replica = try await watch(store, vault())
+  var replica = try await watch(store, keys())
   let ours = try #require(store.records.first)
   let foreign = try await foreignKey()
   let from = ours.activeFrom.adding(millis: 600_000)
   store.poison(foreign, at: from)
-  if isRunning { await replica.look(.look) } else { replica = try await watch(store, vault()) }
+  if isRunning { await replica.look(.look) } else { replica = try await watch(store, keys()) }
   #expect(store.records.map(\.retiredAt) == [from, from, nil])
   let successor = try #require(store.records.last)
   #expect(successor.activeFrom == from)
-  let published = replica.desk.signingKeys()
+  let published = replica.tokens.signingKeys()
   #expect(published.contains(ours.keyID) && published.contains(successor.keyID))
   #expect(!published.contains(foreign.keyID))
-  let ring = try SigningKeys.ring(store.records, vault(), KeyPolicy())
+  let ring = try SigningKeys.ring(store.records, keys(), KeyPolicy())
   #expect(ring.activeKey(at: from.seconds - 1)?.keyID == ours.keyID)
   #expect(ring.activeKey(at: from.seconds + 1)?.keyID == successor.keyID)
-  // Once is enough.
+  // Another look makes no further key.
   await replica.look(.look)
   #expect(store.records.count == 3)
 }
@@ -267,24 +267,24 @@ func `a key of another master key is left out, and one of ours takes the place t
   async throws
 {
   let store = KeyStore()
-  let replica = try await watch(store, vault())
-  let published = replica.desk.signingKeys()
+  let replica = try await watch(store, keys())
+  let published = replica.tokens.signingKeys()
   let ours = try #require(store.records.first)
   store.poison(try await foreignKey(), at: ours.activeFrom)
   let before = store.records
-  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, vault()) }
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, keys()) }
   await replica.look(.demand)
   #expect(store.records == before)
-  #expect(replica.desk.signingKeys() == published)
+  #expect(replica.tokens.signingKeys() == published)
 }
 
-// MARK: providers
+// MARK: Providers
 
 private struct NoNetwork: HTTPSFetching {
   func fetch(_ request: FetchRequest) async throws -> FetchedBody { throw FetchError.timedOut }
 }
 
-/// Each address has its one answer, whatever the query.
+/// Returns a fixed answer for each URL, ignoring the query.
 private struct Answers: HTTPSFetching {
   let bodies: [String: String]
 
@@ -304,7 +304,7 @@ private func refusal(_ providerID: String, idToken: String = "", accessToken: St
   let registry = try Registry([google, corp], fetching: NoNetwork())
   let token = ProviderToken(providerID: providerID, idToken: idToken, accessToken: accessToken)
   do {
-    _ = try await ProviderDesk(registry).verify(token, at: Timestamp(millis: 1_800_000_000_000))
+    _ = try await ProviderGateway(registry).verify(token, at: Timestamp(millis: 1_800_000_000_000))
     throw NotRefused()
   } catch let failure as Failure {
     return failure
@@ -332,14 +332,14 @@ private struct NotRefused: Error {}
     "https://oauth2.googleapis.com/tokeninfo": #"{"aud":"web","sub":"1","exp":"1900000000"}"#,
     "https://openidconnect.googleapis.com/v1/userinfo": #"{"sub":"1","hd":"other.example"}"#,
   ])
-  let desk = ProviderDesk(try Registry([google], fetching: answers))
+  let tokens = ProviderGateway(try Registry([google], fetching: answers))
   do {
-    _ = try await desk.verify(
+    _ = try await tokens.verify(
       ProviderToken(providerID: "google.com", accessToken: "ya29"), at: Timestamp(millis: 1_800_000_000_000))
     Issue.record("signed in")
   } catch let failure as Failure {
     #expect(failure.reason == .invalidCredential && failure.field == "credential.provider_token")
-    #expect(failure.hint == "An account of this organisation is wanted." && failure.debug == "HOSTED_DOMAIN")
+    #expect(failure.hint == "Use an account of an allowed organisation." && failure.debug == "HOSTED_DOMAIN")
   }
 }
 

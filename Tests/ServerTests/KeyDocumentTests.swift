@@ -10,9 +10,9 @@ private func documents() throws -> KeyDocuments {
       .generate(algorithm == .es256 ? .p256 : .ed25519), algorithm: algorithm, publishedAt: 0, activeFrom: 0,
       retiredAt: nil)
   }
-  let desk = TokenDesk(ring: KeyRing(keys, tokenLifetimeSecondsMax: 60), issuer: "https://auth.example")
+  let tokens = TokenIssuer(ring: KeyRing(keys, tokenLifetimeSecondsMax: 60), issuer: "https://auth.example")
   return KeyDocuments(
-    issuer: "https://auth.example", url: "https://keys.example", maxAgeMillis: 1_800_000, desk: desk)
+    issuer: "https://auth.example", url: "https://keys.example", maxAgeMillis: 1_800_000, tokens: tokens)
 }
 
 private func get(_ path: String, _ method: String = "GET", tags: String = "") -> HTTPRequest {
@@ -23,7 +23,7 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
   let documents = try documents()
   let answer = documents.answer(get("/.well-known/jwks.json"))
   #expect(answer.status == .ok && answer.contentType == "application/jwk-set+json")
-  #expect(answer.body == documents.desk.signingKeys())
+  #expect(answer.body == documents.tokens.signingKeys())
   #expect(answer.cacheControl == "public, max-age=1800")
 }
 

@@ -1,4 +1,4 @@
-import Admission
+import Callers
 import FoundationEssentials
 import Glibc
 import Identity
@@ -16,7 +16,7 @@ private func context() throws -> CallContext {
   let table = CallerTable([settings], unidentified: nil, paths: [])
   return CallContext(
     caller: try table.identify(certificateName: "web", authorization: []), path: "/a/B", peerAddress: "192.0.2.1",
-    fate: Fate())
+    commitDecision: CommitDecision())
 }
 
 @Test func `a log line is a JSON object with time, level, message and its fields`() async throws {
@@ -102,7 +102,7 @@ private struct NotForeseen: Error {}
   let line = Array("{}\n".utf8)
   var waiting = WaitingLines(bytesMax: 2 * line.count)
   func append(at millis: Int64) -> Bool { waiting.append(line, nowMillis: millis) }
-  // Who writes them is told once, by the first.
+  // Only the first append signals the writer.
   #expect([append(at: 1), append(at: 2)] == [true, false])
   #expect(waiting.droppedInAll == 0)
   #expect([append(at: 951_782_400_000), append(at: 951_782_400_001)] == [false, false])
@@ -127,7 +127,7 @@ private struct NotForeseen: Error {}
 }
 
 @Test func `lines that a full disk refuses are counted`() throws {
-  // Never closed: the thread of the log may yet write to it.
+  // Never closed, because the log's thread may still write to it.
   let full = unsafe Glibc.open("/dev/full", O_WRONLY)
   let lines = JSONLines(level: .info, descriptor: full)
   for count in [3, 4] {
@@ -139,7 +139,7 @@ private struct NotForeseen: Error {}
 
 @Test func `a line that is cut off is ended before the next`() throws {
   var ends = [Int32](repeating: 0, count: 2)
-  // Never closed: the thread of the log may yet write to it.
+  // Never closed, because the log's thread may still write to it.
   #expect(unsafe pipe(&ends) == 0)
   for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
   let lines = JSONLines(level: .info, descriptor: ends[1])
@@ -148,7 +148,7 @@ private struct NotForeseen: Error {}
     let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(ends[0], $0.baseAddress, $0.count) }
     return String(decoding: bytes[..<max(0, count)], as: UTF8.self).split(separator: "\n")
   }
-  // A pipe takes 64 KiB.
+  // A pipe has room for 64 KiB.
   Log(lines).info(String(repeating: "x", count: 100_000))
   lines.flush()
   #expect(taken().count == 1 && lines.droppedInAll == 1)

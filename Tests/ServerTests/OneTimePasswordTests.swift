@@ -5,14 +5,14 @@ import Testing
 
 @testable import Server
 
-private let vault = Result { try Vault(masterKey: Secret(copying: [UInt8](repeating: 1, count: 32))) }
+private let keys = Result { try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: 1, count: 32))) }
 private let secret = Array("12345678901234567890".utf8)
 
 @Test(arguments: zip(
   0..<10 as Range<Int64>,
   ["755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"]))
 func `the codes of RFC 4226, Appendix D, come out`(counter: Int64, code: String) throws {
-  #expect(TOTP.code(secret, step: counter, try vault.get()) == code)
+  #expect(TOTP.code(secret, step: counter, try keys.get()) == code)
 }
 
 @Test(arguments: [
@@ -21,5 +21,5 @@ func `the codes of RFC 4226, Appendix D, come out`(counter: Int64, code: String)
 ] as [(Int64, String)])
 func `the codes of RFC 6238, Appendix B, come out`(seconds: Int64, code: String) throws {
   let step = TOTP.step(at: Timestamp(millis: seconds * 1_000))
-  #expect(TOTP.code(secret, step: step, digits: 8, try vault.get()) == code)
+  #expect(TOTP.code(secret, step: step, digits: 8, try keys.get()) == code)
 }

@@ -1,4 +1,4 @@
-import Fetch
+import HTTPClient
 import Store
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 @Test func `what keeps a part from being made now may pass: a lack of descriptors, a store that is away, an owner`() {
   let passing: [any Error] = [
     SystemError(code: 24, call: "eventfd"), StoreError.unavailable("unable to open database file"),
-    FetchError.unreachable("libcurl or the system refuses a driver"), PrivateFolder.Held(path: "/backups"),
+    FetchError.unreachable("libcurl or the system cannot create a driver"), PrivateFolder.Held(path: "/backups"),
   ]
   for error in passing { #expect(Server.isPassing(error), "\(error)") }
   let lasting: [any Error] = [SystemError(code: 13, call: "listen"), StoreError.unusable("no"), StoreError.closed]

@@ -38,12 +38,12 @@ func `no ordinary passphrase is refused`(password: String) {
   #expect(!isCommon)
 }
 
-/// Argon2id at the least that libsodium takes, so that a hash costs nothing here.
+/// Argon2id with libsodium's minimum, so that a hash is cheap here.
 private func hasher(iterations: Int = 1) throws -> PasswordHasher {
   try PasswordHasher(memoryKiB: 8, iterations: iterations)
 }
 
-/// One worker with room for one in its queue, and what keeps it busy until `release`.
+/// One worker with room for one in its queue, and a task that keeps it busy until `release`.
 private final class BusyWorkers: Sendable {
   let workers = Workers(name: "test-hash", count: 1, queueMax: 1, niceness: 0)
   private let isBusy = Atomic<Bool>(false)
@@ -82,49 +82,54 @@ private struct Answered: Error { let text: String }
 @Test func `check 108: a full queue is overloaded with a hint when to come back, before any hashing`() async throws {
   let busy = BusyWorkers()
   await busy.occupy()
-  let desk = PasswordDesk(hasher: try hasher(), workers: busy.workers)
-  async let queued = desk.hash("queued", fate: Fate())
+  let hashing = PasswordHashing(hasher: try hasher(), workers: busy.workers)
+  async let queued = hashing.hash("queued", commitDecision: CommitDecision())
   await busy.untilQueueIsFull()
-  #expect(throws: Failure.self) { try desk.requireRoom() }
-  // The one worker is not free before `release`, so what is answered until then was never hashed.
+  #expect(throws: Failure.self) { try hashing.requireRoom() }
+  // The only worker is busy until `release`, so calls that end earlier were never hashed.
   let failures = [
-    try await failure { try await desk.hash("one too many", fate: Fate()) },
-    try await failure { try await desk.verify("one too many", hash: nil, fate: Fate()) },
+    try await failure { try await hashing.hash("one too many", commitDecision: CommitDecision()) },
+    try await failure { try await hashing.verify("one too many", hash: nil, commitDecision: CommitDecision()) },
   ]
   for failure in failures { #expect(failure.reason == .overloaded && failure.retryAfterMillis == 1_000) }
   busy.release()
   #expect(try await queued.hasPrefix("$argon2id$"))
-  try desk.requireRoom()
-  #expect(try await desk.hash("room again", fate: Fate()).hasPrefix("$argon2id$"))
+  try hashing.requireRoom()
+  #expect(try await hashing.hash("room again", commitDecision: CommitDecision()).hasPrefix("$argon2id$"))
 }
 
 @Test func `a call that was given up while it waited hashes nothing`() async throws {
   let busy = BusyWorkers()
   let hasher = try hasher()
   let hash = try hasher.hash(Array("right".utf8))
-  let desk = PasswordDesk(hasher: hasher, workers: busy.workers)
-  #expect(try await desk.verify("right", hash: hash, fate: Fate()).matches)
+  let hashing = PasswordHashing(hasher: hasher, workers: busy.workers)
+  #expect(try await hashing.verify("right", hash: hash, commitDecision: CommitDecision()).matches)
   await busy.occupy()
-  let fate = Fate()
-  async let refusal = failure { try await desk.verify("right", hash: hash, fate: fate) }
+  let commitDecision = CommitDecision()
+  async let refusal = failure { try await hashing.verify("right", hash: hash, commitDecision: commitDecision) }
   await busy.untilQueueIsFull()
-  #expect(fate.cancel())
+  #expect(commitDecision.cancel())
   busy.release()
-  // Had it been hashed, it would match.
+  // If it had been hashed, it would match.
   #expect(try await refusal.reason == .cancelled)
-  #expect(try await failure { try await desk.hash("new", fate: fate) }.reason == .cancelled)
+  #expect(try await failure { try await hashing.hash("new", commitDecision: commitDecision) }.reason == .cancelled)
 }
 
 @Test func `a password matches its hash only, and nothing where there is no hash`() async throws {
-  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
-  let hash = try await desk.hash("right", fate: Fate())
-  #expect(try await desk.verify("right", hash: hash, fate: Fate()) == PasswordCheck(matches: true))
-  #expect(try await desk.verify("wrong", hash: hash, fate: Fate()) == PasswordCheck(matches: false))
-  #expect(try await desk.verify("right", hash: nil, fate: Fate()) == PasswordCheck(matches: false))
-  #expect(try await desk.verify("right", hash: "no hash", fate: Fate()) == PasswordCheck(matches: false))
+  let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let hash = try await hashing.hash("right", commitDecision: CommitDecision())
+  #expect(
+    try await hashing.verify("right", hash: hash, commitDecision: CommitDecision()) == PasswordCheck(matches: true))
+  #expect(
+    try await hashing.verify("wrong", hash: hash, commitDecision: CommitDecision()) == PasswordCheck(matches: false))
+  #expect(
+    try await hashing.verify("right", hash: nil, commitDecision: CommitDecision()) == PasswordCheck(matches: false))
+  #expect(
+    try await hashing.verify("right", hash: "no hash", commitDecision: CommitDecision())
+      == PasswordCheck(matches: false))
 }
 
-/// Whether the machine refuses memory that it cannot have. One that promises any amount would look for it.
+/// Whether the machine refuses memory that it does not have. One that overcommits would try to find it.
 private let memoryIsRefused = readFile("/proc/sys/vm/overcommit_memory", bytesMax: 16)?.first != UInt8(ascii: "1")
 
 @Test(
@@ -135,43 +140,45 @@ private let memoryIsRefused = readFile("/proc/sys/vm/overcommit_memory", bytesMa
     "$argon2i$v=19$m=4294967294,t=3,p=1$c29tZXNhbHQ$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
   ])
 func `a password that there is no memory to check is overloaded, not wrong`(hash: String) async throws {
-  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
-  let refusal = try await failure { try await desk.verify("any", hash: hash, fate: Fate()) }
+  let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let refusal = try await failure { try await hashing.verify("any", hash: hash, commitDecision: CommitDecision()) }
   #expect(refusal.reason == .overloaded && refusal.retryAfterMillis == 1_000)
 }
 
 @Test func `a hash of older parameters is made anew, where the password matched`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let old = try hasher(iterations: 2).hash(Array("right".utf8))
-  let desk = PasswordDesk(hasher: try hasher(), workers: workers)
-  let upgraded = try #require(try await desk.verify("right", hash: old, fate: Fate()).upgradedHash)
+  let hashing = PasswordHashing(hasher: try hasher(), workers: workers)
+  let upgraded = try #require(
+    try await hashing.verify("right", hash: old, commitDecision: CommitDecision()).upgradedHash)
   #expect(upgraded.contains("t=1"))
-  #expect(try await desk.verify("right", hash: upgraded, fate: Fate()) == PasswordCheck(matches: true))
-  #expect(try await desk.verify("wrong", hash: old, fate: Fate()).upgradedHash == nil)
+  #expect(
+    try await hashing.verify("right", hash: upgraded, commitDecision: CommitDecision()) == PasswordCheck(matches: true))
+  #expect(try await hashing.verify("wrong", hash: old, commitDecision: CommitDecision()).upgradedHash == nil)
 }
 
 @Test func `a refusal takes as long as the slowest kind of hash in use, whichever kind was checked`() {
   var pace = PasswordPace()
-  #expect(pace.note(.milliseconds(10), .today) == .zero, "nothing else is known yet")
-  #expect(pace.note(.milliseconds(4), .older) == .milliseconds(6), "an older, cheaper hash is held")
+  #expect(pace.note(.milliseconds(10), .today) == .zero, "there is no other measurement yet")
+  #expect(pace.note(.milliseconds(4), .older) == .milliseconds(6), "an older, cheaper hash is delayed")
   #expect(pace.note(.milliseconds(10), .today) == .zero)
-  #expect(pace.note(.milliseconds(12), .older) == .zero, "what took longer is not held")
+  #expect(pace.note(.milliseconds(12), .older) == .zero, "a slower check is not delayed")
 
   var lowered = PasswordPace()
   #expect(lowered.note(.milliseconds(40), .older) == .zero)
-  #expect(lowered.note(.milliseconds(10), .today) == .milliseconds(30), "an unknown account is held to it too")
+  #expect(lowered.note(.milliseconds(10), .today) == .milliseconds(30), "an unknown account is delayed as well")
 }
 
 @Test func `a wrong password against a cheaper old hash takes no less than one against no hash`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let cheap = try PasswordHasher(memoryKiB: 1_024, iterations: 1).hash(Array("right".utf8))
-  let desk = PasswordDesk(hasher: try PasswordHasher(memoryKiB: 16_384, iterations: 2), workers: workers)
+  let hashing = PasswordHashing(hasher: try PasswordHasher(memoryKiB: 16_384, iterations: 2), workers: workers)
   func time(_ hash: String?) async throws -> Duration {
     let begun = ContinuousClock.now
-    #expect(try await !desk.verify("wrong", hash: hash, fate: Fate()).matches)
+    #expect(try await !hashing.verify("wrong", hash: hash, commitDecision: CommitDecision()).matches)
     return begun.duration(to: .now)
   }
-  /// How much longer the old one takes, of two that were checked one after the other; half of the time it is more.
+  /// The ratio of an old hash's time to a new one's, checked one after the other: the median of several pairs.
   func median() async throws -> Double {
     var ratios: [Double] = []
     for _ in 0..<15 {
@@ -180,18 +187,18 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
     }
     return ratios.sorted()[7]
   }
-  // The pace lags while other tests begin to want the processor; without it the ratio would be a tenth.
+  // The pace lags while other tests begin to use the processor. Without a pace, the ratio would be a tenth.
   var best = 0.0
   for _ in 0..<3 where best <= 0.8 { best = max(best, try await median()) }
   #expect(best > 0.8)
 }
 
-@Test func `the desk knows the common passwords`() throws {
-  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
-  #expect(desk.isCommon("password1") && !desk.isCommon("tall ships in a bottle"))
+@Test func `the hashing knows the common passwords`() throws {
+  let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  #expect(hashing.isCommon("password1") && !hashing.isCommon("tall ships in a bottle"))
 }
 
-/// Finds the same key whatever is asked.
+/// Returns the same key for every look-up.
 private struct KeyStore: UncopiedStore {
   let importKey: ImportKeyRecord?
   let answersNow: Bool
@@ -201,7 +208,7 @@ private struct KeyStore: UncopiedStore {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { answersNow ? facts(query) : nil }
   func load(_ query: Query) async throws -> Facts { facts(query) }
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}
 
@@ -212,21 +219,21 @@ private struct KeyStore: UncopiedStore {
   }
 }
 
-private func foreignDesk(
+private func foreignHashing(
   sealedBy masterKey: UInt8, openedBy other: UInt8, answersNow: Bool = true,
   log: Log = Log(JSONLines(level: .critical, descriptor: 2))
-) throws -> PasswordDesk {
-  func vault(_ byte: UInt8) throws -> Vault {
-    try Vault(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
+) throws -> PasswordHashing {
+  func keys(_ byte: UInt8) throws -> DerivedKeys {
+    try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
   }
-  let sealed = try vault(masterKey).seal(Array("their key".utf8), context: ImportAccounts.context(ofKey: "k"))
+  let sealed = try keys(masterKey).seal(Array("their key".utf8), context: ImportAccounts.context(ofKey: "k"))
   let record = ImportKeyRecord(id: "k", sealedKey: sealed, createdAt: Timestamp(millis: 0))
-  return PasswordDesk(
+  return PasswordHashing(
     hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0),
-    importKeys: ImportKeys(KeyStore(importKey: record, answersNow: answersNow), try vault(other), log))
+    importKeys: ImportKeys(KeyStore(importKey: record, answersNow: answersNow), try keys(other), log))
 }
 
-/// HMAC-SHA-256 under the key of `foreignDesk`.
+/// HMAC-SHA-256 under the key of `foreignHashing`.
 private func foreignHash(keyID: String = "k", of password: String = "right") -> String {
   let code = hmacSHA256(key: Secret(copying: Array("their key".utf8)), Array(password.utf8))
   return "$hmac-sha256$k=\(keyID),o=ps$$" + String(decoding: Base64.encode(code), as: UTF8.self)
@@ -234,42 +241,49 @@ private func foreignHash(keyID: String = "k", of password: String = "right") -> 
 
 @Test(arguments: [true, false])
 func `an imported hash matches its password once, and is replaced by one of ours`(answersNow: Bool) async throws {
-  let desk = try foreignDesk(sealedBy: 1, openedBy: 1, answersNow: answersNow)
-  #expect(try await !desk.verify("wrong", hash: foreignHash(), fate: Fate()).matches)
-  let upgraded = try #require(try await desk.verify("right", hash: foreignHash(), fate: Fate()).upgradedHash)
+  let hashing = try foreignHashing(sealedBy: 1, openedBy: 1, answersNow: answersNow)
+  #expect(try await !hashing.verify("wrong", hash: foreignHash(), commitDecision: CommitDecision()).matches)
+  let upgraded = try #require(
+    try await hashing.verify("right", hash: foreignHash(), commitDecision: CommitDecision()).upgradedHash)
   #expect(upgraded.hasPrefix("$argon2id$"))
-  #expect(try await desk.verify("right", hash: upgraded, fate: Fate()) == PasswordCheck(matches: true))
+  #expect(
+    try await hashing.verify("right", hash: upgraded, commitDecision: CommitDecision()) == PasswordCheck(matches: true))
 }
 
 @Test(arguments: ["x\u{B2}", "cafe\u{301}", "\u{FF41}bc", "\u{2122}x"])
 func `check 102: a hash of another service matches the password as it was typed there, or in its normal form`(
   password: String
 ) async throws {
-  let desk = try foreignDesk(sealedBy: 1, openedBy: 1)
+  let hashing = try foreignHashing(sealedBy: 1, openedBy: 1)
   for hashed in [password, normalisePassword(password)] {
-    let check = try await desk.verify(password, hash: foreignHash(of: hashed), fate: Fate())
+    let check = try await hashing.verify(password, hash: foreignHash(of: hashed), commitDecision: CommitDecision())
     let upgraded = try #require(check.upgradedHash)
-    #expect(try await desk.verify(normalisePassword(password), hash: upgraded, fate: Fate()).matches)
+    #expect(
+      try await hashing.verify(normalisePassword(password), hash: upgraded, commitDecision: CommitDecision()).matches)
   }
-  #expect(try await !desk.verify(password + "x", hash: foreignHash(of: password), fate: Fate()).matches)
+  #expect(
+    try await !hashing.verify(password + "x", hash: foreignHash(of: password), commitDecision: CommitDecision()).matches
+  )
 }
 
 @Test func `without the former service's key, or under another master key, no password matches`() async throws {
-  let desk = try foreignDesk(sealedBy: 1, openedBy: 1)
-  #expect(try await !desk.verify("right", hash: foreignHash(keyID: "other"), fate: Fate()).matches)
-  let other = try foreignDesk(sealedBy: 1, openedBy: 2)
-  #expect(try await !other.verify("right", hash: foreignHash(), fate: Fate()).matches)
+  let hashing = try foreignHashing(sealedBy: 1, openedBy: 1)
+  #expect(
+    try await !hashing.verify("right", hash: foreignHash(keyID: "other"), commitDecision: CommitDecision()).matches)
+  let other = try foreignHashing(sealedBy: 1, openedBy: 2)
+  #expect(try await !other.verify("right", hash: foreignHash(), commitDecision: CommitDecision()).matches)
 }
 
 @Test func `a key of imported passwords that cannot be used is told of, once for each`() async throws {
   let lines = try await lines { log in
-    let desk = try foreignDesk(sealedBy: 1, openedBy: 2, log: log)
+    let hashing = try foreignHashing(sealedBy: 1, openedBy: 2, log: log)
     for id in ["k", "k", "other", "k", "other"] {
-      #expect(try await !desk.verify("right", hash: foreignHash(keyID: id), fate: Fate()).matches)
+      #expect(
+        try await !hashing.verify("right", hash: foreignHash(keyID: id), commitDecision: CommitDecision()).matches)
     }
   }
   #expect(lines.map { $0["key"] } == ["k", "other"])
-  #expect(lines.map { $0["why"] } == ["it was sealed under another master key", "it is not there"])
+  #expect(lines.map { $0["why"] } == ["the key is sealed with another master key", "the key does not exist"])
 }
 
 @Test func `an unknown account is held to the slowest kind that was imported, and each kind to the others`() {
@@ -295,17 +309,17 @@ func `check 102: a hash of another service matches the password as it was typed 
 @Test func `a password that is not typed in its normal form takes as long without an account as with an imported one`()
   async throws
 {
-  let desk = PasswordDesk(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   func base64(_ bytes: [UInt8]) -> String { String(decoding: Base64.encode(bytes), as: UTF8.self) }
   let slow = "$pbkdf2-sha256$i=100000$" + base64(Array("salt".utf8)) + "$" + base64([UInt8](repeating: 1, count: 32))
   func time(_ password: String, _ hash: String?) async throws -> Duration {
     let begun = ContinuousClock.now
-    #expect(try await !desk.verify(password, hash: hash, fate: Fate()).matches)
+    #expect(try await !hashing.verify(password, hash: hash, commitDecision: CommitDecision()).matches)
     return begun.duration(to: .now)
   }
   var (unknown, imported): ([Duration], [Duration]) = ([], [])
   for _ in 0..<9 {
-    // What most people type sets the pace.
+    // The most common spelling sets the pace.
     for _ in 0..<2 { _ = try await time("wrong", slow) }
     unknown.append(try await time("cafe\u{301}", nil))
     imported.append(try await time("cafe\u{301}", slow))

@@ -1,5 +1,5 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Identity
 import Providers
 import Store
@@ -167,11 +167,11 @@ func `check 69: what means nothing for a provider is refused there`(setting: Str
   let wrong = refusal { try settings("providers: [{ id: 'yahoo.com', client_ids: ['a'] }]") }
   #expect(
     wrong?.description
-      == "providers[0].client_secret_file: yahoo.com: it must be set: yahoo.com is signed in to by its pages only, and "
-      + "they need it")
+      == "providers[0].client_secret_file: yahoo.com: it must be set: yahoo.com needs the client's "
+      + "credentials")
 }
 
-// MARK: secrets
+// MARK: Secrets
 
 private func registry(_ text: String, in folder: String) throws -> Registry {
   let file = "{ tls: { certificate_file: 'a', key_file: 'b' }, providers: [{ \(text) }] }"

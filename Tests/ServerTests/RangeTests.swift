@@ -1,5 +1,5 @@
 import Delivery
-import Fetch
+import HTTPClient
 import HTTP2
 import Identity
 import Services
@@ -8,13 +8,13 @@ import Testing
 
 @testable import Server
 
-/// A number of the configuration: where its range ends, and where its value goes.
+/// A number in the configuration: its range, and the code's value for it.
 private struct NumberSetting: Sendable, CustomTestStringConvertible {
   let path: String
   let range: ClosedRange<Int>
-  /// How many of the code's units one of the file's is.
+  /// The code's units in one unit of the file.
   var scale: Int64 = 1
-  /// Other settings that its ends need, as variables.
+  /// Variables of other settings that the limits of the range need.
   var beside: [String: String] = [:]
   let value: @Sendable (Settings) -> Int64
 
@@ -185,7 +185,7 @@ private func `a number is taken at both ends of its range and refused past them,
 }
 
 extension Policy {
-  /// 0: that of `recent_login_seconds`.
+  /// 0 means the window of `recent_login_seconds`.
   fileprivate func ownWindowMillis(_ operation: SensitiveOperation) -> Int64 {
     recentLoginWindowsMillis[operation] ?? 0
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Server
 
-/// With mode 0600.
+/// Makes a file with mode 0600.
 private func file(_ folder: String, _ name: String) throws -> String {
   let path = "\(folder)/\(name)"
   try write(String(repeating: "0f", count: 32), to: path)
@@ -12,7 +12,7 @@ private func file(_ folder: String, _ name: String) throws -> String {
   return path
 }
 
-/// Every file of a secret that can be named.
+/// Settings with a file for every secret.
 private func everySecret(_ folder: String) throws -> (settings: Settings, files: [String], names: [String]) {
   let files = try ["server.key", "database", "master.key", "webhook", "client"].map { try file(folder, $0) }
   let settings = try parsed(
@@ -38,16 +38,16 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
 @Test func `the file of a secret that anybody can write is refused, whatever it holds`() async throws {
   try await withFolder { folder in
     let (settings, files, names) = try everySecret(folder)
-    #expect(settings.faultsOfFiles().first?.why.contains("written by anybody") == false)
+    #expect(settings.faultsOfFiles().first?.why.contains("written by all users") == false)
     for (path, name) in zip(files, names) {
       for mode in [0o602, 0o666] as [mode_t] {
         unsafe chmod(path, mode)
         let refused = settings.faultsOfFiles().first
-        #expect(refused?.setting == name && refused?.why == "\(path) can be written by anybody")
+        #expect(refused?.setting == name && refused?.why == "\(path) can be written by all users")
       }
-      // As a group of Kubernetes has it on a volume that can be written.
+      // Like a group on a writable Kubernetes volume.
       unsafe chmod(path, 0o660)
-      #expect(settings.faultsOfFiles().first?.why.contains("written by anybody") == false)
+      #expect(settings.faultsOfFiles().first?.why.contains("written by all users") == false)
     }
   }
 }

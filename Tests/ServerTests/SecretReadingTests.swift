@@ -23,7 +23,7 @@ private func why(_ source: SecretSource, _ environment: [String: String] = [:], 
     }
     for text in ["", "\n", "é", "two\nlines", "tab\t", "short"] {
       try write(text, to: folder + "/secret")
-      let told = "must hold one line of ASCII of 6 to 4096 characters"
+      let told = "must contain one line of ASCII of 6 to 4096 characters"
       #expect(why(file, bytesMin: 6) == told && why(variable, ["SECRET": text], bytesMin: 6) == told)
     }
   }

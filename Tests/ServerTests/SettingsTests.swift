@@ -1,6 +1,6 @@
-import Admission
+import Callers
 import Crypto
-import Fetch
+import HTTPClient
 import FoundationEssentials
 import Identity
 import Logging
@@ -24,7 +24,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   for text in ["reactors: \(number)", "/* 'it */ reactors: [\(number)]", "// \"\n reactors: \(number)"] {
     let wrong = refusal { try settings(text) }
     let line = text.contains("\n") ? 2 : 1
-    #expect(wrong?.setting == "the file" && wrong?.why.hasSuffix(": a number lacks its digits") == true)
+    #expect(wrong?.setting == "the file" && wrong?.why.hasSuffix(": a number is incomplete") == true)
     #expect(wrong?.why.hasPrefix("it is not JSON5: line \(line), column ") == true)
   }
 }
@@ -36,7 +36,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
 }
 
 @Test func `a refusal is one line, whatever the file holds`() {
-  // U+0085 begins a line as well as U+000A does.
+  // U+0085 begins a line, like U+000A.
   let wrong = refusal { try settings("\"no\\n\u{85}such\": 1") }
   #expect(wrong?.description == "no\\n\\u{0085}such: there is no such setting")
 }
@@ -158,7 +158,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(try settings().fetchSettings.caFile == nil)
 }
 
-// MARK: the list, the example
+// MARK: The list and the example
 
 private let elements = ["callers[]", "providers[]", "custom_token_signers[]"]
 
@@ -170,7 +170,7 @@ private struct Listed {
 private func listed() throws -> [Listed] {
   try Settings.list().map { entry in
     let lines = entry.split(separator: "\n", omittingEmptySubsequences: false)
-    try #require(lines.count == 2 && lines[1].hasPrefix("    ") && lines[1].count > 8, "\(entry) says nothing")
+    try #require(lines.count == 2 && lines[1].hasPrefix("    ") && lines[1].count > 8, "\(entry) has no description")
     let parts = lines[0].split(separator: " = ", maxSplits: 1)
     try #require(parts.count == 2, "\(entry) has no default")
     return Listed(path: String(parts[0]), standard: String(parts[1]))
@@ -183,7 +183,7 @@ private func listed() throws -> [Listed] {
   #expect("\(try settings(written(listed.filter { !$0.path.hasPrefix("tls.") })))" == "\(try settings())")
 }
 
-/// Settings as a file has them, groups within groups.
+/// Settings in the format of a file, with nested groups.
 private func written(_ entries: [Listed]) -> String {
   let groups = Dictionary(grouping: entries) { $0.path.contains(".") ? String($0.path.prefix { $0 != "." }) : "" }
   return groups.map { name, entries in
@@ -194,7 +194,7 @@ private func written(_ entries: [Listed]) -> String {
 }
 
 @Test func `every setting outside of lists is overridden by its variable`() throws {
-  // What no setting can be: each refuses it or, being a text, takes it.
+  // A value that no setting can have. Each setting rejects it or, if it is a text, accepts it.
   let odd = "\u{1}odd"
   let standard = "\(try settings())"
   for entry in try listed() where !elements.contains(where: entry.path.hasPrefix) {
@@ -264,7 +264,7 @@ private func written(_ entries: [Listed]) -> String {
   #expect(settings.callers.map(\.name) == ["web", "admin"] && settings.allowUnidentified)
 }
 
-/// The settings that a tree holds, elements of lists of groups under one name.
+/// The settings of a tree. Elements of a list of groups share one name.
 private func paths(of node: ConfigNode, at prefix: String = "") -> Set<String> {
   switch node {
   case .object(let values):

@@ -16,12 +16,12 @@ import Testing
   #expect(health.isServing)
   let before = told.withLock { $0 }
   watch.lost("why")
-  // It is told of last.
+  // The log line is the last step.
   for _ in 0..<500 where told.withLock({ $0 }) == before { try await Task.sleep(nanoseconds: 10_000_000) }
   #expect(!health.isServing && told.withLock { $0 } == before + 1)
   watch.found()
   #expect(health.isServing && told.withLock { $0 } == before + 2)
-  // So long a time cannot be over before it is looked.
+  // Such a long time cannot pass during the test.
   StoreHealth(health, graceMillis: 3_600_000, log: Log(JSONLines(level: .critical, descriptor: 2))).lost("why")
   #expect(health.isServing)
   health.stopServing()

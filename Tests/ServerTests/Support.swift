@@ -7,10 +7,10 @@ import Testing
 
 @testable import Server
 
-/// The settings of a file that holds what nobody can guess, and `text`.
+/// The settings of a file with all required settings, and `text`.
 func settings(_ text: String = "", environment: [String: String] = [:]) throws(ConfigurationError) -> Settings {
   let files = "tls: { certificate_file: \"server.pem\", key_file: \"server.key\""
-  // A name can stand in an object once only.
+  // A name can appear in an object only once.
   let rest = text.hasPrefix("tls: {") ? ", " + text.dropFirst("tls: {".count) : " }, " + text
   return try parsed(files + rest, environment)
 }
@@ -19,7 +19,7 @@ func parsed(_ text: String, _ environment: [String: String] = [:]) throws(Config
   try Settings.parse(Array("{ \(text) }".utf8), folder: "/etc/latchkey", environment: environment)
 }
 
-/// The refusal of what has to be refused.
+/// The error of a call that must fail.
 func refusal<R>(
   sourceLocation: SourceLocation = #_sourceLocation, _ body: () throws -> R
 ) -> ConfigurationError? {
@@ -35,21 +35,21 @@ func refusal<R>(
   return nil
 }
 
-/// `limits.drain_seconds` and `5` as they stand in a file.
+/// A dotted path and a value, such as `limits.drain_seconds` and `5`, in the format of a file.
 func nested(_ path: String, _ value: String) -> String {
   let steps = path.split(separator: ".")
   return steps.dropLast().map { "\($0): { " }.joined() + "\(steps.last ?? ""): \(value)"
     + String(repeating: " }", count: steps.count - 1)
 }
 
-/// The variable that overrides a setting.
+/// The environment variable that overrides a setting.
 func variable(_ path: String) -> String { "LATCHKEY_" + path.uppercased().replacing(".", with: "_") }
 
 func write(_ text: String, to path: String) throws {
   try Data(text.utf8).write(to: URL(filePath: path))
 }
 
-/// What a log wrote, line by line.
+/// The lines of a log.
 func lines(
   level: Logger.Level = .info, waitingBytesMax: Int = 4 << 20, _ write: (Log) async throws -> Void
 ) async throws -> [[String: String]] {

@@ -1,4 +1,4 @@
-import Admission
+import Callers
 import Identity
 import Testing
 import API

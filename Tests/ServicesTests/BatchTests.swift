@@ -30,7 +30,7 @@ private func answer(_ handler: any StreamHandler, _ rows: [ImportedAccount], _ o
   return try decoded(told.messages[0], as: ImportAccountsResponse.self)
 }
 
-/// What comes of the work that the stream wants done; nil: it wants none.
+/// The result of the work that the stream requests, or nil if it requests none.
 private func outcome(_ handler: any StreamHandler) async throws -> StreamStep? {
   guard let work = handler.nextWork(nowMillis: 0) else { return nil }
   return try handler.worked(try await work(), nowMillis: 0, arena: roomyArena())
@@ -45,7 +45,7 @@ private func row(_ number: Int) -> ImportedAccount {
   let first = try await answer(handler, [row(0), row(1), row(1)], ImportOptions())
   #expect(first.imported == 2 && first.errors.map(\.row) == [2] && first.errors.first?.accountID == "id-1")
   #expect(try await answer(handler, [row(2)]).imported == 1)
-  #expect(handler.nextWork(nowMillis: 0) == nil, "what was carried out is not carried out again")
+  #expect(handler.nextWork(nowMillis: 0) == nil, "finished work is not repeated")
   #expect(handler.ended(arena: roomyArena()).isLast)
 }
 
@@ -91,7 +91,7 @@ private func row(_ number: Int) -> ImportedAccount {
   let whole = ImportedAccount(
     providers: [google, LinkedProvider(providerID: "password", subject: ""), LinkedProvider(providerID: "phone")],
     phoneFactors: [factor])
-  // What the row says itself is no identity.
+  // The row's own password and phone are not identities.
   #expect(try await answer(try opened("ImportAccounts"), [whole]).imported == 1)
 }
 

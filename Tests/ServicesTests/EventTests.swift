@@ -19,10 +19,10 @@ private func record(_ position: Int64) -> AuditRecord {
 private func watch(_ facts: Facts, limits: WatchLimits = WatchLimits()) throws -> Method {
   var world = World()
   world.facts = facts
-  return try method(path, of: EventService(world.desk, limits: limits).methods)
+  return try method(path, of: EventService(world.shared, limits: limits).methods)
 }
 
-/// What the stream says after the work that it wants done.
+/// The stream's messages after the work that it requests.
 private func look(_ stream: any StreamHandler, at millis: Int64) async throws -> [WatchEventsResponse]? {
   guard let work = stream.nextWork(nowMillis: millis) else { return nil }
   let step = try stream.worked(try await work(), nowMillis: millis, arena: roomyArena())
@@ -41,7 +41,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try stream.received(request, arena: roomyArena()).messages.isEmpty)
     let told = try await look(stream, at: 0)
     #expect(told?.map(\.cursor) == ["a1", "a2", "a2"])
-    #expect(told?.map { $0.event == nil } == [false, false, true], "the end of what there is follows the last event")
+    #expect(told?.map { $0.event == nil } == [false, false, true], "an end marker follows the last event")
     #expect(
       told?.first?.event
         == Event(

@@ -1,4 +1,4 @@
-import Admission
+import Callers
 import GRPC
 import Identity
 import TestSupport
@@ -7,7 +7,7 @@ import API
 
 @testable import Services
 
-/// The error table of the product, written out again: which status each reason is.
+/// A second copy of the product's error table: the status of each reason.
 private let table: [(status: Int, reasons: [String])] = [
   (
     3,
@@ -46,7 +46,7 @@ private func rich(_ status: GRPC.Status) throws -> API.Status {
   try API.Status.decode(status.details.span, arena: roomyArena())
 }
 
-/// The one detail of this type, if it is there.
+/// The only detail of this type, if there is one.
 private func detail<M: ProtobufMessage>(_ type: M.Type, of status: GRPC.Status) throws -> M? {
   let found = try rich(status).details.filter { $0.typeURL == "type.googleapis.com/" + M.messageName }
   #expect(found.count <= 1)
@@ -138,7 +138,7 @@ func `a caller who is not known is unauthenticated as such`(refusal: CallerRefus
 }
 
 @Test func `an unknown service is not found, and its name is cut to a bearable length`() {
-  // The second is one Character.
+  // The second name is one Character.
   for name in [String(repeating: "x", count: 5_000), "x" + String(repeating: "\u{301}", count: 5_000)] {
     let status = status(of: HealthService.UnknownService(name: name))
     #expect(status.code.rawValue == 5)

@@ -3,10 +3,10 @@ import Identity
 import Store
 import TestSupport
 
-/// Finds the same facts whatever is asked, and commits whatever it is given.
+/// Returns the same facts for every look-up, and commits every change.
 struct FixedStore: UncopiedStore {
   let facts: Facts
-  /// False: like a store behind a network.
+  /// False for a store behind a network.
   let answersNow: Bool
 
   func attachThread() throws {}
@@ -14,7 +14,7 @@ struct FixedStore: UncopiedStore {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { answersNow ? facts : nil }
   func load(_ query: Query) async throws -> Facts { facts }
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome { .committed }
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}
 }
@@ -27,7 +27,7 @@ struct FixedRandomness: Randomness {
   func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8($0 % 200) } }
 }
 
-/// Real digests; what is sealed lies open.
+/// Real digests, but seals that anyone can open.
 struct PlainCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
   func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token + Array(family.utf8)) }
@@ -44,14 +44,14 @@ struct PlainCryptography: Cryptography {
 
 struct PlainPasswords: Passwords {
   func requireRoom() throws(Failure) {}
-  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+  func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck {
     PasswordCheck(matches: hash != nil)
   }
-  func hash(_ password: String, fate: Fate) async throws -> String { "hash" }
+  func hash(_ password: String, commitDecision: CommitDecision) async throws -> String { "hash" }
   func isCommon(_ password: String) -> Bool { false }
 }
 
-/// Any text is an ID token of Ada's session.
+/// Accepts any text as an ID token of Ada's session.
 struct TrustingTokens: Tokens {
   func mintIDToken(_ claims: IDToken) throws -> String { "id-token" }
   func requireSigningKey(at now: Timestamp) throws {}
@@ -86,14 +86,14 @@ struct TrustingProviders: Providers {
   }
 
   func finish(
-    _ flow: HeldFlow, with parameters: [String: String], at now: Timestamp
+    _ flow: PendingFlow, with parameters: [String: String], at now: Timestamp
   ) async throws -> VerifiedCredential {
     VerifiedCredential(assertion: assertion)
   }
 }
 
 extension Facts {
-  /// What the store finds while Ada's session is open.
+  /// The store's facts while Ada's session is open.
   static var adaSignedIn: Facts {
     var facts = Facts()
     facts.session = SessionRecord(

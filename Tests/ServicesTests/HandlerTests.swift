@@ -56,25 +56,25 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 }
 
 @Test func `a call's facts are the caller's, the client's and the call's own`() throws {
-  let desk = World().desk
+  let shared = World().shared
   let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
   let client = ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device")
-  let facts = try desk.facts(
+  let facts = try shared.facts(
     context, message(API.SignInRequest()), client: client, binding: "sixteen bytes or",
     idempotencyKey: IdempotencyKey("key", of: API.SignInRequest.self))
   #expect(facts.caller == CallerName("web") && facts.mayFetchByEmail && facts.callerIdentified)
   #expect(facts.audiences == ["app", "other"] && facts.audience == "app")
   #expect(facts.ipAddress == "192.0.2.1" && facts.userAgent == "agent" && facts.deviceID == "device")
   #expect(facts.binding == Digest(sha256(Array("sixteen bytes or".utf8))))
-  #expect(facts.fate === context.fate)
+  #expect(facts.commitDecision === context.commitDecision)
 }
 
 @Test func `an idempotency key is claimed for its caller, method and request, and nothing is claimed without one`()
   throws
 {
-  let desk = World().desk
+  let shared = World().shared
   func claim(_ key: String?, _ path: String = "/a/B", _ request: String = "x") throws -> IdempotencyClaim? {
-    try desk.facts(
+    try shared.facts(
       context(path), message(DeleteRequest(idToken: request)),
       idempotencyKey: key.map { IdempotencyKey($0, of: DeleteRequest.self) }
     ).idempotency
@@ -88,10 +88,10 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 }
 
 @Test func `the key of a guest belongs to its browser and device, and without either is rejected by name`() throws {
-  let desk = World().desk
+  let shared = World().shared
   func key(_ binding: String = "", _ deviceID: String = "", isOfGuest: Bool = true) throws -> Digest? {
     let client = ClientContext(ipAddress: "192.0.2.1", deviceID: deviceID)
-    return try desk.facts(
+    return try shared.facts(
       context(), message(DeleteRequest(idToken: "x")), client: client, binding: binding,
       idempotencyKey: IdempotencyKey("key", of: DeleteRequest.self, isOfGuest: isOfGuest)
     ).idempotency?.key
@@ -107,13 +107,13 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 }
 
 @Test func `check 34: a request is the same one whatever client is said to be behind it, and in nothing else`() throws {
-  let desk = World().desk
+  let shared = World().shared
   func digest(_ change: (inout API.SignInRequest) -> Void = { _ in }) throws -> Digest? {
     let password = PasswordCredential(email: "ada@example.com", password: "correct horse")
     var request = API.SignInRequest(
       credential: API.Credential(kind: .password(password)), idempotencyKey: "key", binding: "sixteen bytes or")
     change(&request)
-    return try desk.facts(
+    return try shared.facts(
       context(), message(request), idempotencyKey: IdempotencyKey("key", of: API.SignInRequest.self)
     ).idempotency?.request
   }
@@ -266,7 +266,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 
 @Test func `FetchProviders needs a subject, and answers whoever it is alike without the right`() async throws {
   var facts = Facts()
-  facts.waysIn = ada().waysIn
+  facts.methods = ada().methods
   let fetch = try served("AuthService/FetchProviders", World(facts: facts))
   #expect(failure { try begin(fetch, API.FetchProvidersRequest()) }?.field == "subject")
   let request = API.FetchProvidersRequest(subject: .email("ada@example.com"))

@@ -4,7 +4,7 @@ import API
 
 @testable import Services
 
-/// One text field of one request: what it may hold, and the request with this text in it.
+/// One text field of one request: its limits, and a request with this text in it.
 struct TextField: Sendable, CustomTestStringConvertible {
   let path: String
   let name: String
@@ -74,7 +74,7 @@ private let callFields: [TextField] = [
   TextField(path: auth + "SignIn", name: "idempotency_key", bytesMax: 255) { text in
     signIn {
       $0.idempotencyKey = text
-      // A guest's key counts for one browser or device.
+      // A guest's key is bound to one browser or device.
       $0.binding = "binding-of-browser-1"
     }
   },
@@ -145,7 +145,7 @@ private let callFields: [TextField] = [
 
 private let anonymous = Credential(kind: .anonymous(AnonymousCredential()))
 
-/// Every method that works for a session or on a token of ours.
+/// Every method that works for a session or with one of our tokens.
 private let tokenFields: [TextField] = [
   TextField(path: auth + "Link", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     API.LinkRequest(idToken: $0, credential: anonymous)
@@ -196,7 +196,7 @@ private let tokenFields: [TextField] = [
 
 private let fields = credentialFields + callFields + tokenFields
 
-/// Why the shape of the request is refused, before anything is looked up; nil where it is not.
+/// The failure of the request's shape check before any look-up, or nil if it passes.
 private func refusal(_ field: TextField, _ text: String) throws -> Failure? {
   do {
     _ = try begin(try method(field.path, of: methods(World(facts: .adaSignedIn))), field.request(text))
@@ -204,7 +204,7 @@ private func refusal(_ field: TextField, _ text: String) throws -> Failure? {
   } catch let failure as Failure where failure.reason == .invalidField {
     return failure
   } catch is Failure {
-    // A fake that found nothing: the shape was good.
+    // The fake store found nothing, so the shape was valid.
     return nil
   }
 }
@@ -214,7 +214,7 @@ func `a text field takes its limit in bytes and refuses one more, naming itself`
   #expect(try refusal(field, String(repeating: "x", count: field.bytesMax)) == nil)
   let past = try #require(try refusal(field, String(repeating: "x", count: field.bytesMax + 1)))
   #expect(past.field == field.name)
-  // Two bytes a letter: limits count bytes, not characters.
+  // Two bytes for each letter: limits count bytes, not characters.
   let wide = String(repeating: "é", count: field.bytesMax / 2)
   #expect(try refusal(field, wide) == nil)
   #expect(try refusal(field, wide + "é")?.field == field.name)

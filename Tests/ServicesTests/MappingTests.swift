@@ -132,7 +132,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   answer.registered = true
   answer.providerIDs = ["google.com"]
   answer.methods = ["google.com"]
-  answer.pending = HeldCredential(
+  answer.pending = PendingCredentialInfo(
     purpose: .credentialInUse, providerID: "oidc.corp", email: nil, username: "ada", displayName: "Ada",
     expiresAt: Timestamp(millis: 40))
   #expect(

@@ -4,7 +4,7 @@ import API
 
 @testable import Services
 
-/// The failure of a closure that has to fail.
+/// The failure of a closure that must fail.
 func failure<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourceLocation) -> Failure? {
   do {
     let answer = try body()

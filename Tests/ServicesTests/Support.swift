@@ -1,4 +1,4 @@
-import Admission
+import Callers
 import Crypto
 import Identity
 import Store
@@ -11,7 +11,7 @@ import API
 
 typealias Message = GRPC.Message
 
-/// A caller as the table of callers makes it.
+/// A caller from the table of callers.
 func caller(mayFetchByEmail: Bool = false) throws -> Caller {
   let settings = CallerSettings(
     name: "web", san: "web", methods: ["*"], mayFetchByEmail: mayFetchByEmail, audiences: ["app", "other"])
@@ -20,22 +20,23 @@ func caller(mayFetchByEmail: Bool = false) throws -> Caller {
 
 func context(_ path: String = "/test/Call", mayFetchByEmail: Bool = false) throws -> CallContext {
   CallContext(
-    caller: try caller(mayFetchByEmail: mayFetchByEmail), path: path, peerAddress: "127.0.0.1", fate: Fate())
+    caller: try caller(mayFetchByEmail: mayFetchByEmail), path: path, peerAddress: "127.0.0.1",
+    commitDecision: CommitDecision())
 }
 
-/// A message in the middle of other bytes, as it stands in a read buffer.
+/// A message between other bytes, as in a read buffer.
 func message(_ request: some ProtobufEncodable) -> Message {
   let bytes = request.encodeBare(arena: roomyArena())
   return Message(bytes: [0xff, 0xff] + bytes + [0xff], start: 2, end: 2 + bytes.count)
 }
 
-/// What one frame holds.
+/// The message in one frame.
 func decoded<M: ProtobufDecodable>(_ frame: [UInt8], as type: M.Type) throws -> M {
   try #require(frame.count >= 5)
   return try M.decode(Array(frame[5...]).span, arena: roomyArena())
 }
 
-/// Runs a unary method to its end, with its task if it has one.
+/// Runs a unary method to its end, including its task.
 func answer<M: ProtobufDecodable>(
   _ method: Method, _ request: some ProtobufEncodable, as type: M.Type
 ) async throws -> M {
@@ -66,23 +67,23 @@ func method(_ path: String, of methods: [Method]) throws -> Method {
 
 /// Every method of the product over the same fakes.
 func methods(_ world: World = World()) -> [Method] {
-  let desk = world.desk
-  return AuthService(desk).methods + AccountService(desk).methods + AdminService(desk).methods
-    + SessionService(desk, signingKeys: { "{\"keys\":[]}" }).methods + SecondFactorService(desk).methods
-    + VerificationService(desk).methods
+  let shared = world.shared
+  return AuthService(shared).methods + AccountService(shared).methods + AdminService(shared).methods
+    + SessionService(shared, signingKeys: { "{\"keys\":[]}" }).methods + SecondFactorService(shared).methods
+    + VerificationService(shared).methods
 }
 
-/// A domain whose store finds what a test says, and which believes every token.
+/// A domain whose store returns a test's facts, and which accepts every token.
 struct World: Sendable {
   var facts = Facts()
   var answersNow = true
 
-  var desk: Desk {
+  var shared: HandlerContext {
     let environment = Environment(
       store: FixedStore(facts: facts, answersNow: answersNow), clock: FixedClock(), randomness: FixedRandomness(),
       cryptography: PlainCryptography(), passwords: PlainPasswords(), tokens: TrustingTokens(),
       providers: TrustingProviders(), policy: policy)
-    return Desk(environment, idempotencyKeys: IdempotencyKeys(secret: [1, 2, 3]))
+    return HandlerContext(environment, idempotencyKeys: IdempotencyKeys(secret: [1, 2, 3]))
   }
 
   private var policy: Policy {
@@ -94,7 +95,7 @@ struct World: Sendable {
 
 let now = Timestamp(millis: 1_800_000_000_000)
 
-/// An account with every kind of way in.
+/// An account with every kind of sign-in method.
 func ada() -> AccountState {
   var account = AccountRecord(id: "account-ada", createdAt: Timestamp(millis: 1_000))
   account.email = "ada@example.com"

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Services
 
-// What callers read of reasons and events is what there is.
+// Checks that the documented reasons and events are those of the code.
 
-/// The cells of a table's rows, from its first cell on.
+/// The cells of a table's rows, starting with its first cell.
 private func rows(of path: String) throws -> [[String]] {
   let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
   let bytes = try #require(FileManager.default.contents(atPath: root + "/" + path))

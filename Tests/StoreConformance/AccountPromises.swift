@@ -18,7 +18,7 @@ extension Promise {
       let facts = try await bench.load {
         $0.accountID = "nobody"
         $0.email = "nobody@example.com"
-        $0.waysIn = "nobody@example.com"
+        $0.methods = "nobody@example.com"
         $0.includesLinkedEmail = true
         $0.phoneNumber = "+49"
         $0.sessionID = "none"
@@ -235,7 +235,7 @@ extension Promise {
 
   private static func ask(_ query: inout Query, _ bench: Bench, _ id: String, _ number: Int) {
     query.accountID = id
-    query.waysIn = "linked-\(id)@example.com"
+    query.methods = "linked-\(id)@example.com"
     query.includesLinkedEmail = true
     query.identity = IdentityKey(providerID: "google.com", subject: id)
     query.sessionID = "s-\(id)"

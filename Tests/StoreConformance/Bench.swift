@@ -1,20 +1,20 @@
 import Store
 
-/// What a check works on: an empty store, with short words for writing, reading and comparing.
+/// The environment of a check: an empty store, with short functions for writing, reading and comparing.
 struct Bench: Sendable {
   let store: any Store
   let open: @Sendable () async throws -> any Store
 
-  /// The moment that the samples are made around.
+  /// The time of the samples.
   static let noon = Timestamp(millis: 1_700_000_000_000)
 
-  func commit(_ writes: Write..., fate: Fate = Fate()) async throws -> Outcome {
-    try await store.commit(Change(writes), fate: fate)
+  func commit(_ writes: Write..., commitDecision: CommitDecision = CommitDecision()) async throws -> Outcome {
+    try await store.commit(Change(writes), commitDecision: commitDecision)
   }
 
-  /// Commits what a check only needs as its beginning.
+  /// Commits the starting state of a check.
   func prepare(_ writes: Write...) async throws {
-    try equal(try await store.commit(Change(writes), fate: Fate()), .committed)
+    try equal(try await store.commit(Change(writes), commitDecision: CommitDecision()), .committed)
   }
 
   func load(_ fill: (inout Query) -> Void) async throws -> Facts {
@@ -41,7 +41,7 @@ struct Bench: Sendable {
   }
 }
 
-// Samples: everything that a record can hold is set, so that reading it back proves each field.
+// Samples: every field of a record is set, so that reading it back tests each one.
 extension Bench {
   func digest(_ number: Int) -> Digest {
     Digest((0..<32).map { UInt8(truncatingIfNeeded: number >> (8 * ($0 % 8))) })
@@ -70,7 +70,7 @@ extension Bench {
     account.madeByAdministrator = true
     account.tokensValidAfter = Bench.noon.adding(millis: 2)
     account.lastSignInAt = Bench.noon.adding(millis: 3)
-    account.emailProvedAt = Bench.noon.adding(millis: 4)
+    account.emailVerifiedAt = Bench.noon.adding(millis: 4)
     account.phoneNumberSetAt = Bench.noon.adding(millis: 5)
     return account
   }

@@ -38,38 +38,44 @@ extension Promise {
       }
     },
     Promise("a change that was cancelled before writes nothing") { bench in
-      let fate = Fate()
-      try bench.equal(fate.cancel(), true)
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .cancelled)
+      let commitDecision = CommitDecision()
+      try bench.equal(commitDecision.cancel(), true)
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .cancelled)
       try bench.equal(try await bench.loadAccount("ann"), nil)
-      try bench.equal(fate.isCancelled, true)
+      try bench.equal(commitDecision.isCancelled, true)
     },
     Promise("a change that is committed can no longer be cancelled") { bench in
-      let fate = Fate()
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .committed)
-      try bench.equal(fate.cancel(), false)
+      let commitDecision = CommitDecision()
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .committed)
+      try bench.equal(commitDecision.cancel(), false)
     },
     Promise("a call whose change wrote nothing can be cancelled again") { bench in
       try await bench.prepare(.insertAccount(bench.account("ann")))
       for write in [Write.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 9)] {
-        let fate = Fate()
-        _ = try await bench.commit(write, fate: fate)
-        try bench.equal(fate.cancel(), true)
+        let commitDecision = CommitDecision()
+        _ = try await bench.commit(write, commitDecision: commitDecision)
+        try bench.equal(commitDecision.cancel(), true)
       }
     },
     Promise("what is cancelled while a change is on its way is cancelled once that one wrote nothing") { bench in
-      let fate = Fate()
-      try bench.equal(fate.take(), true)
-      try bench.equal([fate.cancel(), fate.cancel(), fate.isCancelled], [false, false, false])
-      fate.release()
-      try bench.equal([fate.isCancelled, fate.cancel()], [true, false])
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .cancelled)
+      let commitDecision = CommitDecision()
+      try bench.equal(commitDecision.take(), true)
+      try bench.equal(
+        [commitDecision.cancel(), commitDecision.cancel(), commitDecision.isCancelled], [false, false, false])
+      commitDecision.release()
+      try bench.equal([commitDecision.isCancelled, commitDecision.cancel()], [true, false])
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .cancelled)
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
     Promise("a call whose change was refused can commit its next") { bench in
-      let fate = Fate()
-      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 1), fate: fate), .stale)
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann")), fate: fate), .committed)
+      let commitDecision = CommitDecision()
+      try bench.equal(
+        try await bench.commit(.guardAccount(id: "ann", version: 1), commitDecision: commitDecision), .stale)
+      try bench.equal(
+        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .committed)
     },
     Promise("a store that was closed and opened again has kept everything") { bench in
       try await bench.prepare(

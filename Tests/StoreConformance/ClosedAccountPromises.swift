@@ -73,10 +73,10 @@ extension Promise {
       try bench.equal(state.factors, [movedFactor])
       try bench.equal(try await bench.load { $0.identity = linked.key }.identityOwner, state)
       for email in ["a@example.com", "x@example.com"] {
-        let found = try await bench.load { ask(&$0, email) }.waysIn
+        let found = try await bench.load { ask(&$0, email) }.methods
         try bench.equal(Set(found?.providerIDs ?? []), ["google.com", "oidc.corp"])
       }
-      // The counts are right where each can go again.
+      // The counts are right if each item can be deleted again.
       try await bench.prepare(
         .deleteIdentity(linked.key, accountID: "bob"), .deleteFactor(id: "f", accountID: "bob"))
       let rest = try bench.require(try await bench.loadAccount("bob"))
@@ -107,7 +107,7 @@ extension Promise {
   ]
 
   private static func ask(_ query: inout Query, _ email: String) {
-    query.waysIn = email
+    query.methods = email
     query.includesLinkedEmail = true
   }
 

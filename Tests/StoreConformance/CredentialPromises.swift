@@ -73,23 +73,23 @@ extension Promise {
         .insertIdentity(bench.identity("4", of: "bob", provider: "apple.com", linkedAt: Bench.noon.adding(millis: 9))))
       let facts = try await bench.load {
         $0.email = "x@example.com"
-        $0.waysIn = "x@example.com"
+        $0.methods = "x@example.com"
         $0.includesLinkedEmail = true
       }
-      try bench.equal(facts.waysIn, WaysInRecord(providerIDs: ["google.com", "apple.com"]))
+      try bench.equal(facts.methods, SignInMethodsRecord(providerIDs: ["google.com", "apple.com"]))
       try bench.equal(facts.emailOwner, nil)
     },
     Promise("the ways in are those of the whole account, identities in the order they were linked") { bench in
       let account = bench.fullAccount("ann")
       try await bench.prepare(.insertAccount(account))
       try bench.equal(
-        try await bench.load { $0.waysIn = account.email }.waysIn, AccountState(account: account).waysIn)
+        try await bench.load { $0.methods = account.email }.methods, AccountState(account: account).methods)
       let late = bench.identity("1", of: "ann", provider: "a.example", linkedAt: Bench.noon.adding(millis: 5))
       let early = bench.identity("2", of: "ann", provider: "b.example")
       try await bench.prepare(.insertIdentity(late), .insertIdentity(early))
       try bench.equal(
-        try await bench.load { $0.waysIn = account.email }.waysIn,
-        AccountState(account: account, identities: [early, late]).waysIn)
+        try await bench.load { $0.methods = account.email }.methods,
+        AccountState(account: account, identities: [early, late]).methods)
     },
     Promise("the ways in say where text messages are the only second factor of who has a telephone") { bench in
       var state = AccountState(account: bench.account("ann", email: "ann@example.com"))
@@ -101,12 +101,12 @@ extension Promise {
         let factor = FactorRecord(id: kind.rawValue, accountID: "ann", kind: kind, enrolledAt: Bench.noon)
         try await bench.prepare(.insertFactor(factor))
         state.factors.append(factor)
-        let found = try await bench.load { $0.waysIn = "ann@example.com" }.waysIn
-        try bench.equal(found, state.waysIn)
+        let found = try await bench.load { $0.methods = "ann@example.com" }.methods
+        try bench.equal(found, state.methods)
         try bench.equal(found?.hasOnlyPhoneFactors, isOnlyPhone)
       }
       try await bench.prepare(.deleteFactor(id: FactorKind.totp.rawValue, accountID: "ann"))
-      try bench.equal(try await bench.load { $0.waysIn = "ann@example.com" }.waysIn?.hasOnlyPhoneFactors, true)
+      try bench.equal(try await bench.load { $0.methods = "ann@example.com" }.methods?.hasOnlyPhoneFactors, true)
     },
     Promise("a linked address follows the tier and address last asserted") { bench in
       var identity = bench.identity("1", of: "ann", email: "x@example.com", tier: .unverified)
@@ -116,22 +116,22 @@ extension Promise {
       try await bench.prepare(.updateIdentity(identity))
       for (email, provider) in [("x@example.com", nil), ("y@example.com", "google.com")] {
         let facts = try await bench.load {
-          $0.waysIn = email
+          $0.methods = email
           $0.includesLinkedEmail = true
         }
-        try bench.equal(facts.waysIn?.providerIDs, provider.map { [$0] })
+        try bench.equal(facts.methods?.providerIDs, provider.map { [$0] })
       }
     },
     Promise("a linked address is looked for only when asked, and only where nobody owns it") { bench in
       try await bench.prepare(
         .insertAccount(bench.account("ann")), .insertIdentity(bench.identity("1", of: "ann", email: "x@example.com")))
-      try bench.equal(try await bench.load { $0.waysIn = "x@example.com" }, Facts())
+      try bench.equal(try await bench.load { $0.methods = "x@example.com" }, Facts())
       try await bench.prepare(.insertAccount(bench.account("bob", email: "x@example.com")))
       let facts = try await bench.load {
-        $0.waysIn = "x@example.com"
+        $0.methods = "x@example.com"
         $0.includesLinkedEmail = true
       }
-      try bench.equal(facts.waysIn, WaysInRecord())
+      try bench.equal(facts.methods, SignInMethodsRecord())
     },
     Promise("an unlink is remembered once, with its last moment, until it is forgotten") { bench in
       let key = IdentityKey(providerID: "google.com", subject: "1")
@@ -168,12 +168,12 @@ extension Promise {
     Promise("a factor is updated and deleted by its own account only, and once") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       let other = FactorRecord(id: "g", accountID: "ann", kind: .phone, enrolledAt: Bench.noon)
-      var strangers = factor
-      strangers.accountID = "bob"
+      var unknowns = factor
+      unknowns.accountID = "bob"
       try await bench.prepare(
         .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor),
         .insertFactor(other))
-      try bench.equal(try await bench.commit(.updateFactor(strangers)), .stale)
+      try bench.equal(try await bench.commit(.updateFactor(unknowns)), .stale)
       try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "bob")), .stale)
       try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"))
       try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "ann")), .stale)

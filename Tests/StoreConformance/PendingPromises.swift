@@ -162,7 +162,7 @@ extension Promise {
       try bench.equal(try await held(), [1, 2, 3, 6, 12])
       try bench.equal(try await hold(7, nil), .committed)
       try bench.equal(try await held(), [1, 2, 6, 7, 12])
-      // Each network now has as many as the largest would have left.
+      // Each network now has as many rows as the largest one would have left.
       try bench.equal(try await hold(8, 2), .limited(.caller))
       try bench.equal(try await hold(9, nil), .limited(.caller))
       try bench.equal(try await hold(10, 3), .committed)
@@ -180,7 +180,7 @@ extension Promise {
       try bench.equal(try await hold(4, 2, "mail"), .limited(.total))
       try bench.equal(try await hold(5, 2, "shop"), .committed)
       try bench.equal(try await hold(6, 2, "mail"), .limited(.total))
-      // Rows that made room hold no place of their account any more.
+      // Rows that made room no longer hold a place of their account.
       let three = PendingLimits(perAccountMax: 4, perCallerMax: 9, totalMax: 9)
       try bench.equal(
         try await bench.commit(.insertPending(bench.pending(7, of: "ann"), limits: three)), .committed)

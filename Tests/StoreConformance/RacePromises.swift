@@ -142,9 +142,9 @@ extension Promise {
     },
     Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
       for round in 0..<runners {
-        let fate = Fate()
-        async let outcome = bench.commit(.insertAccount(bench.account("a\(round)")), fate: fate)
-        async let hasWon = fate.cancel()
+        let commitDecision = CommitDecision()
+        async let outcome = bench.commit(.insertAccount(bench.account("a\(round)")), commitDecision: commitDecision)
+        async let hasWon = commitDecision.cancel()
         let wanted: Outcome = await hasWon ? .cancelled : .committed
         try bench.equal(try await outcome, wanted)
         try bench.equal(try await bench.loadAccount("a\(round)") == nil, wanted == .cancelled)
@@ -161,13 +161,13 @@ extension Promise {
     try bench.equal(outcomes, [.committed: 1, others: runners - 1])
   }
 
-  /// Commits from many tasks at once and counts the outcomes.
+  /// Commits from many concurrent tasks and counts the outcomes.
   private static func start(
     _ bench: Bench, _ writes: @escaping @Sendable (Bench, Int) -> [Write]
   ) async throws -> [Outcome: Int] {
     try await withThrowingTaskGroup(of: Outcome.self) { group in
       for runner in 0..<runners {
-        group.addTask { try await bench.store.commit(Change(writes(bench, runner)), fate: Fate()) }
+        group.addTask { try await bench.store.commit(Change(writes(bench, runner)), commitDecision: CommitDecision()) }
       }
       var outcomes: [Outcome: Int] = [:]
       for try await outcome in group { outcomes[outcome, default: 0] += 1 }

@@ -31,9 +31,12 @@ extension Promise {
       let day: Int64 = 86_400_000
       let (first, second) = (Bench.noon.adding(millis: 1), Bench.noon.adding(millis: 2))
       try await bench.prepare(.insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")))
-      try bench.equal(try await bench.store.commit(signIn("s", first, idleMillis: day), fate: Fate()), .committed)
+      try bench.equal(
+        try await bench.store.commit(signIn("s", first, idleMillis: day), commitDecision: CommitDecision()), .committed)
       try bench.equal(try await lastSignIn(), first)
-      try bench.equal(try await bench.store.commit(signIn("t", second, idleMillis: 3 * day), fate: Fate()), .committed)
+      try bench.equal(
+        try await bench.store.commit(signIn("t", second, idleMillis: 3 * day), commitDecision: CommitDecision()),
+        .committed)
       try await bench.prepare(.insertSession(bench.session("goes on", of: "ann")))
       try bench.equal(try await lastSignIn(), second)
       try bench.equal(try await bench.load { $0.sessionID = "s" }.sessionAccount?.account.lastSignInAt, second)
@@ -211,7 +214,7 @@ extension Promise {
       try bench.equal(try await listed(bench, at: 4, most: 0), Listed(ids: [], count: 3))
       try await bench.prepare(.closeSession(id: "s2", at: Bench.noon.adding(millis: 5), reason: "sign-out"))
       try bench.equal(try await listed(bench, at: 999, most: 9), Listed(ids: ["s3", "s1"], count: 2))
-      // Their idle end.
+      // The end of their idle time.
       try bench.equal(try await listed(bench, at: 1000, most: 9), Listed(ids: [], count: 0))
     },
   ]

@@ -1,8 +1,8 @@
-// StoreConformance: every promise of Sources/Store as a named check that any backend can be put to.
+// StoreConformance: every promise of Sources/Store as a named check for any backend.
 //
 // Owns: the promises. Does not own: a test framework or a backend; a backend's tests open an empty place and run them
 // all. Promises of one backend alone (snapshots of a turn, group commit, files) are in its own tests.
-// Read next: Bench.swift (what a check is given), then the promises by subject.
+// Read next: Bench.swift (the environment of a check), then the promises by subject.
 
 package import Store
 
@@ -18,8 +18,8 @@ package struct Promise: Sendable, CustomStringConvertible {
 
   package var description: String { name }
 
-  /// Throws `BrokenPromise`, or whatever the store throws. `open` opens the store of one place that was empty at first;
-  /// it is called again only after the store before it was closed.
+  /// Throws `BrokenPromise`, or any error of the store. `open` opens the store of a place that is empty at first. It is
+  /// called again only after the previous store was closed.
   package func keep(open: @escaping @Sendable () async throws -> any Store) async throws {
     let bench = Bench(store: try await open(), open: open)
     do {
@@ -42,7 +42,7 @@ package struct BrokenPromise: Error, CustomStringConvertible {
 }
 
 extension Store {
-  /// Keeps every audit row.
+  /// Sweeps without removing audit rows.
   package func sweep(at now: Timestamp, rowsMax: Int) async throws -> Int {
     try await sweep(at: now, rowsMax: rowsMax, auditedBefore: Timestamp(millis: .min))
   }

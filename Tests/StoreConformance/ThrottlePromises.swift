@@ -142,7 +142,7 @@ extension Promise {
 }
 
 extension Bench {
-  /// Five of them in a second block the key until the second is over.
+  /// A count that blocks its key after five in one second, until the second is over.
   func count(_ number: Int, at millis: Int64 = 0, refusesBlocked: Bool = false) -> ThrottleCount {
     ThrottleCount(
       key: digest(number), kind: .sendsPerRecipient, rule: ThrottleRule(5, inMillis: 1000), at: later(millis),

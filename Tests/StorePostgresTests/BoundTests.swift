@@ -5,7 +5,7 @@ import Testing
 
 @testable import StorePostgres
 
-/// What waits, how long, and what is said of failures.
+/// The limits on waiting changes, and the reports of failures.
 @Suite(.enabled(if: Place.isThere)) struct BoundTests {
   @Test func `past the queue's maximum a change is refused, and one that waits too long is given up`() async throws {
     let place = try Place(database: true)
@@ -52,11 +52,11 @@ import Testing
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
-    let fate = Fate()
+    let commitDecision = CommitDecision()
     await #expect(throws: StoreError.self) {
-      try await store.commit(Change([.guardAccount(id: "ann", version: 1)]), fate: fate)
+      try await store.commit(Change([.guardAccount(id: "ann", version: 1)]), commitDecision: commitDecision)
     }
-    #expect(fate.cancel())
+    #expect(commitDecision.cancel())
     try other.execute("ROLLBACK")
     #expect(try await store.commit(.guardAccount(id: "ann", version: 1)) == .committed)
     await store.close()
@@ -73,7 +73,7 @@ import Testing
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
     async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
-    // The change, and whoever asks on another connection what became of it.
+    // The change, and the call that looks up its outcome on another connection.
     try await place.waitForLock(sessions: 2)
     try other.execute("COMMIT")
     #expect(try await outcome == .committed)
@@ -145,7 +145,7 @@ import Testing
     let place = try Place()
     let notes = CountNotes()
     let store = try place.open(observer: notes) { $0.countingMillis = 3_600_000 }
-    // Everything is counted once at the opening.
+    // The store counts everything once when it opens.
     for _ in 0..<300 where notes.counts.withLock({ $0.count }) < 2 { try await Task.sleep(nanoseconds: 10_000_000) }
     let at = Timestamp(millis: 0)
     let digest = Digest([UInt8](repeating: 1, count: 32))

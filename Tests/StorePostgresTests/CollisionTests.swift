@@ -3,7 +3,7 @@ import Testing
 
 @testable import StorePostgres
 
-/// Changes, and whole processes, that get into each other's way.
+/// Conflicts between changes, and between whole processes.
 @Suite(.enabled(if: Place.isThere)) struct CollisionTests {
   private static let digest = Digest([UInt8](repeating: 1, count: 32))
 
@@ -44,7 +44,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `changes that lock the same rows in opposite order all commit`() async throws {
+  @Test func `changes that lock the same rows in opposite request all commit`() async throws {
     let place = try Place()
     let store = try place.open()
     #expect(try await store.commit(Self.session("one"), Self.session("two")) == .committed)
@@ -106,7 +106,7 @@ import Testing
         .closeSessions(accountID: "ann", except: nil, at: Self.now, reason: "revoked"),
         .deletePendings(accountID: "ann"),
       ]
-    async let ended = store.commit(Change(writes), fate: Fate())
+    async let ended = store.commit(Change(writes), commitDecision: CommitDecision())
     async let held = store.commit(.guardSession(id: "own", at: Self.now), Self.pending(2))
     try await place.wait(forLocks: 2)
     #expect(try await store.commit(Self.pending(3)) == .committed)
@@ -137,7 +137,7 @@ import Testing
       AuditRecord(id: id, at: now, accountID: "ann", event: "LINKED", caller: CallerName("shop"), detailsJSON: "{}"))
   }
 
-  /// Of either order in which two changes are sent, events are in the one in which they got the account.
+  /// For both orders in which two changes are sent, events are in the order in which the changes locked the account.
   @Test func `the event of a change that waited for another stands behind that one's`() async throws {
     let place = try Place()
     let store = try place.open { $0.placingMillis = 60_000 }
@@ -165,11 +165,11 @@ import Testing
     #expect(try await store.account("ann")?.version == 2)
     try place.run("ALTER SEQUENCE failures RESTART")
     try place.failUpdates(state: "40P01", times: 9)
-    let fate = Fate()
+    let commitDecision = CommitDecision()
     await #expect(throws: StoreError.self) {
-      try await store.commit(Change([.guardAccount(id: "ann", version: 2)]), fate: fate)
+      try await store.commit(Change([.guardAccount(id: "ann", version: 2)]), commitDecision: commitDecision)
     }
-    #expect(fate.cancel())
+    #expect(commitDecision.cancel())
     await store.close()
   }
 
@@ -229,10 +229,10 @@ import Testing
 }
 
 extension Place {
-  /// A number of its own.
+  /// A lock number of this place.
   fileprivate var lock: UInt32 { UInt32(truncatingIfNeeded: name.hashValue) }
 
-  /// Until so many connections to this place wait for others.
+  /// Waits until this many connections to this place wait for locks.
   fileprivate func wait(forLocks count: Int) async throws {
     try await Place.wait(
       until: """
@@ -243,8 +243,8 @@ extension Place {
         """)
   }
 
-  /// Nobody writes the session of this id until the lock is let go of, or the connection ended, that this returns.
-  fileprivate func stopWrites(ofSession id: String) throws -> MadeConnection {
+  /// Blocks writes to this session until the returned connection ends or releases its lock.
+  fileprivate func stopWrites(ofSession id: String) throws -> ReadyConnection {
     let holder = try session()
     try holder.execute("SELECT pg_advisory_lock(\(lock))")
     try run(
@@ -260,7 +260,7 @@ extension Place {
     return holder
   }
 
-  /// The next so many updates of accounts fail with this state.
+  /// Makes the next updates of accounts fail with this SQLSTATE.
   fileprivate func failUpdates(state: String, times: Int) throws {
     try run(
       """

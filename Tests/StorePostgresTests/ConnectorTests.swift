@@ -5,30 +5,30 @@ import Testing
 @testable import StorePostgres
 
 @Suite struct ConnectorTests {
-  private final class Desk {}
+  private final class ConnectionPool {}
 
-  @Test func `each desk gets a connection before any gets its second`() {
-    let desks = [Desk(), Desk(), Desk()]
-    var wants = Wants<Desk>()
-    for (desk, count) in zip(desks, [3, 1, 2]) { for _ in 0..<count { wants.add(desk) } }
-    var order: [Int?] = []
-    while let desk = wants.next() { order.append(desks.firstIndex { $0 === desk }) }
-    #expect(order == [0, 1, 2, 0, 2, 0])
+  @Test func `each pool gets a connection before any gets its second`() {
+    let pools = [ConnectionPool(), ConnectionPool(), ConnectionPool()]
+    var waiting = ConnectionWaiters<ConnectionPool>()
+    for (pool, count) in zip(pools, [3, 1, 2]) { for _ in 0..<count { waiting.add(pool) } }
+    var request: [Int?] = []
+    while let pool = waiting.next() { request.append(pools.firstIndex { $0 === pool }) }
+    #expect(request == [0, 1, 2, 0, 2, 0])
   }
 
-  @Test func `a desk that is gone gets none`() {
-    let (gone, other) = (Desk(), Desk())
-    var wants = Wants<Desk>()
-    for desk in [gone, gone, other] { wants.add(desk) }
-    wants.removeAll { $0 === gone }
-    #expect(wants.next() === other && wants.next() == nil)
+  @Test func `a pool that is gone gets none`() {
+    let (gone, other) = (ConnectionPool(), ConnectionPool())
+    var waiting = ConnectionWaiters<ConnectionPool>()
+    for pool in [gone, gone, other] { waiting.add(pool) }
+    waiting.removeAll { $0 === gone }
+    #expect(waiting.next() === other && waiting.next() == nil)
   }
 
   @Test func `the host that was found late is looked for first, until it fails`() {
     let host = Host(name: "db2", address: "192.0.2.2", port: "5432")
     var memory = HostMemory()
     memory.connected(to: host, tookMillis: HostMemory.promptMillis - 1)
-    #expect(memory.preferred == nil, "hosts that all answer are asked in the order that the operator has written")
+    #expect(memory.preferred == nil, "if all hosts answer, they are tried in the operator's order")
     memory.connected(to: host, tookMillis: HostMemory.promptMillis)
     #expect(memory.preferred == host)
     memory.connected(to: host, tookMillis: 1)
@@ -44,12 +44,12 @@ import Testing
     let session = try place.session()
     defer { session.abandon() }
     let host = try #require(session.host)
-    // Connections are taken for it by the kernel, and nobody ever answers.
+    // The kernel accepts connections for this port, but no server answers.
     let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 64)
     let options = Options(
       conninfo: "\(place.conninfo) host=127.0.0.1,\(host.name) port=\(silent.port),\(host.port)")
-    let connector = Connector(options, Reach(nil))
-    let inboxes = [try DeskInbox(), try DeskInbox()]
+    let connector = Connector(options, Availability(nil))
+    let inboxes = [try RequestQueue(), try RequestQueue()]
     for inbox in inboxes { for _ in 0..<3 { connector.want(inbox) } }
     let begun = ContinuousClock.now
     startThread(named: "connector") { connector.run() }
@@ -65,7 +65,7 @@ import Testing
     }
     connector.close()
     #expect(made == [3, 3])
-    // Two seconds of each would be twelve.
+    // Two seconds for each would take twelve.
     #expect(begun.duration(to: .now) < .seconds(6))
   }
 }

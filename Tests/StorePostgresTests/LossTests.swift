@@ -5,7 +5,7 @@ import Testing
 
 @testable import StorePostgres
 
-/// What happens when a connection goes away, or the whole database does.
+/// The loss of one connection, or of the whole database.
 @Suite(.enabled(if: Place.isThere), .serialized) struct LossTests {
   @Test func `a change whose connection was lost before its commit is carried out once`() async throws {
     let place = try Place(database: true)
@@ -24,7 +24,7 @@ import Testing
     await store.close()
   }
 
-  /// A commit that waits for a standby is known to this server already: whoever ends the wait loses the answer alone.
+  /// A commit that waits for a standby is already known to this server: ending the wait loses only the answer.
   @Test func `a change whose connection was lost behind its commit is not carried out again`() async throws {
     let place = try Place(database: true)
     let notes = LossNotes()
@@ -34,14 +34,14 @@ import Testing
     var version: Int64 = 1
     do {
       var outcome = Task { try await store.commit(.guardAccount(id: "ann", version: 1)) }
-      // The processes of the server read what was set each in its own time: until then a commit waits for nobody.
+      // The server's processes read the new setting at different times. Until then a commit does not wait.
       while version < 50, !(await place.hasWaitingCommit()) {
         #expect(try await outcome.value == .committed)
         version += 1
         outcome = Task { [version] in try await store.commit(.guardAccount(id: "ann", version: version)) }
       }
       try place.terminate("wait_event = 'SyncRep'")
-      // Whoever finds the change out waits for the standby as well: until then it may be lost with this server.
+      // The check of the outcome also waits for the standby: until then the change may be lost with this server.
       #expect(await place.hasWaitingCommit())
       try place.setStandby("")
       #expect(try await outcome.value == .committed)
@@ -62,12 +62,12 @@ import Testing
     #expect(await store.settle(fenced) == false)
     #expect(await store.settle(fenced) == false)
     let change = Change([.insertAccount(AccountRecord("ann"))])
-    guard case .failed = await store.attempt(change, fenced, Fate()) else {
+    guard case .failed = await store.attempt(change, fenced, CommitDecision()) else {
       Issue.record("a fenced change was not refused")
       return
     }
     #expect(try await store.account("ann") == nil)
-    guard case .ended(.committed) = await store.attempt(change, committed, Fate()) else {
+    guard case .ended(.committed) = await store.attempt(change, committed, CommitDecision()) else {
       Issue.record("a change was not committed")
       return
     }
@@ -93,7 +93,9 @@ import Testing
     _ = try await store.account("ann")
     try place.allowConnections(false)
     try place.terminate("application_name = 'latchkeyd'")
-    for _ in 0..<200 where notes.reach.withLock({ $0 }) != [false] { try await Task.sleep(nanoseconds: 10_000_000) }
+    for _ in 0..<200 where notes.availability.withLock({ $0 }) != [false] {
+      try await Task.sleep(nanoseconds: 10_000_000)
+    }
     try await Task.sleep(nanoseconds: 1_300_000_000)
     let begun = ContinuousClock.now
     await #expect(throws: StoreError.self) { try await store.account("ann") }
@@ -101,10 +103,10 @@ import Testing
     #expect(begun.duration(to: .now) < .milliseconds(500))
     try place.allowConnections(true)
     for _ in 0..<500 where (try? await store.account("ann")) == nil {
-      if notes.reach.withLock({ $0 }) == [false, true] { break }
+      if notes.availability.withLock({ $0 }) == [false, true] { break }
       try await Task.sleep(nanoseconds: 10_000_000)
     }
-    #expect(notes.reach.withLock { $0 } == [false, true])
+    #expect(notes.availability.withLock { $0 } == [false, true])
     #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
     await store.close()
   }
@@ -112,33 +114,33 @@ import Testing
 
 extension Place {
   func terminate(_ condition: String) throws {
-    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    let session = try ReadyConnection.connect(Options(conninfo: Place.server))
     defer { session.abandon() }
     try session.execute(
       "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '\(name)' AND \(condition)")
   }
 
-  /// Until so many sessions wait for one.
+  /// Waits until this many sessions wait for a lock.
   func waitForLock(sessions: Int = 1) async throws {
     let waiting = "datname = '\(name)' AND wait_event_type = 'Lock'"
     try await Place.wait(until: "SELECT count(*) >= \(sessions) FROM pg_stat_activity WHERE \(waiting)")
   }
 
-  /// Looks for so long that a commit would else be through.
+  /// Checks for longer than a commit would otherwise take.
   func hasWaitingCommit() async -> Bool {
     let query = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '\(name)' AND wait_event = 'SyncRep'"
     return (try? await Place.wait(until: query, times: 50)) != nil
   }
 
   func allowConnections(_ areAllowed: Bool) throws {
-    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    let session = try ReadyConnection.connect(Options(conninfo: Place.server))
     defer { session.abandon() }
     try session.execute("ALTER DATABASE \(name) ALLOW_CONNECTIONS \(areAllowed)")
   }
 
-  /// The server's, for a moment: commits of other tests wait meanwhile.
+  /// A setting of the whole server: commits of other tests wait while it is set.
   func setStandby(_ names: String) throws {
-    let session = try MadeConnection.connect(Options(conninfo: Place.server))
+    let session = try ReadyConnection.connect(Options(conninfo: Place.server))
     defer { session.abandon() }
     try session.execute("ALTER SYSTEM SET synchronous_standby_names = '\(names)'")
     try session.execute("SELECT pg_reload_conf()")
@@ -147,9 +149,9 @@ extension Place {
 
 private final class LossNotes: PartialObserver {
   let lost = Atomic<Int>(0)
-  let reach = Mutex<[Bool]>([])
+  let availability = Mutex<[Bool]>([])
 
   func lostCommit() { lost.add(1, ordering: .relaxed) }
-  func lostDatabase(_ why: String) { reach.withLock { $0.append(false) } }
-  func foundDatabase() { reach.withLock { $0.append(true) } }
+  func lostDatabase(_ why: String) { availability.withLock { $0.append(false) } }
+  func foundDatabase() { availability.withLock { $0.append(true) } }
 }

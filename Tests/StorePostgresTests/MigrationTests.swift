@@ -4,11 +4,11 @@ import Testing
 
 @testable import StorePostgres
 
-/// A step of the schema beside servers that run.
+/// A migration step while servers run.
 @Suite(.enabled(if: Place.isThere)) struct MigrationTests {
   private static let steps = Migrations.steps + ["ALTER TABLE accounts ADD COLUMN later BIGINT"]
 
-  /// Also where the test fails before it lets go.
+  /// Releases the lock even if the test fails before it does.
   private static let bounded = "SET idle_in_transaction_session_timeout = '30s'"
 
   private static func place() async throws -> Place {
@@ -17,14 +17,14 @@ import Testing
     return place
   }
 
-  /// Holds a table as a long look at it does.
-  private static func reader(_ place: Place) throws -> MadeConnection {
+  /// Holds a table like a long query.
+  private static func reader(_ place: Place) throws -> ReadyConnection {
     let reader = try place.session()
     try reader.execute("\(bounded); BEGIN; SELECT count(*) FROM accounts")
     return reader
   }
 
-  /// On a thread of its own, since it blocks.
+  /// Runs on its own thread, since it blocks.
   private static func migrate(_ place: Place) async throws {
     let session = try place.session()
     defer { session.abandon() }
@@ -49,7 +49,7 @@ import Testing
     }
     async let migrated: Void = Self.migrate(place)
     try await place.waitForTable()
-    // Longer than the step waits for a lock, and shorter than its whole patience.
+    // Longer than the step waits for a lock, and shorter than it keeps trying.
     try other.execute("SET statement_timeout = '5s'")
     for _ in 0..<4 { #expect(try other.text("SELECT count(*) FROM accounts") == "0") }
     #expect(try place.text("SELECT version FROM schema_version") == "\(Migrations.steps.count)")
@@ -66,11 +66,11 @@ import Testing
       reader.abandon()
       session.abandon()
     }
-    let refusal = #expect(throws: MadeConnection.Refusal.self) {
+    let refusal = #expect(throws: ReadyConnection.Refusal.self) {
       try Migrations.run(on: session, steps: Self.steps, patienceMillis: 0)
     }
     let text = try #require(refusal).text
-    #expect(text.contains("others use its tables") && text.contains("55P03"))
+    #expect(text.contains("other sessions use its tables") && text.contains("55P03"))
     try reader.execute("COMMIT")
     try Migrations.run(on: session, steps: Self.steps)
   }
@@ -90,7 +90,7 @@ import Testing
 }
 
 extension Place {
-  /// Until a connection to this place waits for a table or a row of it.
+  /// Waits until a connection to this place waits for a table or a row of it.
   fileprivate func waitForTable() async throws {
     try await Place.wait(
       until: """

@@ -2,11 +2,11 @@ import Store
 import Synchronization
 import Testing
 
-@testable import Moving
+@testable import StoreMigration
 @testable import StorePostgres
 @testable import StoreSQLite
 
-/// What does not become a move leaves nothing.
+/// A move that fails leaves nothing behind.
 @Suite(.enabled(if: Place.isThere)) struct MoveRefusalTests {
   private func why(_ body: () throws(MoveError) -> Void) throws -> MoveError {
     do throws(MoveError) {
@@ -25,7 +25,7 @@ import Testing
     #expect(try place.text("SELECT last FROM audit_position") == "0")
   }
 
-  /// As another program would.
+  /// Runs a statement like another program.
   private func run(_ sql: String, on embedded: Embedded) throws {
     let connection = try StoreSQLite.Connection.writer(path: embedded.file, options: StoreSQLite.Options())
     try connection.execute(sql)
@@ -119,7 +119,7 @@ import Testing
       throw StoreError.corrupt("the connection is gone")
     }
     try expectEmpty(place)
-    // The first still holds the file.
+    // The first move still holds the file.
     guard case .source = try why({ () throws(MoveError) in _ = try embedded.move(to: place) }) else {
       throw StoreError.corrupt("two moves hold one file")
     }

@@ -1,15 +1,15 @@
 import Glibc
-import Moving
+import StoreMigration
 import Store
 import StoreSQLite
 import TestSupport
 
-/// A file of the embedded store in a folder of its own, gone with the test.
+/// A file of the embedded store in its own folder, which is removed after the test.
 final class Embedded: Sendable {
   static let noon = Timestamp(millis: 1_700_000_000_000)
-  /// Whatever a text may hold that a way of copying could trip over.
+  /// Characters that a faulty copy could corrupt.
   static let odd = "'\"\\ \\N \\. \t\r\n,{}%$1 é漢🗝\u{202E}\u{7F}"
-  /// Their order by bytes is none of a language's, and not the one they are made in.
+  /// Their byte order differs from that of any language, and from the order in which they are made.
   static let accountIDs = ["b", "ä", "Z", "a", "_x", "aa", "B\u{1F}", "full"]
 
   private let folder: TemporaryFolder
@@ -19,7 +19,7 @@ final class Embedded: Sendable {
 
   func open() throws -> SQLiteStore { try SQLiteStore(path: file) }
 
-  /// Holds what `body` writes, and is closed.
+  /// A closed file with the records that `body` writes.
   static func filled(_ body: (SQLiteStore) async throws -> Void = Embedded.fill) async throws -> Embedded {
     let embedded = try Embedded()
     let store = try embedded.open()
@@ -41,7 +41,7 @@ final class Embedded: Sendable {
     return count == bytes.count ? bytes : []
   }
 
-  // MARK: Every kind of record, with all set that it can hold, with as little as it may, and with odd texts
+  // MARK: Every kind of record, complete, minimal, and with odd texts
 
   static func fill(_ store: SQLiteStore) async throws {
     for id in accountIDs where id != "full" { try await put(store, .insertAccount(bare(id))) }
@@ -77,7 +77,7 @@ final class Embedded: Sendable {
   }
 
   private static func fillSessions(_ store: SQLiteStore) async throws {
-    // Of "full" the account itself tells a later sign-in.
+    // The account "full" itself has a later sign-in.
     for (index, (id, millis)) in [("a", Int64(7)), ("full", -7)].enumerated() {
       let session = SessionRecord(
         id: "signed in \(id)", accountID: id, caller: CallerName("shop"), refreshDigest: digest(7 + index),
@@ -146,7 +146,7 @@ final class Embedded: Sendable {
     }
   }
 
-  /// Of five the first two are swept, so that their positions begin later than a new count would.
+  /// Two of the five events are swept, so that their positions begin later than a new count would.
   private static func fillEvents(_ store: SQLiteStore) async throws {
     for index in 0..<5 {
       try await put(store, .appendAudit(event("e\(index)", at: at(Int64(index)))))
@@ -173,7 +173,7 @@ final class Embedded: Sendable {
     (account.photoURL, account.customClaimsJSON) = ("https://example.com/f.png", #"{"role":"admin"}"#)
     (account.passwordHash, account.passwordSetAt) = ("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA", at(1))
     (account.emailLink, account.customToken, account.disabled, account.madeByAdministrator) = (true, true, true, true)
-    (account.tokensValidAfter, account.emailProvedAt, account.phoneNumberSetAt) = (at(-1), at(2), at(3))
+    (account.tokensValidAfter, account.emailVerifiedAt, account.phoneNumberSetAt) = (at(-1), at(2), at(3))
     return account
   }
 
@@ -182,11 +182,11 @@ final class Embedded: Sendable {
   static func digest(_ number: Int) -> Digest { Digest((0..<32).map { UInt8(truncatingIfNeeded: number * 97 + $0) }) }
 
   static func put(_ store: some Store, _ writes: Write...) async throws {
-    let outcome = try await store.commit(Change(writes), fate: Fate())
+    let outcome = try await store.commit(Change(writes), commitDecision: CommitDecision())
     guard outcome == .committed else { throw StoreError.corrupt("\(outcome) of \(writes)") }
   }
 
-  // MARK: Whatever a store can be asked of them
+  // MARK: All queries
 
   static var queries: [Query] {
     let byAccount = (accountIDs + ["gone"]).map { id in query { $0.accountID = id } }
@@ -198,9 +198,9 @@ final class Embedded: Sendable {
       }
     }
     return byAccount + bySession + byDigest + [
-      query { ($0.email, $0.waysIn, $0.deviceID) = ("f@example.com", "f@example.com", "device") },
+      query { ($0.email, $0.methods, $0.deviceID) = ("f@example.com", "f@example.com", "device") },
       query { ($0.deviceOwnerID, $0.deviceID) = ("full", "device") },
-      query { ($0.waysIn, $0.includesLinkedEmail) = ("p@example.com", true) },
+      query { ($0.methods, $0.includesLinkedEmail) = ("p@example.com", true) },
       query { $0.phoneNumber = "+49151" },
       query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },
       query { ($0.signingKeys, $0.importKeyID) = (true, "key") },

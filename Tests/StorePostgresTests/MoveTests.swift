@@ -2,10 +2,10 @@ import Store
 import StoreSQLite
 import Testing
 
-@testable import Moving
+@testable import StoreMigration
 @testable import StorePostgres
 
-/// From an embedded store into a database.
+/// Moves from an embedded store into a database.
 @Suite(.enabled(if: Place.isThere)) struct MoveTests {
   @Test func `every record is loaded from the database as from the file`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
@@ -40,7 +40,7 @@ import Testing
       == "t")
     #expect(try await store.commit(.insertAccount(Embedded.bare("gone"))) == .conflict(.accountID))
     #expect(try await store.commit(.insertAccount(Embedded.bare("new"))) == .committed)
-    // What the file held counts: of the account's places one, of the caller's for links three, of all for links four.
+    // The file's rows count: one of the account's places, three of the caller's for links, four of all for links.
     let limits = [(1, 9, 9), (9, 3, 9), (9, 9, 4)].map(PendingLimits.init(perAccountMax:perCallerMax:totalMax:))
     let outcomes = try await withLimits(limits, store)
     #expect(outcomes == [.limited(.account), .limited(.caller), .limited(.total)])
@@ -79,7 +79,7 @@ import Testing
           event.detailsJSON = String(repeating: "é\(index)", count: 400)
           return Write.appendAudit(event)
         }
-        #expect(try await store.commit(Change(events), fate: Fate()) == .committed)
+        #expect(try await store.commit(Change(events), commitDecision: CommitDecision()) == .committed)
       }
     }
     let place = try Place()

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import StorePostgres
 
-/// An empty place on the server that LATCHKEY_POSTGRES names, as keywords and values; gone with the test.
+/// An empty place on the server that LATCHKEY_POSTGRES names by keywords and values. Removed after the test.
 final class Place: Sendable {
   static let server = unsafe lk_environment("LATCHKEY_POSTGRES").map { unsafe String(cString: $0) } ?? ""
   static var isThere: Bool { !server.isEmpty }
@@ -12,14 +12,14 @@ final class Place: Sendable {
   let name: String
   private let isDatabase: Bool
 
-  /// A schema; or a database of its own, for a test that shuts others out of it.
+  /// A schema, or a whole database for a test that blocks other connections.
   init(database isDatabase: Bool = false) throws {
     name = "test_\(UInt64.random(in: 0 ... .max))"
     self.isDatabase = isDatabase
     try Place.run(isDatabase ? "CREATE DATABASE \(name)" : "CREATE SCHEMA \(name)", on: Place.server)
   }
 
-  /// A database of its own with another encoding than the server's.
+  /// A database with another encoding than the server's.
   init(encoding: String) throws {
     name = "test_\(UInt64.random(in: 0 ... .max))"
     isDatabase = true
@@ -48,7 +48,7 @@ final class Place: Sendable {
     return try PostgresStore(options: options, observer: observer, appended: appended)
   }
 
-  /// As another program would.
+  /// Runs statements like another program.
   func run(_ sql: String) throws { try Place.run(sql, on: conninfo) }
 
   func text(_ sql: String) throws -> String {
@@ -57,18 +57,18 @@ final class Place: Sendable {
     return try session.text(sql)
   }
 
-  /// The caller's to end.
-  func session() throws -> MadeConnection { try MadeConnection.connect(Options(conninfo: conninfo)) }
+  /// A connection that the caller must end.
+  func session() throws -> ReadyConnection { try ReadyConnection.connect(Options(conninfo: conninfo)) }
 
   private static func run(_ sql: String, on conninfo: String) throws {
-    let session = try MadeConnection.connect(Options(conninfo: conninfo))
+    let session = try ReadyConnection.connect(Options(conninfo: conninfo))
     defer { session.abandon() }
     try session.execute(sql)
   }
 
-  /// Until the query, asked outside of the place, says `t`; looks every ten milliseconds.
+  /// Waits until the query returns `t` outside of the place. Checks every ten milliseconds.
   static func wait(until query: String, times: Int = 500) async throws {
-    let session = try MadeConnection.connect(Options(conninfo: server))
+    let session = try ReadyConnection.connect(Options(conninfo: server))
     defer { session.abandon() }
     for _ in 0..<times {
       if try session.text(query) == "t" { return }
@@ -78,7 +78,7 @@ final class Place: Sendable {
   }
 }
 
-/// Several stores that callers are spread over, as they are over replicas.
+/// Several stores that share calls like replicas.
 final class Replicas: Store {
   private let stores: [PostgresStore]
   private let calls = Atomic<Int>(0)
@@ -94,7 +94,9 @@ final class Replicas: Store {
   func endTurn() { stores[0].endTurn() }
   func now(_ query: Query) throws -> Facts? { nil }
   func load(_ query: Query) async throws -> Facts { try await next.load(query) }
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome { try await next.commit(change, fate: fate) }
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
+    try await next.commit(change, commitDecision: commitDecision)
+  }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
     try await next.sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore)
   }
@@ -105,7 +107,9 @@ final class Replicas: Store {
 }
 
 extension Store {
-  func commit(_ writes: Write...) async throws -> Outcome { try await commit(Change(writes), fate: Fate()) }
+  func commit(_ writes: Write...) async throws -> Outcome {
+    try await commit(Change(writes), commitDecision: CommitDecision())
+  }
 
   func account(_ id: String) async throws -> AccountRecord? {
     var query = Query()

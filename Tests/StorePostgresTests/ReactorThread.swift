@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import StorePostgres
 
-/// A thread that runs tasks as a reactor does: jobs first, then the end of the turn, then it waits for the store.
+/// A thread that runs tasks like a reactor: jobs first, then the end of the turn, then a wait for the store.
 final class ReactorThread: TaskExecutor {
   private let jobs = Mutex<[UnownedJob]>([])
   private let isOver = Atomic<Bool>(false)
@@ -28,7 +28,7 @@ final class ReactorThread: TaskExecutor {
     }
   }
 
-  /// A millisecond, or until the store has something.
+  /// Waits a millisecond, or until the store has an event.
   private static func wait(for descriptor: Int32?) {
     guard let descriptor else { return sleepThread(millis: 1) }
     let epoll = lk_epoll_create()

@@ -14,7 +14,7 @@ import Testing
     + "address: Temporary failure in name resolution",
 ])
 func `a database that does not answer may do so later`(text: String) {
-  #expect(!MadeConnection.Refusal(text: text).isLasting)
+  #expect(!ReadyConnection.Refusal(text: text).isLasting)
 }
 
 @Test(arguments: [
@@ -24,15 +24,15 @@ func `a database that does not answer may do so later`(text: String) {
     + "FATAL:  no pg_hba.conf entry for host",
   "invalid sslmode value: \"on\"", "invalid connection option \"hots\"", "invalid port number: \"x\"",
   "the store has schema 9, this program knows 3: it was written by a newer version",
-  "the database has the encoding LATIN1, which cannot hold every text: take one that was made WITH ENCODING 'UTF8'",
+  "the database has the encoding LATIN1, which cannot hold every text: use one that was created WITH ENCODING 'UTF8'",
 ])
 func `what an operator has to mend does not pass by itself`(text: String) {
-  #expect(MadeConnection.Refusal(text: text).isLasting)
+  #expect(ReadyConnection.Refusal(text: text).isLasting)
 }
 
 @Test(arguments: [("55P03", false), ("40001", false), ("57P01", false), ("53300", false), ("42501", true)])
 func `where the server says a state, it decides`(state: String, isLasting: Bool) {
-  #expect(MadeConnection.Refusal(text: "", state: state).isLasting == isLasting)
+  #expect(ReadyConnection.Refusal(text: "", state: state).isLasting == isLasting)
 }
 
 @Test(.enabled(if: Place.isThere), arguments: ["LATIN1", "SQL_ASCII"])

@@ -14,7 +14,7 @@ import Testing
 
   private static let digest = Digest([UInt8](repeating: 1, count: 32))
 
-  /// With a row of two kinds that are over.
+  /// A store with an expired row of two kinds.
   private func store(_ change: (inout Options) -> Void = { _ in }) async throws -> PostgresStore {
     let store = try place.open(observer: notes, changing: change)
     let at = Timestamp(millis: 0)
@@ -67,7 +67,7 @@ import Testing
     let store = try await store { $0.placingMillis = 10 }
     try place.run("ALTER TABLE audit_position RENAME TO away")
     try await until { notes.events.withLock { $0.count } == 1 }
-    // Many looks later still once.
+    // Many more checks report it only once.
     try await Task.sleep(for: .milliseconds(200))
     try place.run("ALTER TABLE away RENAME TO audit_position")
     try await until { notes.events.withLock { $0.count } == 2 }
@@ -91,7 +91,7 @@ import Testing
 
 private final class SweepNotes: PartialObserver {
   let unswept = Mutex<[(what: String, why: String)]>([])
-  /// Why they are held up; empty: they are told of again.
+  /// The reasons for the delay of events; an empty text reports its end.
   let events = Mutex<[String]>([])
 
   func leftUnswept(_ what: String, _ why: String) { unswept.withLock { $0.append((what, why)) } }

@@ -75,7 +75,7 @@ import Testing
     #expect(cache.find(key) == nil)
   }
 
-  /// What an account may have in any length, or any number: each of so many bytes.
+  /// The parts of an account of any length or number, each with so many bytes.
   private static let growths: [@Sendable (inout AccountState, Int) -> Void] = [
     { $0.account.displayName = text($1) }, { $0.account.photoURL = text($1) },
     { $0.account.customClaimsJSON = text($1) }, { $0.account.passwordHash = text($1) },

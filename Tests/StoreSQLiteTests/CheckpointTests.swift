@@ -42,17 +42,17 @@ import Testing
       let begun = ContinuousClock.now
       #expect(try await store.commit(.insertAccount(AccountRecord("a\(number)"))) == .committed)
       let took = begun.duration(to: .now)
-      // A disk may be slow once; each group that waits for the reader would take longer than this.
+      // A disk may be slow once. Each group that waits for the reader would take longer than this.
       if took > .milliseconds(150) { slow.append(took) }
     }
-    #expect(logBytes(folder) > 40 * 4_096, "the log could not start over beside the reader")
+    #expect(logBytes(folder) > 40 * 4_096, "the log could not start over during the read")
     #expect(slow.count <= 10 && slow.allSatisfy { $0 < .milliseconds(options.writerBusyMillis) }, "\(slow)")
     try foreign.execute("ROLLBACK")
     foreign.close()
     _ = try await store.commit(.insertAccount(AccountRecord("last")))
     let before = logBytes(folder)
     for number in 200..<300 { _ = try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
-    #expect(logBytes(folder) == before, "it starts over once the reader is gone")
+    #expect(logBytes(folder) == before, "it starts over after the read")
     await store.close()
   }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Every write that can change what is kept in memory, in any order, against a reader that keeps nothing.
+/// Every write that can change the cache, in any order, compared with a reader without a cache.
 @Suite struct CoherenceTests {
   let folder: Folder
 
@@ -13,7 +13,7 @@ import Testing
     "person\(Int.random(in: 0..<6, using: &random))@example.com"
   }
 
-  /// A change as a use case would make it: what hangs on an account is written with its version raised.
+  /// A change like that of a use case: writes to the parts of an account also raise its version.
   private func change(_ state: AccountState?, _ id: String, _ random: inout SystemRandomNumberGenerator) -> Change {
     guard let state else {
       var account = AccountRecord(id)
@@ -34,7 +34,7 @@ import Testing
     case 1...3: return Change([edited, .insertIdentity(identity)])
     case 4, 5: return Change([edited, .updateIdentity(identity)])
     case 6, 7: return Change([edited, .deleteIdentity(identity.key, accountID: id)])
-    // Without the account's own version, which no promise of the store asks for.
+    // Without the account's own version, which no promise of the store requires.
     case 8...11:
       let isEnrolled = state.factors.contains { $0.id == factor.id }
       return Change([isEnrolled ? .deleteFactor(id: factor.id, accountID: id) : .insertFactor(factor)])
@@ -63,7 +63,7 @@ import Testing
     Timestamp(millis: .random(in: 1..<1_000_000, using: &random))
   }
 
-  /// Named as its account.
+  /// A session with the name of its account.
   private func session(of id: String) -> SessionRecord {
     let moment = Timestamp(millis: 0)
     return SessionRecord(
@@ -72,7 +72,7 @@ import Testing
       idleExpiresAt: moment, expiresAt: moment)
   }
 
-  /// Whose session each is, but for the last sign-in.
+  /// The account of each session, without the last sign-in.
   private func sessionAccount(_ id: String) -> Query {
     var query = Query()
     query.sessionID = id
@@ -80,7 +80,7 @@ import Testing
     return query
   }
 
-  /// Who has each identity, but for the last sign-in.
+  /// The owner of each identity, without the last sign-in.
   private func owner(_ provider: String, _ id: String) -> Query {
     var query = Query()
     query.identity = IdentityKey(providerID: provider, subject: id)
@@ -94,7 +94,7 @@ import Testing
     return state
   }
 
-  /// Changes nothing, whether it is carried out or not.
+  /// A confirmation, which changes nothing in any case.
   private func confirm(_ id: String, in store: SQLiteStore, as reader: Reader) async throws {
     var query = Query()
     query.accountID = id
@@ -109,7 +109,7 @@ import Testing
     let store = try SQLiteStore(path: folder.file)
     var random = SystemRandomNumberGenerator()
     var committed = 0
-    // The id of an account that was removed is never given again.
+    // The id of a removed account is never used again.
     var ids = (0..<4).map { "account\($0)" }
     for _ in 0..<1000 {
       let place = Int.random(in: 0..<4, using: &random)
@@ -119,17 +119,17 @@ import Testing
       let facts = try await store.load(query)
       if facts.closedAccount != nil { ids[place] += "'" }
       let state = facts.account
-      let outcome = try await store.commit(change(state, id, &random), fate: Fate())
+      let outcome = try await store.commit(change(state, id, &random), commitDecision: CommitDecision())
       if outcome == .committed { committed += 1 }
       let uncached = try Reader.withoutCaches(path: folder.file)
       for number in 0..<6 {
         for linkedToo in [false, true] {
           var query = Query()
-          query.waysIn = "person\(number)@example.com"
+          query.methods = "person\(number)@example.com"
           query.includesLinkedEmail = linkedToo
-          let found = try await store.load(query).waysIn
-          #expect(try uncached.facts(query).waysIn == found)
-          #expect(try await store.load(query).waysIn == found)
+          let found = try await store.load(query).methods
+          #expect(try uncached.facts(query).methods == found)
+          #expect(try await store.load(query).methods == found)
         }
       }
       for provider in ["google.com", "oidc.corp"] {

@@ -15,7 +15,7 @@ import Testing
     try LockFile.createPrivately(place.file)
   }
 
-  /// Small steps and long rests, so that much happens while a copy is made.
+  /// Small steps and long pauses, so that many changes happen during a copy.
   private static var slow: Options {
     var options = Options()
     options.copyPagesPerStep = 4
@@ -90,7 +90,7 @@ import Testing
     isOver.store(true, ordering: .releasing)
     try await writing.value
     await store.close()
-    #expect(copy.accountCount >= before && after > copy.accountCount, "changes went on beside it")
+    #expect(copy.accountCount >= before && after > copy.accountCount, "changes continued during the copy")
     #expect(copy.lastEvent == Int64(copy.accountCount))
     let connection = try Connection.reader(path: place.file, options: Options())
     let ids = try connection.texts("SELECT id FROM accounts ORDER BY number")
@@ -106,7 +106,7 @@ import Testing
     let isHeld = Atomic<Bool>(true)
     let asked = Atomic<Int>(0)
     let place = place.file
-    // The copy stands still, with its snapshot open, for as long as the changes take.
+    // The copy stops, with its snapshot open, for as long as the changes take.
     let copying = Task { [store] in
       try await store.copy(to: place) {
         asked.add(1, ordering: .relaxed)
@@ -122,7 +122,7 @@ import Testing
       slowest = max(slowest, begun.duration(to: .now))
       if logBytes > 2 << 20, number > 1_400 { break }
     }
-    #expect(logBytes > 2 << 20, "the log could not start over beside the snapshot")
+    #expect(logBytes > 2 << 20, "the log could not start over during the snapshot")
     // A checkpoint that waits for readers would wait for five seconds.
     #expect(slowest < .seconds(3))
     isHeld.store(false, ordering: .releasing)
@@ -165,7 +165,7 @@ import Testing
       Issue.record("\(String(describing: failure))")
       return
     }
-    #expect(Failure(code: 13, text: "database or disk is full").copyError == .full)
+    #expect(SQLiteError(code: 13, text: "database or disk is full").copyError == .full)
     try await Self.commit(2, to: store)
     await store.close()
   }

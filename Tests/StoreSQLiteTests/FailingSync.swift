@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// What the disk does at a sync. The test program exports its own `fdatasync` (Package.swift), which then stands before
-/// the C library's: SQLite calls this one.
+/// The behavior of a sync. The test program exports its own `fdatasync` (Package.swift), which replaces the C library's
+/// for SQLite.
 enum Disk {
   static let syncs = Atomic<Int>(0)
   static let failsToSync = Atomic<Bool>(false)

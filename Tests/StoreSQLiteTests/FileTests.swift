@@ -39,7 +39,7 @@ import Testing
     let (link, other) = (folder.path + "/link", folder.path + "-other")
     #expect(unsafe symlink("store", link) == 0 && symlink(folder.path, other) == 0)
     defer { for name in [link, other] { _ = unsafe unlink(name) } }
-    // The link leads nowhere yet.
+    // The link's target does not exist yet.
     let store = try SQLiteStore(path: link)
     for name in [folder.file, link, other + "/store"] {
       let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: name) }
@@ -65,24 +65,24 @@ import Testing
     #expect(try connection.integer("PRAGMA synchronous") == 2)
     #expect(try connection.text("PRAGMA journal_mode") == "wal")
     try connection.execute("PRAGMA synchronous = NORMAL")
-    #expect(throws: Failure.self) { try connection.requireFullSync() }
+    #expect(throws: SQLiteError.self) { try connection.requireFullSync() }
   }
 
   @Test func `the file cannot bring code or a changed schema along`() throws {
     let connection = try folder.newFile()
     #expect(try connection.integer("PRAGMA trusted_schema") == 0)
     #expect(try connection.integer("PRAGMA secure_delete") == 1)
-    let loading = #expect(throws: Failure.self) { try connection.execute("SELECT load_extension('x')") }
+    let loading = #expect(throws: SQLiteError.self) { try connection.execute("SELECT load_extension('x')") }
     #expect(try #require(loading).text == "not authorized")
     try connection.execute("PRAGMA writable_schema = ON")
-    #expect(throws: Failure.self) { try connection.execute("UPDATE sqlite_schema SET sql = ''") }
+    #expect(throws: SQLiteError.self) { try connection.execute("UPDATE sqlite_schema SET sql = ''") }
   }
 
   @Test func `a reader's connection cannot write`() throws {
     let writer = try folder.newFile()
     try Migrations.run(on: writer)
     let reader = try Connection.reader(path: folder.file, options: Options())
-    let refusal = #expect(throws: Failure.self) { try reader.execute("DELETE FROM accounts") }
+    let refusal = #expect(throws: SQLiteError.self) { try reader.execute("DELETE FROM accounts") }
     #expect(try #require(refusal).text == "attempt to write a readonly database")
   }
 
@@ -113,7 +113,7 @@ import Testing
     for number in 0..<200 { _ = try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
     var status = stat()
     #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
-    // Uncut it would be some 800 pages.
+    // Without truncation it would have about 800 pages.
     #expect(status.st_size < 120 * 4200)
     await store.close()
     #expect(try SQLiteTables(path: folder.file).integrityCheck() == ["ok"])
@@ -146,7 +146,7 @@ import Testing
   }
 }
 
-/// Asks again until there is an answer, for at most five seconds.
+/// Repeats the call until it returns a value, for at most five seconds.
 func eventually<Value>(_ ask: () throws -> Value?) async throws -> Value {
   for _ in 0..<500 {
     if let value = try ask() { return value }

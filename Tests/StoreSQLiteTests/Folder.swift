@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import StoreSQLite
 
-/// A folder of one test with the store's file in it, gone with the test.
+/// A folder for one test with the store's file in it. Removed after the test.
 final class Folder: Sendable {
   private let folder: TemporaryFolder
   var path: String { folder.path }
@@ -13,7 +13,7 @@ final class Folder: Sendable {
 
   func remove() { folder.remove() }
 
-  /// To the file, which is made, and still without a table.
+  /// Makes the file, still without tables, and opens a connection.
   func newFile() throws -> Connection {
     try LockFile.createPrivately(file)
     return try Connection.writer(path: file, options: Options())
@@ -21,7 +21,9 @@ final class Folder: Sendable {
 }
 
 extension Store {
-  func commit(_ writes: Write...) async throws -> Outcome { try await commit(Change(writes), fate: Fate()) }
+  func commit(_ writes: Write...) async throws -> Outcome {
+    try await commit(Change(writes), commitDecision: CommitDecision())
+  }
 }
 
 extension AccountRecord {
@@ -34,6 +36,6 @@ extension Reader {
     options.accountsKept = 0
     let marks = CommitMarks()
     return try Reader(
-      path: path, options: options, marks: marks, waysIn: WaysInCache(accounts: 0, bytesMax: 0, marks: marks))
+      path: path, options: options, marks: marks, methods: SignInMethodsCache(accounts: 0, bytesMax: 0, marks: marks))
   }
 }

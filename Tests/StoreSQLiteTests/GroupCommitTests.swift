@@ -3,7 +3,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Holds the file's write lock, so that changes gather in the queue while the writer waits for it.
+/// Holds the file's write lock, so that changes queue up while the writer waits for it.
 @Suite struct GroupCommitTests {
   let folder: Folder
 
@@ -11,9 +11,9 @@ import Testing
 
   private typealias Answers = [Int: Result<Outcome, any Error>]
 
-  /// Commits `count` changes: the writer takes the first and waits with it until all others have queued up.
+  /// Commits `count` changes: the writer takes the first and waits with it until all others are in the queue.
   private func commitTogether(
-    _ store: SQLiteStore, count: Int, queueMax: Int = .max, fates: [Int: Fate] = [:],
+    _ store: SQLiteStore, count: Int, queueMax: Int = .max, fates: [Int: CommitDecision] = [:],
     meanwhile: () throws -> Void = {},
     _ change: @escaping @Sendable (Int) -> Change
   ) async throws -> Answers {
@@ -23,7 +23,10 @@ import Testing
       for number in 0..<count {
         group.addTask {
           do {
-            return (number, .success(try await store.commit(change(number), fate: fates[number] ?? Fate())))
+            return (
+              number,
+              .success(try await store.commit(change(number), commitDecision: fates[number] ?? CommitDecision()))
+            )
           } catch {
             return (number, .failure(error))
           }
@@ -32,7 +35,7 @@ import Testing
       }
       try await eventually { store.queuedCount == min(count - 1, queueMax) ? () : nil }
       var answers: Answers = [:]
-      // What the full queue refuses is answered while the writer still waits.
+      // Changes that the full queue rejects are answered while the writer still waits.
       while answers.count < count - 1 - queueMax, let (number, answer) = try await group.next() {
         answers[number] = answer
       }
@@ -85,7 +88,7 @@ import Testing
     let answers = try await commitTogether(store, count: 20) { number in
       Change([.insertAccount(AccountRecord("a\(number)"))] + (number % 2 == 1 ? [.insertSession(session)] : []))
     }
-    // A session id that is given twice is no race that the domain knows: its change is answered as a failure.
+    // A duplicate session id is not a race that the domain knows: its change fails.
     for (number, answer) in answers { #expect(try await exists(store, number) == ((try? answer.get()) == .committed)) }
     #expect(answers.values.count { (try? $0.get()) == .committed } == 11)
     await store.close()
@@ -93,11 +96,13 @@ import Testing
 
   @Test func `a change cancelled while it waits is not carried out`() async throws {
     let store = try SQLiteStore(path: folder.file)
-    let fates = Dictionary(uniqueKeysWithValues: (0..<20).map { ($0, Fate()) })
+    let fates = Dictionary(uniqueKeysWithValues: (0..<20).map { ($0, CommitDecision()) })
     var cancelled: Set<Int> = []
     let answers = try await commitTogether(
       store, count: 20, fates: fates,
-      meanwhile: { for (number, fate) in fates where number != 7 && fate.cancel() { cancelled.insert(number) } }
+      meanwhile: {
+        for (number, commitDecision) in fates where number != 7 && commitDecision.cancel() { cancelled.insert(number) }
+      }
     ) { Change([.insertAccount(AccountRecord("a\($0)"))]) }
     #expect(cancelled.count == 20 - 1)
     for (number, answer) in answers {
@@ -156,11 +161,11 @@ import Testing
     let store = try SQLiteStore(path: folder.file, options: options)
     let foreign = try Connection.writer(path: folder.file, options: Options())
     try foreign.execute("BEGIN IMMEDIATE")
-    let fate = Fate()
+    let commitDecision = CommitDecision()
     await #expect(throws: StoreError.unavailable("database is locked (SQLite 5)")) {
-      try await store.commit(Change([.insertAccount(AccountRecord("a0"))]), fate: fate)
+      try await store.commit(Change([.insertAccount(AccountRecord("a0"))]), commitDecision: commitDecision)
     }
-    #expect(fate.cancel())
+    #expect(commitDecision.cancel())
     try foreign.execute("ROLLBACK")
     #expect(try await store.commit(.insertAccount(AccountRecord("a0"))) == .committed)
     await store.close()

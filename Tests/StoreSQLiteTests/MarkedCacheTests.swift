@@ -12,7 +12,7 @@ import Testing
       cache.keep(value, of: 1, account: hash, asOf: marks.commit)
       #expect(cache.find(1) == value)
     }
-    // The first has left no place behind in which it would be found again.
+    // The first entry left no place in which it would be found again.
     for key in 2...4 { cache.keep("other", of: key, account: hash, asOf: marks.commit) }
     #expect(cache.find(1) == "second")
   }

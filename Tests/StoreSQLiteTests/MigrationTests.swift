@@ -28,7 +28,7 @@ import Testing
     #expect(try connection.text("SELECT id || at FROM notes") == "old7")
   }
 
-  @Test func `rows that were held before strangers were counted apart are let go where they are counted now`() throws {
+  @Test func `rows that were held before unknowns were counted apart are let go where they are counted now`() throws {
     try Migrations.run(on: connection, steps: Array(Migrations.steps.prefix(1)))
     for (digest, tier) in [(1, 0), (2, 0), (3, 1)] {
       try connection.execute(
@@ -80,7 +80,7 @@ import Testing
 
   @Test func `a step that fails leaves the file at the version before it`() throws {
     let broken = "INSERT INTO notes VALUES ('new'); CREATE TABLE notes (id TEXT);"
-    let refusal = #expect(throws: Failure.self) {
+    let refusal = #expect(throws: SQLiteError.self) {
       try Migrations.run(on: connection, steps: [Self.first, broken])
     }
     #expect(try #require(refusal).text.hasPrefix("schema 2: "))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// What a store told, in its order.
+/// The notifications of a store, in order.
 private final class Notes: PartialObserver {
   enum Note: Equatable {
     case committed(Int)
@@ -72,9 +72,9 @@ private final class Notes: PartialObserver {
     #expect(notes.take() == [.committed(1), .settled(.committed)])
     _ = try await store.commit(.insertAccount(AccountRecord("a")))
     #expect(notes.take() == [.committed(1), .settled(.conflict(.accountID))])
-    let fate = Fate()
-    _ = fate.cancel()
-    _ = try await store.commit(Change([.insertAccount(AccountRecord("b"))]), fate: fate)
+    let commitDecision = CommitDecision()
+    _ = commitDecision.cancel()
+    _ = try await store.commit(Change([.insertAccount(AccountRecord("b"))]), commitDecision: commitDecision)
     #expect(notes.take() == [.committed(1), .settled(.cancelled)])
     #expect(notes.took.count == 3 && notes.took.allSatisfy { $0 > .zero })
     await store.close()
@@ -97,7 +97,7 @@ private final class Notes: PartialObserver {
     let swept = try await again.sweep(
       at: Timestamp(millis: 10), rowsMax: 10, auditedBefore: Timestamp(millis: .min))
     #expect(swept == 2)
-    // The sweep answers before it tells: nobody waits for the count.
+    // The sweep returns before it notifies, since no caller waits for the count.
     try await eventually { notes.take() == [.pendings(0)] ? () : nil }
     await again.close()
   }
@@ -111,7 +111,7 @@ private final class Notes: PartialObserver {
     let refused = Change([
       pending(3, of: "", network: 2, perCallerMax: 2), .guardAccount(id: "missing", version: 1),
     ])
-    #expect(try await store.commit(refused, fate: Fate()) == .stale)
+    #expect(try await store.commit(refused, commitDecision: CommitDecision()) == .stale)
     #expect(!notes.take().contains(.removed(.link)))
     _ = try await store.commit(pending(3, of: "", network: 2, perCallerMax: 2))
     #expect(notes.take() == [.committed(1), .pendings(2), .removed(.link), .settled(.committed)])
@@ -162,7 +162,7 @@ private final class Notes: PartialObserver {
 }
 
 extension ThrottleCount {
-  /// One of at most 4 in a second.
+  /// A count with at most 4 in a second.
   fileprivate static func sample(_ kind: ThrottleKind, at millis: Int64) -> ThrottleCount {
     ThrottleCount(
       key: Digest([UInt8](repeating: kind.isPerCaller ? 1 : 2, count: 32)), kind: kind,

@@ -3,13 +3,13 @@ import Store
 
 @testable import StoreSQLite
 
-/// A thread that runs tasks as a reactor does, but ends no turn: a test can hold a snapshot on it across awaits. What
-/// its tasks commit is handed over after each job.
+/// A thread that runs tasks like a reactor, but ends no turn: a test can hold a snapshot on it across awaits. It hands
+/// over the commits of its tasks after each job.
 final class ReactorThread: TaskExecutor {
-  private let jobs: Inbox<UnownedJob>
+  private let jobs: JobQueue<UnownedJob>
 
   private init(_ store: SQLiteStore) throws {
-    jobs = try Inbox(jobsMax: 1000)
+    jobs = try JobQueue(jobsMax: 1000)
     let jobs = jobs
     try tryStartThread(named: "test-reactor") { [unowned self] in
       while let ready = jobs.take(atMost: 1) {

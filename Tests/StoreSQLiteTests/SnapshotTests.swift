@@ -66,7 +66,7 @@ import Testing
 
   @Test func `a row that this program never wrote is corrupt, not a crash`() async throws {
     let connection = try Connection.writer(path: folder.file, options: Options())
-    for (damage, word) in [("tier = 9", "tier"), ("email_proof = 'x'", "EmailProof")] {
+    for (damage, word) in [("tier = 9", "tier"), ("email_proof = 'x'", "EmailVerification")] {
       _ = try await store.commit(
         .insertAccount(AccountRecord(word)),
         .insertIdentity(
@@ -89,7 +89,7 @@ import Testing
     options.mappedBytes = 0
     let reader = try Reader.withoutCaches(path: folder.file, options: options)
     try open(O_WRONLY)
-    let failure = #expect(throws: Failure.self) { try reader.facts(Self.ann) }
+    let failure = #expect(throws: SQLiteError.self) { try reader.facts(Self.ann) }
     #expect(try #require(failure).code & 0xff == 10, "SQLITE_IOERR")
     reader.endSnapshot()
     try open(O_RDWR)
@@ -97,7 +97,7 @@ import Testing
     reader.endSnapshot()
   }
 
-  /// Puts the file, opened in this mode, in the place of each of this process's descriptors of it.
+  /// Replaces each of this process's descriptors of the file with one in this mode.
   private func open(_ mode: Int32) throws {
     let file = unsafe Glibc.open(folder.file, mode | O_CLOEXEC)
     try #require(file >= 0)

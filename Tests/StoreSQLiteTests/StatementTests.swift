@@ -3,7 +3,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Values on their way into a statement and out of it.
+/// Binding values to a statement, and reading them.
 @Suite struct StatementTests {
   let folder: Folder
   let connection: Connection
@@ -14,16 +14,16 @@ import Testing
     try connection.execute("CREATE TABLE kept (number INTEGER PRIMARY KEY, text TEXT, bytes BLOB, also TEXT)")
   }
 
-  /// What the statement has room for grows with what it met, up to a limit, past which values are copied by SQLite.
+  /// The statement's buffer grows with its values up to a limit. Above the limit, SQLite copies the values.
   @Test func `values of any size and order come out as they went in, run after run`() throws {
     let insert = try connection.prepare("INSERT INTO kept VALUES (?, ?, ?, ?)")
     let sizes = [0, 1, 7, 300, 3, 301, 5_000, 0, 9_000, 16_383, 16_384, 16_385, 100_000, 12, 5_000, 0]
     func values(_ round: Int) -> (text: String, bytes: [UInt8], also: String?) {
       let (first, second) = (sizes[round % sizes.count], sizes[(round * 7 + 3) % sizes.count])
-      let letter = String(UnicodeScalar(UInt8(ascii: "a") + UInt8(round % 26)))
+      let command = String(UnicodeScalar(UInt8(ascii: "a") + UInt8(round % 26)))
       return (
-        String(repeating: letter, count: first), [UInt8](repeating: UInt8(round), count: second),
-        round % 3 == 0 ? nil : letter + "é\(round)"
+        String(repeating: command, count: first), [UInt8](repeating: UInt8(round), count: second),
+        round % 3 == 0 ? nil : command + "é\(round)"
       )
     }
     for round in 0..<64 {

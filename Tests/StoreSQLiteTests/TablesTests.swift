@@ -4,7 +4,7 @@ import Testing
 
 @testable import StoreSQLite
 
-/// Whole tables, on their way to another backend.
+/// Exporting whole tables to another backend.
 @Suite struct TablesTests {
   let folder: Folder
 
@@ -69,7 +69,7 @@ import Testing
     connection.close()
     _ = unsafe unlink(folder.file + "-wal")
     #expect(try SQLiteTables(path: folder.file).integrityCheck() == ["ok"])
-    // The sixth page is some table's or index's, and a page of it that is full of ones is none.
+    // The sixth page belongs to a table or an index, and a page that is full of ones is invalid.
     try overwrite(at: 5 * 4_096, count: 4_096)
     #expect((try? SQLiteTables(path: folder.file).integrityCheck()) != ["ok"])
     try overwrite(at: 0, count: 100)
@@ -89,7 +89,7 @@ import Testing
   @Test func `what a crash has left in the log is read as well, and stays there`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let account = AccountRecord(id: "ann", createdAt: Timestamp(millis: 0))
-    #expect(try await store.commit(Change([.insertAccount(account)]), fate: Fate()) == .committed)
+    #expect(try await store.commit(Change([.insertAccount(account)]), commitDecision: CommitDecision()) == .committed)
     await store.close()
     let connection = try Connection.writer(path: folder.file, options: Options())
     try connection.execute("UPDATE accounts SET display_name = 'in the log'")
@@ -99,7 +99,7 @@ import Testing
       let rows = try SQLiteTables(path: folder.file).rows(of: .accounts)
       while let portion = try rows.next() {
         count += portion.count
-        // Behind the last byte of its length.
+        // After the last byte of its length.
         #expect(portion.bytes.split(separator: 0).contains { $0.dropFirst().elementsEqual("in the log".utf8) })
       }
     }

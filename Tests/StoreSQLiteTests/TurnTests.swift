@@ -3,13 +3,13 @@ import Testing
 
 @testable import StoreSQLite
 
-/// What an attached thread commits within one turn.
+/// Commits of an attached thread within one turn.
 @Suite struct TurnTests {
   let folder: Folder
 
   init() throws { folder = try Folder() }
 
-  /// Commits so many changes before the turn ends; the first answers are waited for only then.
+  /// Commits this many changes before the turn ends, and waits for the answers only then.
   private func commitInOneTurn(_ store: SQLiteStore, count: Int) async throws -> [Result<Outcome, any Error>] {
     try await ReactorThread.run(on: store) {
       let tasks = (0..<count).map { number in
@@ -37,7 +37,7 @@ import Testing
       let tasks = (0..<5).map { number in
         Task.immediate { try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
       }
-      // Nothing has been awaited here: the turn goes on.
+      // Nothing has been awaited here, so the turn continues.
       while store.changeCount < 4 {}
       #expect(store.changeCount == 4)
       var outcomes: [Outcome] = []

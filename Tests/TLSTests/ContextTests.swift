@@ -46,7 +46,7 @@ func `a key file that cannot be used is named with its setting`(file: String) th
   refuse()
   let before = residentPages()
   refuse()
-  // A context has about six kilobytes, a page four.
+  // A context takes about six kilobytes, a page four.
   #expect(residentPages() < before + 1_000)
 }
 
@@ -89,10 +89,10 @@ func `RFC 8446 4.4.2: a chain in which a certificate does not certify the one be
 @Test func `a certificate that no client would take for a server's is refused`() throws {
   let error = try #require(refusal(here.settings(certificate: "client-only.pem", key: "client-only.key")))
   #expect(error.setting == "tls.certificate_file")
-  #expect(error.why.contains("not a server's"))
+  #expect(error.why.contains("does not start with a server certificate"))
 }
 
-/// How many seconds from now a certificate of two days is served or refused, and with which words.
+/// Seconds from now at which a certificate of two days is accepted or rejected, and the error's text.
 private let moments: [(seconds: Int64, why: String?)] = [
   (-3_600, "is not valid before 2"), (0, nil), (2 * 86_400 - 3_600, nil), (2 * 86_400 + 120, "expired at 2"),
 ]
@@ -110,7 +110,7 @@ func `a chain is refused before and after the time of any of its certificates`(
   } catch {
     #expect(error.setting == "tls.certificate_file")
     #expect(error.why.contains(try #require(moment.why)))
-    #expect(error.isPassing == (moment.seconds < 0), "what has expired stays so")
+    #expect(error.isPassing == (moment.seconds < 0), "an expired certificate stays expired")
   }
 }
 
@@ -135,7 +135,7 @@ func `a chain is refused before and after the time of any of its certificates`(
 }
 
 @Test func `a context that failed is let go once`() async {
-  // In a process of its own: freeing twice would end it, or spoil whatever comes after.
+  // In a separate process, because a double free would end it, or corrupt its memory.
   await #expect(processExitsWith: .success) {
     for _ in 0..<50 {
       _ = try? TLSContext(here.settings(authority: "garbage.pem", clients: .required))

@@ -6,13 +6,13 @@ import Testing
 
 private let here = Certificates.shared
 
-/// A server's files below names of their own, and the context that is made from them.
+/// A server's files under names of their own, and a context made from them.
 private struct Served {
   let settings: TLSSettings
   let current: CurrentContext
   private let folder: String
 
-  /// - Parameter linked: the names lead through a symbolic link, as those of mounted secrets do.
+  /// - Parameter linked: The names go through a symbolic link, as with mounted secrets.
   init(linked: Bool = false) throws {
     folder = here.path("served-\(UInt64.random(in: 0 ... .max))")
     run("mkdir", ["-p", folder + "/first", folder + "/second"])
@@ -33,7 +33,7 @@ private struct Served {
     current.look(demanded: demanded, wallMillis: wallMillis() + afterSeconds * 1_000, monotonicMillis: 0)
   }
 
-  /// As a rename brings it: another file under the same name.
+  /// Renames another file to this name.
   func put(_ content: String, _ file: String) {
     let path = folder + "/first/" + file
     run("cp", [here.path(content), path + ".new"])
@@ -52,7 +52,7 @@ extension CurrentContext.Look {
   fileprivate var refused: TLSError? { if case .refused(let error) = self { error } else { nil } }
 }
 
-/// As `openssl x509` tells it.
+/// The serial number that `openssl x509` prints.
 private func serial(_ name: String) -> String {
   String(run("openssl", ["x509", "-in", here.path(name), "-noout", "-serial"]).dropFirst("serial=".count).dropLast())
 }
@@ -99,7 +99,7 @@ private func serial(_ name: String) -> String {
   #expect(after.peerName == .name("dns:stranger.test"))
 }
 
-/// What is put under which name, and the setting that is to blame.
+/// A file, its invalid content, and the setting that the error must name.
 private let unusable: [(file: String, content: String, setting: String)] = [
   ("tls.crt", "garbage.pem", "tls.certificate_file"), ("tls.crt", "empty.pem", "tls.certificate_file"),
   ("tls.crt", "client-only.pem", "tls.certificate_file"), ("tls.crt", "second.pem", "tls.key_file"),
@@ -126,7 +126,7 @@ func `files that cannot be used leave what was loaded in place, and are spoken o
   let served = try Served()
   let whole = run("cat", [here.path("chain.pem")])
   served.put("below-middle.key", "tls.key")
-  // Between two certificates a part is a whole of its own: only what follows tells.
+  // A part that ends between two certificates is a complete file, so the test does not cut there.
   for percent in [1, 20, 40, 60, 80, 99] {
     here.rewrite(served.settings.certificateFile, String(whole.prefix(whole.count * percent / 100)))
     #expect(served.look().refused != nil, "\(percent) %")

@@ -23,19 +23,19 @@ extension Certificates {
   }
 }
 
-/// How a connection went, from both its ends.
+/// The course of a connection, seen from both sides.
 struct Meeting: Sendable {
-  /// What the handshake came to.
+  /// The result of the handshake.
   var handshake = ChannelStep.wantRead
   var peerName = PeerName.none
   var isResumed = false
   var heard: [UInt8] = []
-  /// What ended the reading.
+  /// The end of reading.
   var end = ChannelStep.wantRead
   var client = ""
 
-  /// Lets `openssl s_client` say hello to a channel that answers "welcome". The client goes after its word, or where
-  /// `serverEnds` stays until the server does.
+  /// Connects `openssl s_client`, which sends a greeting, to a channel that answers "welcome". The client disconnects
+  /// after its text, or waits for the server if `serverEnds` is set.
   static func of(
     _ context: TLSContext, _ arguments: [String] = ["-alpn", "h2"], serverEnds: Bool = false
   ) async throws -> Meeting {
@@ -75,7 +75,7 @@ struct Meeting: Sendable {
     return meeting
   }
 
-  /// Repeats a step until it no longer wants the socket.
+  /// Repeats a step until it no longer waits for the socket.
   private static func settle(_ descriptor: Int32, _ step: () -> ChannelStep) -> ChannelStep {
     while true {
       let result = step()

@@ -14,7 +14,7 @@ private struct Client {
 
   init(_ options: [String] = ["-tls1_3"]) { self.options = options }
 
-  /// Whether the handshake resumed the session of the last; the ticket that came is kept for the next.
+  /// Whether the handshake resumed the last session. Keeps the new ticket for the next handshake.
   mutating func resumes(_ context: TLSContext) async throws -> Bool {
     let session = hasSession ? ["-sess_in", file] : []
     let meeting = try await Meeting.of(
@@ -64,9 +64,9 @@ func `a key opens its tickets for one rotation more, and not for two`(version: S
   #expect(try await early.resumes(context), "by the generation before")
   keys.rotate(ifOlderThan: day, nowMillis: 2 * day)
   #expect(try await late.resumes(context) == false, "its key is gone")
-  // Under TLS 1.2 s_client does not keep the ticket that a resumption brings.
+  // With TLS 1.2, s_client does not keep the ticket of a resumption.
   guard version == "-tls1_3" else { return }
-  #expect(try await early.resumes(context), "its ticket was renewed under the key between")
+  #expect(try await early.resumes(context), "its ticket was renewed under the second key")
 }
 
 @Test func `a key is not replaced before its time`() async throws {
@@ -76,7 +76,7 @@ func `a key opens its tickets for one rotation more, and not for two`(version: S
   #expect(try await client.resumes(context) == false)
   for moment in [5, 6, day, day + 4] { keys.rotate(ifOlderThan: day, nowMillis: moment) }
   keys.rotate(ifOlderThan: day, nowMillis: day + 5)
-  #expect(try await client.resumes(context), "one rotation, however often it was asked for")
+  #expect(try await client.resumes(context), "one rotation for any number of requests")
 }
 
 @Test func `renewed tickets are good no longer than the first: a client cannot resume for ever`() async throws {

@@ -1,15 +1,15 @@
 package import Store
 
-/// A store that only tests know, which makes no copies.
+/// A store for tests that makes no copies.
 package protocol UncopiedStore: Store {}
 
 extension UncopiedStore {
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
-    throw StoreCopyError.unsupported("This store is a test's.")
+    throw StoreCopyError.unsupported("This store is for tests.")
   }
 }
 
-/// An observer that looks at some of what a store tells, and lets the rest go by.
+/// An observer that handles some notifications of a store, and ignores the others.
 package protocol PartialObserver: StoreObserver {}
 
 extension PartialObserver {

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import Glibc
 
-/// A folder of its own, for nobody else to read; gone with all that is in it when nobody holds it any more.
+/// A folder that only this user can read. It is removed with its contents when the last reference is released.
 package final class TemporaryFolder: Sendable {
   private struct NotMade: Error {}
 
@@ -15,11 +15,11 @@ package final class TemporaryFolder: Sendable {
 
   deinit { remove() }
 
-  /// For a process that will not live to see its end; open files stay usable.
+  /// Removes it early, for a process that ends without deinit; open files stay usable.
   package func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
 
-/// A folder of its own for one test, gone after it.
+/// Makes a folder for one test, and removes it afterwards.
 package func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
   let folder = try TemporaryFolder()
   defer { folder.remove() }

@@ -1,13 +1,13 @@
-// TestSupport: what the tests of several modules need.
+// TestSupport: common parts of the tests of several modules.
 //
-// Owns: folders that go with their test, waiting for what comes about by itself, memory for messages, and what fakes of
-// a store leave out. Does not own what belongs to the tests of one module: that stands in their Support.swift.
+// Owns: temporary folders, waiting for asynchronous conditions, memory for messages, and defaults for fakes of a store.
+// Does not own: parts for the tests of one module, which are in their Support.swift.
 
 package import API
 
-/// False: it did not come about in time.
+/// Waits for a condition. Returns false after a timeout.
 package func eventually(_ condition: () -> Bool) async -> Bool {
-  // Far beyond what it takes: other suites may hold every thread of the pool for many seconds.
+  // Far longer than necessary: other suites may block every thread of the pool for many seconds.
   let deadline = ContinuousClock.now + .seconds(120)
   while !condition() {
     guard ContinuousClock.now < deadline else { return false }
@@ -16,5 +16,5 @@ package func eventually(_ condition: () -> Bool) async -> Bool {
   return true
 }
 
-/// Eight times the 64 KiB that a message may have.
+/// Eight times the maximum of a message, 64 KiB.
 package func roomyArena() -> Arena { Arena(budgetBytes: 8 * 65_536) }

@@ -52,9 +52,9 @@ struct EmailTests {
     let composed = try normaliseEmail("am\u{00E9}lie@caf\u{00E9}.example")
     #expect(try normaliseEmail("ame\u{0301}lie@cafe\u{0301}.example") == composed)
     #expect(Array(composed.utf8) == Array("am\u{00E9}lie@xn--caf-dma.example".utf8))
-    // There is a composed small j with caron and no capital one, so lower case makes the composition possible.
+    // There is a composed small j with caron but no capital one, so composition is only possible in lower case.
     #expect(Array(try normaliseEmail("J\u{030C}@example.com").utf8) == Array("\u{01F0}@example.com".utf8))
-    // The Kelvin sign is canonically the letter K.
+    // The Kelvin sign is canonically equivalent to the letter K.
     #expect(try normaliseEmail("\u{212A}@example.com") == "k@example.com")
   }
 

@@ -1,13 +1,12 @@
-/// How long functions are, read off their indentation: it is even everywhere, or the compiler's reader would not agree
-/// with people's.
+/// The length of functions, measured by their indentation, which is consistent in all files.
 enum Functions {
   struct Length {
-    /// Of its declaration, from 1.
+    /// The line of its declaration, from 1.
     let line: Int
     let length: Int
   }
 
-  /// Of functions, initialisers, subscripts and computed properties.
+  /// The lengths of functions, initialisers, subscripts and computed properties.
   static func lengths(_ code: [String]) -> [Length] {
     let margins = code.map { line in line.utf8.prefix { $0 == UInt8(ascii: " ") }.count }
     return code.indices.filter { declares(code[$0]) }.map { start in
@@ -15,7 +14,7 @@ enum Functions {
     }
   }
 
-  /// Whether the line begins with modifiers, or none, and one of these words. By hand: a pattern takes half a minute.
+  /// Whether the line has only modifiers before one of these words. A regular expression would take half a minute.
   private static func declares(_ line: String) -> Bool {
     for word in line.utf8.split(separator: UInt8(ascii: " ")) {
       let name = word.prefix(while: isLetter)
@@ -37,14 +36,14 @@ enum Functions {
     isLetter(byte) || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || byte == UInt8(ascii: "_")
   }
 
-  /// The line of the brace that closes what begins at `start`; `start` itself where it has no body of several lines.
+  /// The line of the brace that closes the declaration at `start`, or `start` if its body has only one line.
   private static func end(of start: Int, _ code: [String], _ margins: [Int]) -> Int {
     let margin = margins[start]
     for line in (start + 1)..<code.count where margins[line] <= margin && margins[line] < code[line].utf8.count {
       guard margins[line] == margin else { return start }
       switch code[line].utf8.dropFirst(margin).first {
       case UInt8(ascii: "}"): return line
-      // The end of a parameter list stands at the margin too.
+      // A parameter list can also end at the margin.
       case UInt8(ascii: ")"): continue
       default: return start
       }

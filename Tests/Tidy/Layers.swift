@@ -1,16 +1,16 @@
-/// The modules from the top down, with what each may import: a module stands above all that it imports.
+/// The modules from top to bottom, with their allowed imports: a module is above all modules that it imports.
 enum Layers {
   struct Layer {
     let module: String
-    /// The file that says what the module owns.
+    /// The file that states what the module owns.
     let firstFile: String
-    /// Modules of ours.
+    /// Modules of this project.
     let ours: [String]
-    /// C libraries and their shims, by the name of their module map.
+    /// C libraries and their shims, by the names of their module maps.
     var c: [String] = []
-    /// Of the toolchain, or packages.
+    /// Modules of the toolchain, or of packages.
     var others: [String] = []
-    /// It wraps C, so it may hold what the compiler cannot prove safe.
+    /// The module wraps C, so it may contain code that the compiler cannot prove safe.
     var wrapsC: Bool { !c.isEmpty }
   }
 
@@ -20,7 +20,8 @@ enum Layers {
       others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
-      ours: ["Client", "API", "Reactor", "Tokens", "Import", "Encodings", "Moving"], others: ["ArgumentParser"]),
+      ours: ["Client", "API", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration"],
+      others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
       ours: ["Client", "API", "Reactor", "Crypto", "Encodings"],
@@ -28,16 +29,16 @@ enum Layers {
     Layer(
       module: "Server", firstFile: "Limits.swift",
       ours: [
-        "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "Fetch", "Admission", "Tokens",
-        "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
+        "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers",
+        "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
     Layer(
-      module: "Moving", firstFile: "Moving.swift",
+      module: "StoreMigration", firstFile: "StoreMigration.swift",
       ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     Layer(
       module: "Services", firstFile: "Method.swift",
-      ours: ["API", "GRPC", "Identity", "Admission", "Text", "Encodings", "Store", "Import"],
+      ours: ["API", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"],
       others: ["Synchronization"]),
     Layer(
       module: "Client", firstFile: "Client.swift", ours: ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
@@ -47,7 +48,7 @@ enum Layers {
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2", "CSessionMemory"]),
     Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),
     Layer(
-      module: "Delivery", firstFile: "Delivery.swift", ours: ["Fetch", "Reactor", "Crypto", "Encodings", "Store"],
+      module: "Delivery", firstFile: "Delivery.swift", ours: ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"],
       others: ["FoundationEssentials"]),
     Layer(
       module: "StoreSQLite", firstFile: "StoreSQLite.swift", ours: ["Store", "Reactor"], c: ["CSQLite", "CLinux"],
@@ -59,13 +60,13 @@ enum Layers {
     Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Text", "Encodings", "Store"]),
     Layer(
       module: "Providers", firstFile: "Providers.swift",
-      ours: ["Fetch", "Tokens", "Crypto", "Text", "Encodings", "Store"],
+      ours: ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"],
       others: ["Synchronization"]),
     Layer(
-      module: "Fetch", firstFile: "Fetch.swift", ours: [], c: ["CCurl", "CLinux"],
+      module: "HTTPClient", firstFile: "HTTPClient.swift", ours: [], c: ["CCurl", "CLinux"],
       others: ["Glibc", "Synchronization"]),
     Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
-    Layer(module: "Admission", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
+    Layer(module: "Callers", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),
     Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),

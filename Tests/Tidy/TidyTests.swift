@@ -1,8 +1,8 @@
 import Testing
 
-// Style is a test. Each of these names the places that break its rule, so that a failure says where to look.
+// Style checks. Each test lists the places that break its rule.
 
-/// Collects `path:line` wherever `isWrong` says so of a line of code.
+/// Collects `path:line` for each line of code that `isWrong` matches.
 private func places(
   in files: [TextFile], where isWrong: (_ code: String, _ file: TextFile) -> Bool
 ) -> [String] {
@@ -26,13 +26,15 @@ private func places(
   #expect(wrong == [])
 }
 
-@Test func `no file is longer than 500 lines`() {
+@Test func `no file is longer than 500 lines, and none of the program than 408`() {
   #expect(Tree.files.filter { $0.lines.count > 501 }.map(\.path) == [])
+  #expect(Tree.sources.filter { $0.lines.count > 409 }.map(\.path) == [])
 }
 
-@Test func `no function is longer than 70 lines`() {
+@Test func `no function is longer than 70 lines, and none of the program than 68`() {
   let long = Tree.files.filter(\.isSwift).flatMap { file in
-    Functions.lengths(file.code).filter { $0.length > 70 }.map { "\(file.path):\($0.line) (\($0.length) lines)" }
+    Functions.lengths(file.code).filter { $0.length > (file.module == nil ? 70 : 68) }
+      .map { "\(file.path):\($0.line) (\($0.length) lines)" }
   }
   #expect(long == [])
 }
@@ -60,7 +62,7 @@ private func places(
 @Test func `imports only point down`() {
   for (index, layer) in Layers.all.enumerated() {
     let below = Set(Layers.all[(index + 1)...].map(\.module))
-    #expect(below.isSuperset(of: layer.ours), "\(layer.module) may import only what stands below it")
+    #expect(below.isSuperset(of: layer.ours), "\(layer.module) may import only modules below it")
   }
 }
 
@@ -82,7 +84,7 @@ private func places(
 
 @Test func `each C library has one importer; OpenSSL's halves, Linux's ends and protobuf-c's have one each`() {
   let shared = [
-    "COpenSSL": ["Crypto", "TLS"], "CLinux": ["Fetch", "Reactor", "StorePostgres", "StoreSQLite"],
+    "COpenSSL": ["Crypto", "TLS"], "CLinux": ["HTTPClient", "Reactor", "StorePostgres", "StoreSQLite"],
     "CProtobufC": ["API"],
     "Messages": ["API"],
   ]
@@ -126,7 +128,7 @@ private func places(
 }
 
 @Test func `nothing is left to be done`() {
-  // Spelt in two halves, or this line would be found.
+  // In two parts; otherwise the test would find this line.
   let words = ["TO" + "DO", "FIX" + "ME"]
   let left = Tree.files.flatMap { file in
     file.lines.enumerated().filter { line in words.contains { line.element.contains($0) } }
@@ -135,12 +137,12 @@ private func places(
   #expect(left == [])
 }
 
-@Test func `only the mailbox that is a task executor vouches for its own thread safety`() {
+@Test func `only the command queue that is a task executor vouches for its own thread safety`() {
   let vouching = places(in: Tree.sources) { code, _ in code.contains("@unchecked Sendable") }
-  #expect(vouching.map { $0.prefix { $0 != ":" } } == ["Sources/Reactor/Mailbox.swift"])
+  #expect(vouching.map { $0.prefix { $0 != ":" } } == ["Sources/Reactor/CommandQueue.swift"])
 }
 
-/// The wrappers of values are public, because the compiler inlines into other modules nothing else.
+/// The wrappers of values are public, because the compiler inlines only public functions into other modules.
 @Test func `modules are for each other, and only the client is for the world`() {
   let open = places(in: Tree.sources) { code, file in
     file.module != "Client" && file.path != "Sources/Store/Boxed.swift" && code.contains(/\bpublic\b/)

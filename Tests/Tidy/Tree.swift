@@ -4,7 +4,7 @@ import FoundationEssentials
 struct TextFile: Sendable {
   let path: String
   let lines: [String]
-  /// The lines without comments and without what stands in strings: what the compiler acts on.
+  /// The lines without comments and without the contents of strings.
   let code: [String]
   /// The modules that a Swift file imports.
   let imports: [String]
@@ -26,7 +26,7 @@ struct TextFile: Sendable {
     path.hasPrefix("Sources/") ? path.split(separator: "/").dropFirst().first.map(String.init) : nil
   }
 
-  /// The comment that a file opens with.
+  /// The comment at the start of the file.
   var opening: String { lines.prefix { $0.hasPrefix("//") }.joined(separator: "\n") }
 
   private static func code(_ lines: [String]) -> [String] {
@@ -59,15 +59,26 @@ struct TextFile: Sendable {
   }
 }
 
-/// The repository as it is checked out, without what generators and builds leave in it.
+/// The checked-out repository, without the output of generators and builds.
 enum Tree {
   static let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
 
-  /// What people write: the generated messages are compared with their generator elsewhere.
+  /// Files written by hand. Another test compares the generated messages with their generator.
   static let files: [TextFile] = ["Sources", "Tests", "deploy", "proto"].flatMap(textFiles) + [read("Package.swift")]
   static let sources = files.filter { $0.isSwift && $0.module != nil }
 
   static func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: root + "/" + path) }
+
+  /// Every file of the folders with this many bytes or more, generated ones excepted.
+  static func largeFiles(bytesMin: Int) -> [String] {
+    ["Sources", "Tests", "deploy", "proto"].flatMap { folder in
+      (try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + folder))?.map { folder + "/" + $0 } ?? []
+    }.filter { path in
+      guard !generated.contains(where: path.hasPrefix), isFile(path) else { return false }
+      let attributes = try? FileManager.default.attributesOfItem(atPath: root + "/" + path)
+      return (attributes?[.size] as? UInt64 ?? 0) >= bytesMin
+    }.sorted()
+  }
 
   private static let generated = ["Sources/C/Messages/", "Sources/API/Generated/"]
   private static let endings = [".swift", ".h", ".c", ".py", ".proto", ".json5", ".sh"]
@@ -76,7 +87,7 @@ enum Tree {
     let paths = (try? FileManager.default.subpathsOfDirectory(atPath: root + "/" + folder)) ?? []
     return paths.map { folder + "/" + $0 }.filter { path in
       guard !generated.contains(where: path.hasPrefix), !path.contains("/.") else { return false }
-      // The scripts have no ending.
+      // The scripts have no file name extension.
       let isScript = path.hasPrefix("deploy/") && !path.dropFirst("deploy/".count).contains { ".,/".contains($0) }
       return isScript || endings.contains(where: path.hasSuffix)
     }

@@ -1,7 +1,7 @@
 import Testing
 import Tokens
 
-/// Custom tokens of somebody else's backend.
+/// Custom tokens of another service's backend.
 @Suite struct CustomTokenSignerTests {
   private static let now: Int64 = 1_800_000_000
   private static let audience = "https://auth.example"

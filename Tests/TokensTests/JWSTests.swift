@@ -58,7 +58,7 @@ struct JWSTests {
     let took = ContinuousClock().measure {
       #expect(throws: TokenError.malformed(.header)) { try JWS(text + "." + Self.claims + ".") }
     }
-    // Compared, it would be a quarter of a second.
+    // Comparing it would take a quarter of a second.
     #expect(took < .milliseconds(100))
   }
 

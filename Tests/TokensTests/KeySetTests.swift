@@ -77,7 +77,7 @@ struct KeySetTests {
     let hostile = "a" + [String](repeating: "\u{301}\u{323}", count: 20_000).joined()
     let jwk = #"{"crv":"P-256",\#(member == "kty" ? "" : #""kty":"EC","#)"\#(member)":"\#(hostile)","x":"AA","y":"AA"}"#
     let took = ContinuousClock().measure { _ = try? JWKSet.parse(Array(#"{"keys":[\#(jwk)]}"#.utf8)) }
-    // To compare it once takes three quarters of a second, and more in a debug build.
+    // Comparing it once takes three quarters of a second, and more in a debug build.
     #expect(took < .milliseconds(500))
     #expect(JSONValue.string(hostile).string == nil && JSONValue.string("\u{e9}e\u{301}").string != nil)
   }
@@ -117,7 +117,7 @@ struct KeySetTests {
     #expect(set.candidates(keyID: "same", algorithm: .rs384).first == nil)
   }
 
-  /// An odd entry, as JSON, and why it is skipped.
+  /// An odd entry, as JSON, and the reason for skipping it.
   private static let odd: [(String, SkippedKey.Reason)] = [
     ("null", .notAnObject), ("1", .notAnObject), (#""k""#, .notAnObject), ("[]", .notAnObject), ("true", .notAnObject),
     ("{}", .missingMember), (#"{"kty":null}"#, .missingMember), (#"{"kty":7}"#, .malformed),

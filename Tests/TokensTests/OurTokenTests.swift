@@ -89,7 +89,7 @@ struct KeyRingTests {
     func published(_ time: Int64) throws -> [String?] {
       try #require(json(ring.jwks(at: time))["keys"]?.array).map { $0["kid"]?.string }
     }
-    // Also to a clock that was set back since then: what was signed is still valid.
+    // Even if the clock was set back since then: earlier signatures are still valid.
     for time in [499, 500] as [Int64] { #expect(try published(time) == [old.keyID, new.keyID]) }
     #expect(ring.activeKey(at: 999)?.keyID == old.keyID)
     #expect(ring.activeKey(at: 1_000)?.keyID == new.keyID)

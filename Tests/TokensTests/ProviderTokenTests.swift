@@ -13,7 +13,7 @@ struct ProviderTokenTests {
     signer = try Signer()
   }
 
-  /// Claims that pass, with some changed (a JSON text) or taken away (nil).
+  /// Claims that pass, with some changed (a JSON text) or removed (nil).
   func claims(_ changes: [String: String?] = [:]) -> String {
     var members: [String: String] = [
       "iss": #""https://issuer.example""#, "aud": #""web""#, "sub": #""subject-1""#, "exp": "\(now + 300)",
@@ -221,7 +221,7 @@ struct ProviderTokenTests {
     for tenant in [#""b""#, nil, "1", #""""#] as [String?] {
       #expect(throws: TokenRefusal.issuer) { try issuer("https://issuer.example/a/v2", tenant) }
     }
-    // Without a claim that names the tenant the placeholder is a text like any other.
+    // Without a claim that names the tenant, the placeholder is ordinary text.
     #expect(throws: TokenRefusal.issuer) {
       try verify(["iss": #""https://issuer.example/a/v2""#, "tid": #""a""#])
     }
@@ -246,7 +246,7 @@ struct ProviderTokenTests {
     for issuer in [own + "/", "https://issuer.example/b/v2", "https://other.example/{tenantid}/v2", ""] {
       #expect(try refusal(tenants, issuer: own, ofKey: #","issuer":"\#(issuer)""#) == .keyIssuer)
     }
-    // With a provider that has no tenants it is a member that nobody knows.
+    // For a provider without tenants it is an unknown member.
     #expect(try refusal(rules, issuer: "issuer.example", ofKey: #","issuer":"https://other.example""#) == nil)
   }
 

@@ -3,7 +3,7 @@ import Encodings
 import Testing
 import Tokens
 
-/// A key pair of a provider or an attacker, with a pen for any header and any claims.
+/// A key pair of a provider or an attacker, which can sign any header and any claims.
 struct Signer {
   let key: PrivateKey
   let algorithm: SignatureAlgorithm

@@ -1,4 +1,4 @@
-"""What a row can at best be: the cryptography alone, Argon2id alone, SQLite alone; on the server's core."""
+"""Upper bounds of the rows on the server's core: the cryptography alone, Argon2id alone, SQLite alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from servers import Unmeasurable
 
 
 def cryptography(core: int, seconds: int) -> Rate:
-    """One RSA-2048 verification and one P-256 signature, as often as libcrypto does both in a second."""
+    """Pairs of one RSA-2048 verification and one P-256 signature that libcrypto does in a second."""
     output = _speed(core, max(1, round(seconds / 4)), "rsa2048", "ecdsap256")
     per_second = in_turn(rsa_verifications(output), p256_signatures(output))
     return Rate(per_second, per_second)
@@ -24,17 +24,17 @@ def signatures(core: int, seconds: int) -> Rate:
 
 
 def in_turn(*per_second: float) -> float:
-    """How often all of them are done in a second, one after the other."""
+    """The rate of all of them in turn, one after the other."""
     return 1 / sum(1 / each for each in per_second)
 
 
 def rsa_verifications(output: str) -> float:
-    """A line of -mr: +F2, index, bits, signatures a second, verifications a second."""
+    """Parses a line of -mr: +F2, index, bits, signatures a second, verifications a second."""
     return _figure(r"^\+F2:\d+:2048:[\d.]+:([\d.]+)$", output)
 
 
 def p256_signatures(output: str) -> float:
-    """As +F2, but +F4."""
+    """The same for +F4."""
     return _figure(r"^\+F4:\d+:256:([\d.]+):[\d.]+$", output)
 
 

@@ -1,4 +1,4 @@
-"""Calls as bytes for h2load, and what a real client makes of each server's answers first."""
+"""Calls as bytes for h2load, and a check of each server's answers by a stock client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEADLINE_SECONDS = 20
 
 @dataclass(frozen=True)
 class Call:
-    """One that is sent again and again, and what every answer to it is."""
+    """A call that h2load repeats, and its expected answer."""
 
     method: str
     request: Message
@@ -53,7 +53,7 @@ def fetch_providers(email: str) -> Call:
 
 
 class Client:
-    """A stock client. h2load does not look at `grpc-status`, so this one asks each server before it is loaded."""
+    """A stock client. h2load ignores `grpc-status`, so this client checks each server before the load."""
 
     def __init__(self, server: Server, authority: Path) -> None:
         self.title = server.title
@@ -82,7 +82,7 @@ class Client:
 
 
 def need_page(server: Server, call: Call, authority: Path) -> None:
-    """nghttpd speaks no gRPC: it has to send these bytes."""
+    """Checks that nghttpd, which does not implement gRPC, sends these bytes."""
     address = f"https://localhost:{server.port}{call.method}"
     answer = subprocess.run(["curl", "--silent", "--fail", "--http2", "--cacert", authority, address],
                             capture_output=True, check=False)

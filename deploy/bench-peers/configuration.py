@@ -1,10 +1,10 @@
-"""The server's configuration for measuring: one reactor and one hashing thread, for the one core that it has."""
+"""The server's configuration for the bench: one reactor and one hashing thread, since it has one core."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-# The defaults of latchkeyd, said here because Argon2id alone is measured with the same.
+# The defaults of latchkeyd. They are repeated here because the bench measures Argon2id alone with the same values.
 PASSWORD_MEMORY_KIB = 19_456
 PASSWORD_ITERATIONS = 2
 

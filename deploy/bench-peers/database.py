@@ -1,4 +1,4 @@
-"""A PostgreSQL of its own for the rows that need one: on the servers' core, filled, and counted with its back-ends."""
+"""A PostgreSQL server for the rows that need one: on the servers' core, filled, and measured with its back-ends."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from figures import Rate
 from fill_store import CREATED_MILLIS, TIER_AUTHORITATIVE
 from servers import END_SECONDS, START_SECONDS, TICKS_PER_SECOND, Unmeasurable
 
-# Much of a machine that serves a database and little else; the rest as Debian's package has it, syncs among it.
+# A machine that mainly serves a database. All other settings, such as syncs, are those of Debian's package.
 SETTINGS = {"listen_addresses": "", "max_connections": "200", "shared_buffers": "1GB", "max_wal_size": "4GB"}
 
-# Names and texts of statements that are carried out together.
+# Names and texts of statements that are executed together.
 Trip = list[tuple[str, str]]
 EXECUTED = re.compile(r"\[(\d+)\] LOG:  execute ([a-z_]+): (.*?)(?=\n\d{4}-\d\d-\d\d |\Z)", re.DOTALL)
 
@@ -59,7 +59,7 @@ class Database:
         self.folder.mkdir(mode=0o700)
         owner = None
         if os.geteuid() == 0:
-            # It refuses to run as root.
+            # PostgreSQL refuses to run as root.
             owner = "postgres"
             shutil.chown(self.folder, owner)
             for parent in self.folder.parents:
@@ -98,12 +98,12 @@ class Database:
             input=sql, capture_output=True, text=True, check=True).stdout.strip()
 
     def fill(self, accounts: int, password_hash: str) -> None:
-        """A server has made the tables before."""
+        """Fills the tables that a server made before."""
         self.query(ACCOUNTS.format(password_hash=password_hash, created=CREATED_MILLIS, tier=TIER_AUTHORITATIVE,
                                    last=accounts - 1))
 
     def cpu_seconds(self) -> float:
-        """Of the server and its children, of those that have ended too."""
+        """CPU time of the server and its children, including those that have ended."""
         assert self.process
         parent = self.process.pid
         spent = _ticks(parent, ended_children=True)
@@ -112,11 +112,11 @@ class Database:
                 spent += _ticks(int(entry.name), ended_children=False)
         return spent / TICKS_PER_SECOND
 
-    # What is asked of it
+    # Statements
 
     def trips_of(self, act: Callable[[], object]) -> list[Trip]:
-        """What the database carries out while `act` runs: each transaction, or statement outside of one, in the order
-        of their ends. The server asks for things of its own accord meanwhile, too."""
+        """The transactions, and statements outside of one, that the database executes while `act` runs, in the order of
+        their ends. They include those that the server makes on its own."""
         self._log_statements("all")
         begun = self.log.stat().st_size
         act()
@@ -131,7 +131,7 @@ class Database:
         time.sleep(0.5)
 
     def pgbench(self, script: Path, clients: int, seconds: int, core: int, variables: dict[str, str]) -> Rate:
-        """One transaction is one run of the script; its own work counts, as that of a server in its place would."""
+        """Runs the script once for each transaction. pgbench's own work counts, as a server's work would."""
         before = self.cpu_seconds()
         values = [part for name, value in variables.items() for part in ("-D", f"{name}={value}")]
         command = ["taskset", "-c", str(core), self.programs / "pgbench", "-n", "-M", "prepared", "-c", str(clients),
@@ -170,7 +170,7 @@ def newest_programs() -> Path:
 
 
 def _fields(pid: int) -> list[str]:
-    # The name is in parentheses and may hold blanks.
+    # The name is in parentheses and may contain spaces.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 

@@ -1,4 +1,4 @@
-"""What was measured, as values: figures in rounds, ratios between them, and the goals that they are held to."""
+"""The measurements as values: figures in rounds, ratios between them, and their goals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Rate:
-    """How much was done for each second of the server's processor, and for each second of the clock."""
+    """Operations for each second of the server's CPU time, and for each second of wall-clock time."""
 
     per_cpu_second: float
     per_second: float
@@ -16,7 +16,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Series:
-    """One subject's figure in each round, and beside it what the clock says where the figure is one of CPU time."""
+    """One subject's figure in each round; for a figure of CPU time, also the one of wall-clock time."""
 
     name: str
     values: tuple[float, ...]
@@ -45,7 +45,7 @@ class Ratio:
 
 
 def ratio(own: Series, beside: Series) -> Ratio:
-    """Round by round, because the machine's mood is the same for both within a round only."""
+    """Compares round by round, because only within a round does the machine's other work affect both equally."""
     if len(own.values) != len(beside.values):
         raise ValueError(f"{own.name} has {len(own.values)} rounds and {beside.name} {len(beside.values)}")
     ratios = [mine / theirs for mine, theirs in zip(own.values, beside.values)]
@@ -59,7 +59,7 @@ class Goal:
     at_least: bool = True
 
     def reaches(self, value: float) -> str:
-        """`aim`, `must`, or `missed`; nothing where no goal is set."""
+        """`aim`, `must`, or `missed`; empty without a goal."""
         for name, wanted in (("aim", self.aim), ("must", self.must)):
             if wanted is not None and (value >= wanted if self.at_least else value <= wanted):
                 return name
@@ -74,7 +74,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the table: a figure of ours, a goal of its own where it has one, and what stands beside it."""
+    """A row of the table: our figure, its own goal if it has one, and the series to compare it with."""
 
     what: str
     own: Series

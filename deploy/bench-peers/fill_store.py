@@ -1,6 +1,6 @@
-"""Fills a store with accounts, each with a password and one Google identity, by writing rows past the server.
+"""Fills a store with accounts by writing rows directly. Each account has a password and one Google identity.
 
-The server made the file and its schema before, so that this writes into what the migrations say and nothing else.
+The server made the file and its schema before, so this script relies on the migrations alone.
 Usage: fill_store.py STORE ACCOUNTS PASSWORD_HASH
 """
 
@@ -13,8 +13,8 @@ import sys
 CREATED_MILLIS = 1_700_000_000_000
 TIER_AUTHORITATIVE = 2
 
-# SQLite counts and formats by itself, several times as fast as rows handed over one by one. An account's id is 28
-# characters without an order, as those of the server are.
+# SQLite counts and formats by itself, several times as fast as with rows that Python passes one by one. An account's id
+# has 28 characters in no order, like the server's ids.
 NUMBERS = "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :count)"
 ACCOUNTS = f"""
 {NUMBERS}

@@ -1,4 +1,4 @@
-"""h2load, run on the client's core: one call again and again, and handshakes."""
+"""h2load on the client's core: one repeated call, and handshakes."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from servers import Server, Unmeasurable
 CONNECTIONS = 16
 STREAMS = 16
 HANDSHAKES_AT_ONCE = 48
-# On a starved machine h2load may miss the end of its run, and then it has none.
+# On an overloaded machine h2load may miss the end of its run and never stop.
 RUN_SECONDS = 120
 HEADERS = ["-H", "content-type: application/grpc", "-H", "te: trailers"]
-# The same for all servers, whatever they would choose by themselves; gRPC C++ and nghttpd know no other group.
+# The same for all servers, independent of their defaults. gRPC C++ and nghttpd support no other group.
 TLS = ["--tls13-ciphers=TLS_AES_128_GCM_SHA256", "--groups=P-256"]
 
 
 @dataclass(frozen=True)
 class Shot:
-    """What is sent: the path of the method and a file with one gRPC frame; and how long each answer has to be.
+    """The request: the path of the method, a file with one gRPC frame, and the length of each answer.
 
-    h2load looks at the HTTP status only; a refused gRPC call has that of an answered one, but not its bytes.
+    h2load checks the HTTP status only. A failed gRPC call has the same status as a successful one, but other bytes.
     """
 
     method: str
@@ -34,14 +34,14 @@ class Shot:
 
 
 def throughput(server: Server, shot: Shot, seconds: int) -> Rate:
-    """As many calls as the server answers, with connections x streams of them in flight."""
+    """Maximum rate of answers, with connections x streams calls in flight."""
     before = server.cpu_seconds()
     done = _run(server, shot, ["-c", str(CONNECTIONS), "-m", str(STREAMS), "-D", str(seconds)])
     return Rate(done / (server.cpu_seconds() - before), done / seconds)
 
 
 def handshakes(server: Server, shot: Shot, seconds: int) -> Rate:
-    """Connections, each with a full handshake and one call; h2load offers no session to resume."""
+    """Connections with a full handshake and one call each; h2load offers no session to resume."""
     before, begun, done = server.cpu_seconds(), time.monotonic(), 0
     count = str(HANDSHAKES_AT_ONCE)
     while time.monotonic() - begun < seconds:
@@ -66,7 +66,7 @@ def _run(server: Server, shot: Shot, arguments: list[str]) -> int:
 
 
 def parse_summary(output: str, whose: str, answer_bytes: int) -> int:
-    """How many calls were answered; every one must be, by HTTP 200 and as many bytes as the right answer has."""
+    """Number of answered calls. Every answer must have HTTP status 200 and the expected number of bytes."""
     counted = re.search(r"requests: \d+ total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) failed", output)
     received = re.search(r"^traffic: .* \((\d+)\) data$", output, re.MULTILINE)
     if not counted or not received or int(counted[1]) == 0 or counted[1] != counted[2] or int(counted[3]) > 0:

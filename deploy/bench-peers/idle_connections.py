@@ -1,11 +1,12 @@
-"""Prints what one idle TLS connection costs in resident memory, at latchkeyd and at nghttpd.
+"""Prints the resident memory of one idle TLS connection, for latchkeyd and nghttpd.
 
     idle_connections.py --home FOLDER --latchkeyd BINARY [--connections N] [--calls N] [--server latchkeyd|nghttpd]
                         [--json]
 
-FOLDER has server.pem and server.key (deploy/certificates FOLDER makes them); configuration, store and logs go there.
-Each connection asks grpc.health.v1.Health/Check so many times (1), as a gRPC client does, and is then left alone. The
-client keeps the socket only: what TLS it had is dropped, so that ten thousand of them fit beside the server.
+FOLDER has server.pem and server.key (deploy/certificates FOLDER makes them). The script also writes configuration,
+store and logs there. Each connection calls grpc.health.v1.Health/Check so many times (1), as a gRPC client does, and
+then stays idle. The client keeps only the socket and drops its TLS state, so that ten thousand connections fit into
+memory together with the server.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def text(value: str) -> bytes:
 
 
 def request(stream: int) -> bytes:
-    """The first puts its fields into the peer's table (RFC 7541 6.2.1), the others name them there, as clients do."""
+    """The first request adds its fields to the peer's table (RFC 7541 6.2.1); the others refer to them."""
     first = b"\x83\x87\x44" + text(PATH) + b"\x41" + text("localhost") + b"\x40" + text("te") + text("trailers")
     first += b"\x5f" + text("application/grpc") + b"\x7a" + text("grpc-c++/1.51.1 grpc-c/29.0.0 (linux; chttp2)")
     call = frame(HEADERS, END_HEADERS, stream, first if stream == 1 else b"\x83\x87\xc2\xc1\xc0\xbf\xbe")
@@ -74,7 +75,7 @@ def ask(connection: ssl.SSLSocket, call: int) -> None:
 
 
 def open_connection(port: int, calls: int, context: ssl.SSLContext) -> int:
-    """The descriptor of a connection that has asked and been answered."""
+    """The descriptor of a connection whose calls have been answered."""
     plain = socket.create_connection(("127.0.0.1", port), 30)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection = context.wrap_socket(plain, server_hostname="localhost")
@@ -103,7 +104,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def settle(pid: int) -> int:
-    """Resident memory once it stays the same for a second."""
+    """Resident memory when it has not changed for a second."""
     before = -1
     while (now := resident_bytes(pid)) != before:
         before = now
@@ -112,7 +113,7 @@ def settle(pid: int) -> int:
 
 
 def measure(pid: int, port: int, connections: int, calls: int) -> tuple[int, int]:
-    """Resident bytes of the process without connections and with them."""
+    """Resident bytes of the process without the connections and with them."""
     over = multiprocessing.Event()
     warm = multiprocessing.Event()
     warm.set()

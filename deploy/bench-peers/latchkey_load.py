@@ -1,4 +1,4 @@
-"""latchkey-load, run on the client's core: spreads its calls over many people and looks into every answer."""
+"""latchkey-load on the client's core: spreads its calls over many users and checks every answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from figures import Rate
 from servers import Server, Unmeasurable
 
-# Longer than anything that is measured beside it.
+# Longer than any measurement that runs at the same time.
 NOISE_SECONDS = 600
 
 
@@ -32,9 +32,9 @@ class LatchkeyLoad:
 
     def throughput(self, server: Server, workload: str, seconds: int, options: list[str],
                    shape: Shape = Shape(), cpu_seconds: Callable[[], float] | None = None) -> Rate:
-        """A closed loop. What is prepared before it (sessions, say) is not counted.
+        """A closed loop. The preparation (sessions, for example) does not count.
 
-        `cpu_seconds` says what more than the server's own processor time is to be counted.
+        `cpu_seconds` replaces the server's own CPU time where other processes count too.
         """
         clock = cpu_seconds or server.cpu_seconds
         with self._run(server, workload, seconds, shape, options) as run:
@@ -47,16 +47,16 @@ class LatchkeyLoad:
             return Rate(report["ok"] / spent, report["calls_per_second"])
 
     def p99_millis(self, server: Server, workload: str, seconds: int, per_second: int, options: list[str]) -> float:
-        """Of an open loop: a call counts from when it was due, also where it could not be sent then."""
+        """The p99 of an open loop. A call counts from its scheduled time, even if it could not be sent then."""
         with self._run(server, workload, seconds, Shape(), ["--rate", str(per_second), *options]) as run:
             list(run.lines())
             return float(run.report()["calls"][0]["micros"]["p99"]) / 1000
 
     @contextmanager
     def beside(self, server: Server, workload: str, options: list[str], shape: Shape) -> Iterator[None]:
-        """A closed loop from before the body begins until it has ended; its answers are looked at too."""
+        """Runs a closed loop from before the body begins until the body has ended. Its answers are checked too."""
         with self._run(server, workload, NOISE_SECONDS, shape, options) as run:
-            # The first line of progress comes after its first second.
+            # The first progress line comes after the first second.
             next(line for line in run.lines() if "calls/s" in line)
             yield
             run.process.send_signal(signal.SIGTERM)
@@ -87,7 +87,7 @@ class _Run:
     said: list[str] = field(default_factory=list)
 
     def lines(self) -> Iterator[str]:
-        """What it says while it runs; at their end it has ended."""
+        """The output while it runs. The process has ended when the lines end."""
         assert self.process.stderr
         for line in self.process.stderr:
             self.said.append(line)

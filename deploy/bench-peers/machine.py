@@ -1,4 +1,4 @@
-"""On what it was measured: processor, kernel, and the versions of everything that took part."""
+"""The machine of the measurement: processor, kernel, and the versions of all programs and libraries."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import re
 import subprocess
 from pathlib import Path
 
-# Programs that say their version, and Debian packages of libraries that do not.
+# Programs that print their version, and Debian packages of libraries that do not.
 PROGRAMS = (("swift", "--version"), ("openssl", "version"), ("h2load", "--version"), ("go", "version"))
 PACKAGES = ("libgrpc++-dev", "golang-google-grpc-dev", "libsqlite3-0", "libsodium23")
 
 
 def describe(accounts: int, rounds: int, seconds: int, growth: bool) -> dict[str, str]:
-    """`Command` makes the same figures again."""
+    """Describes the machine. `Command` repeats the measurement."""
     model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     versions = [first_line(*program) for program in PROGRAMS] + [package(name) for name in PACKAGES]
     return {

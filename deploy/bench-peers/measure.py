@@ -1,4 +1,4 @@
-"""Measures the rows of the table one after the other and prints it. Run by deploy/bench."""
+"""Measures the rows of the table one after the other and prints the table. deploy/bench runs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--growth", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--save", type=Path)
-    parser.add_argument("--check", action="store_true", help="look at the arguments only, before anything is built")
+    parser.add_argument("--check", action="store_true", help="check the arguments only, before the build")
     given = parser.parse_args()
     if given.save and (given.only or not given.growth):
         parser.error("--save writes the whole table: leave --only out, and give --growth")
@@ -42,7 +42,7 @@ def chosen(only: str, growth: bool) -> list[str]:
 
 
 def measure(stand: Stand, names: list[str]) -> tuple[list[Finding], bool]:
-    """What was found, and whether every row could be measured."""
+    """The findings, and whether every row was measured."""
     findings: list[Finding] = []
     whole = True
     for name in names:

@@ -1,4 +1,4 @@
-"""What the server counts about itself, read from its Prometheus endpoint."""
+"""The server's own counters, read from its Prometheus endpoint."""
 
 from __future__ import annotations
 

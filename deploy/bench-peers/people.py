@@ -1,7 +1,7 @@
-"""People of the filled store, as files that latchkey-load reads: who has which password, and ID tokens of a provider.
+"""Users of the filled store, as files that latchkey-load reads: their passwords, and ID tokens of a provider.
 
-The provider simulator stands in for Google; its tokens say exactly what the identities in the store say, so that a
-sign-in has nothing to write but its session.
+The provider simulator replaces Google. Its tokens match the identities in the store exactly, so a sign-in writes only
+its session.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def email(number: int) -> str:
 
 
 def addresses(accounts: int) -> str:
-    """All of them, as latchkey-load writes it."""
+    """All email addresses, in the notation of latchkey-load."""
     return f"person{{0-{accounts - 1}}}@example.com"
 
 

@@ -1,4 +1,4 @@
-"""Scripts of pgbench from the statements that the server was seen to ask for, so that both ask for the same."""
+"""Scripts of pgbench with the statements that the server was seen to send, so that both send the same."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from servers import Unmeasurable
 DIGEST = "ab" * 32
 SESSION = "('bench' || :s)"
 NOW = "1700000000000"
-# What stands for the parameters of each statement in pgbench's script. Every session that pgbench refreshes has the
-# same digest before and after.
+# The parameters of each statement in pgbench's script. The digest of a session is the same before and after pgbench
+# refreshes it.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "begin_reading": (), "begin_writing": (), "commit": (), "without_time_limit": (),
     "ways_in_by_linked_email": ("('person' || :n || '@example.com')",),
@@ -23,7 +23,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 
 
 def script(head: str, trips: list[Trip]) -> str:
-    """Each trip as one pipeline, as the server sends it."""
+    """Writes each trip as one pipeline, as the server sends it."""
     lines = [head]
     for trip in trips:
         lines += ["\\startpipeline", *(f"{filled(*statement)};" for statement in trip), "\\endpipeline"]

@@ -1,4 +1,4 @@
-"""The table of findings: as text, as the README's Markdown, as JSON."""
+"""The table of findings as text, as Markdown for the README, and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Line = tuple[str, ...]
 
 
 def lines(findings: list[Finding]) -> list[Line]:
-    """One that holds the figure itself to its goal, where it has one, and one for each comparison."""
+    """One line for the figure's own goal, if it has one, and one for each comparison."""
     return [line for finding in findings for line in lines_of(finding)]
 
 
@@ -64,7 +64,7 @@ def markdown(findings: list[Finding]) -> str:
 
 
 def replace(readme: str, table: str) -> str:
-    """The README with this in place of what was between its two marker lines."""
+    """The README with this text between its two marker lines."""
     before, begin, rest = readme.partition(BEGIN + "\n")
     old, end, after = rest.partition(END + "\n")
     if not begin or not end:

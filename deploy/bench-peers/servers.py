@@ -1,4 +1,4 @@
-"""Processes that are measured: started on their core, watched through /proc, ended at the end."""
+"""The measured server processes: each starts on its core, is observed through /proc, and stops at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END_SECONDS = 10
 
 
 class Unmeasurable(Exception):
-    """Says why a row cannot be measured here; the others can."""
+    """States why one row cannot be measured here. The other rows continue."""
 
 
 def free_port() -> int:
@@ -70,7 +70,7 @@ class Server:
             self.process.wait()
 
     def cpu_seconds(self) -> float:
-        # Fields 14 and 15; the name before them is in parentheses and may hold blanks.
+        # Fields 14 and 15; the name before them is in parentheses and may contain spaces.
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 

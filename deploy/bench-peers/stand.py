@@ -1,4 +1,4 @@
-"""What every row works with: the cores, the servers, their stores and tokens, and rounds that take turns."""
+"""The common parts of all rows: the cores, the servers, their stores and tokens, and rounds in turn."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Stand:
         self.stores = Stores(self.home, self._make_empty, self.password_hash)
         self.people = People(self.home, options.client_core, self.stores, options.accounts)
         self._servers: dict[str, Server] = {}
-        # The load is made here and by children of this process; servers are sent to their own core.
+        # This process and its children make the load. Servers run on their own core.
         os.sched_setaffinity(0, {options.client_core})
 
     def tell(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
     def turns(self, subjects: Mapping[str, Callable[[], Rate]]) -> dict[str, Series]:
-        """Each subject once a round, so that a slow minute of the machine falls on all of them.
+        """Measures each subject once in each round, so that a slow minute of the machine affects all of them.
 
-        One round before them is not counted: it fills caches and maps pages.
+        One round before them does not count: it fills caches and maps pages.
         """
         rates: dict[str, list[Rate]] = {name: [] for name in subjects}
         for measure in subjects.values():
@@ -85,7 +85,7 @@ class Stand:
     # Servers
 
     def server(self, name: str) -> Server:
-        """Started and asked by a real client at its first use, and kept."""
+        """Starts the server at its first use, checks it with a real client, and keeps it."""
         if name not in self._servers:
             server = self._make(name)
             try:
@@ -98,7 +98,7 @@ class Stand:
         return self._servers[name]
 
     def peers(self, *names: str) -> dict[str, Server]:
-        """Those of them that are here; of each other one a line says that it is skipped."""
+        """The servers that are available. Prints a line for each one that it skips."""
         found = {}
         for name in names:
             try:
@@ -113,11 +113,11 @@ class Stand:
         self.people.stop()
 
     def latchkeyd(self, store: Path, name: str, metrics_port: int = 0) -> Server:
-        """One of our own on this store, not started yet."""
+        """A server of our own on this store, not started yet."""
         return self._latchkeyd(configuration.in_file(store), name, metrics_port)
 
     def replica(self, conninfo: str, name: str) -> Server:
-        """The same on a database that others may use as well."""
+        """The same on a database that other servers may use as well."""
         return self._latchkeyd(configuration.in_postgres(conninfo), name, free_port())
 
     def _latchkeyd(self, store: str, name: str, metrics_port: int) -> Server:
@@ -159,7 +159,7 @@ class Stand:
         self.tell(f"  {name}: {h2load.agreed_tls(server, calls.check().write(self.home))}")
 
     def _pages(self) -> Path:
-        """What nghttpd sends back: as long as the true answers."""
+        """The pages that nghttpd sends, of the same length as the real answers."""
         pages = self.home / "pages"
         for call in (calls.check(), calls.fetch_providers(self.email)):
             page = pages / call.method[1:]

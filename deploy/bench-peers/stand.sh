@@ -1,4 +1,4 @@
-# Sourced by deploy/bench and deploy/profile, after prepare.sh: what stand.py finds in its folder.
+# Sourced by deploy/bench and deploy/profile, after prepare.sh. Prepares the folder that stand.py uses.
 
 peers=deploy/bench-peers/peers
 home=$root/.build/bench
@@ -11,7 +11,7 @@ make_bound() {
   gcc -O2 "$peers/$1.c" "${flags[@]}" -o "$home/peers/$1"
 }
 
-# make_stand: clients and the provider simulator, Argon2id for the people's passwords, certificates and the master key.
+# make_stand: the client stubs and the provider simulator, Argon2id for passwords, certificates and the master key.
 make_stand() {
   mkdir -p "$home"/{peers,stubs}
   install_packages gcc sqlite3

@@ -1,4 +1,4 @@
-"""Files of the embedded store: filled once and kept, copied for runs that write."""
+"""Files of the embedded store: filled once and kept, and copied for runs that write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stores:
         self.working = home / "working.db"
 
     def filled(self, accounts: int) -> Path:
-        """The server makes the file; rows are written past it, since a million sign-ins would take hours."""
+        """The server makes the file. fill_store.py writes the rows, since a million sign-ins would take hours."""
         store = self.home / f"store-{accounts}.db"
         done = self.home / f"store-{accounts}.filled"
         if done.exists() and all(done.stat().st_mtime > source.stat().st_mtime for source in SOURCES):
@@ -29,7 +29,7 @@ class Stores:
         self.remove(store)
         self.make_empty(store)
         print(f"Filling a store with {accounts:,} accounts", file=sys.stderr)
-        # Debian's Python, because its SQLite is the one that the server has.
+        # Debian's Python, because it has the same SQLite as the server.
         subprocess.run(["/usr/bin/python3", HERE / "fill_store.py", store, str(accounts), self.password_hash()],
                        check=True)
         settle(store)
@@ -37,7 +37,7 @@ class Stores:
         return store
 
     def fresh(self, accounts: int) -> Path:
-        """A copy, because sign-ins are written into it."""
+        """A copy, because sign-ins write into it."""
         filled = self.filled(accounts)
         self.remove(self.working)
         subprocess.run(["cp", "--reflink=auto", filled, self.working], check=True)
@@ -45,7 +45,7 @@ class Stores:
         return self.working
 
     def copy_of_working(self, name: str) -> Path:
-        """Taken by SQLite's own backup: the newest rows are in the log of the server that has it open."""
+        """A copy by SQLite's own backup: the newest rows are in the log of the server that has it open."""
         copy = self.home / name
         self.remove(copy)
         self._query(f".backup {copy}")
@@ -53,7 +53,7 @@ class Stores:
         return copy
 
     def read_through(self, store: Path) -> None:
-        """Into the page cache, where it is after an hour of service: the disk is not what is measured."""
+        """Reads the file into the page cache, since the row does not measure the disk."""
         with store.open("rb") as file:
             while file.read(1 << 20):
                 pass
@@ -72,6 +72,6 @@ class Stores:
 
 
 def settle(file: Path) -> None:
-    """Brings a fresh file to the disk, so that its own writing does not hold up the syncs that are measured."""
+    """Syncs a new file to the disk, so that its own writes do not delay the syncs that are measured."""
     with file.open("rb") as written:
         os.fsync(written.fileno())

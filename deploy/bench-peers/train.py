@@ -1,6 +1,6 @@
-"""The load under which a server counts its branches. Run by deploy/profile.
+"""The load under which a server counts its branches. deploy/profile runs it.
 
-Each call is made as long as the others, so that none counts for more because it is quick.
+Each call runs for the same time, so that fast calls do not count for more.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from latchkey_load import Shape
 from stand import LATCHKEY, Options, Stand
 
-# Hashing takes one of them at a time, and refuses a line that is too long.
+# Hashing takes one password at a time, and a full queue rejects calls.
 FEW = Shape(connections=1, streams=4)
 ACCOUNTS = 100_000
 

@@ -1,9 +1,9 @@
-"""Runs a command beside a server and tells what became of the server's memory, descriptors and threads meanwhile.
+"""Runs a command and reports how the memory, descriptors and threads of a server change during the run.
 
     soak.py --pid PID --metrics-port PORT --report REPORT.json -- latchkey-load … --json REPORT.json
 
-The command is a run of latchkey-load whose report says how the latencies at its end compare with those at its start.
-Ends with the exit code of the command.
+The command is a run of latchkey-load. Its report compares the latencies at its end with those at its start. This script
+exits with the exit code of the command.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Meanwhile people are prepared, and buffers and the store's page cache fill, which is no slope.
+# During this time the load prepares users, and buffers and the store's page cache fill. That is no leak.
 SETTLING_SECONDS = 180
 
 
 @dataclass
 class Sample:
     seconds: float
-    # Its own, and pages of the store's file that it has mapped, which the kernel takes back when it wants to.
+    # Memory of its own, and mapped pages of the store's file, which the kernel can reclaim.
     own_mib: float
     mapped_mib: float
     descriptors: int
@@ -35,7 +35,7 @@ class Sample:
 
 
 def descriptors(metrics_port: int) -> int:
-    """As the server counts them: it forbids dumps, so its /proc/PID/fd is root's."""
+    """The server's own count. The server forbids dumps, so its /proc/PID/fd belongs to root."""
     connection = http.client.HTTPConnection("127.0.0.1", metrics_port, timeout=10)
     try:
         connection.request("GET", "/metrics")
@@ -43,7 +43,7 @@ def descriptors(metrics_port: int) -> int:
     finally:
         connection.close()
     if found is None:
-        raise RuntimeError("the server does not tell its descriptors")
+        raise RuntimeError("the server does not report its descriptors")
     return int(float(found[1]))
 
 
@@ -74,7 +74,7 @@ def watch(pid: int, metrics_port: int, command: list[str], every_seconds: float)
 
 
 def slope_mib_per_hour(samples: list[Sample]) -> float:
-    """By least squares."""
+    """The slope by least squares."""
     if len(samples) < 2:
         return 0.0
     fit = statistics.linear_regression([each.seconds for each in samples], [each.own_mib for each in samples])
@@ -82,13 +82,13 @@ def slope_mib_per_hour(samples: list[Sample]) -> float:
 
 
 def settled(samples: list[Sample]) -> list[Sample]:
-    """Without the beginning, or its first quarter where the whole is short."""
+    """The samples without the beginning, or without the first quarter of a short run."""
     start = min(SETTLING_SECONDS, samples[-1].seconds / 4)
     return [each for each in samples if each.seconds >= start]
 
 
 def ends(report: dict[str, Any]) -> tuple[str, float, float]:
-    """What was compared, and the p99 in milliseconds at the start and at the end: medians over a tenth of the run."""
+    """The compared span, and the p99 in milliseconds at its start and end, as medians over a tenth of the run."""
     name = "minutes" if len(report["minutes"]) >= 10 else "seconds"
     latencies = [each["p99_micros"] / 1000 for each in report[name] if each["ok"]]
     part = max(1, len(latencies) // 10)

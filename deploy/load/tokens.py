@@ -1,10 +1,10 @@
-"""Mints ID tokens of the provider simulator for latchkey-load: JSON lines on standard output.
+"""Mints ID tokens of the provider simulator for latchkey-load, as JSON lines on standard output.
 
     .latchkey/venv/bin/python deploy/load/tokens.py --folder .latchkey/simulator --count 256 > tokens.jsonl
 
-Of each kind `count`: `sign-in` for people with an account of their own, `link` for identities without an address, and
-`conflict` for identities whose unverified address is that of an account with a password, which latchkey-load makes.
-The server keeps 20 pending credentials of an account that nobody has completed yet, for ten minutes each.
+Makes `count` tokens of each kind: `sign-in` for users with an account of their own, `link` for identities without an
+email address, and `conflict` for identities whose unverified address is that of an account with a password, which
+latchkey-load makes. The server keeps at most 20 uncompleted pending credentials of an account, for ten minutes each.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, required=True, help="the simulator's")
     parser.add_argument("--count", type=int, default=256, help="of each kind (256)")
-    parser.add_argument("--conflicts", type=int, help="of the kind conflict, where those should be more")
-    parser.add_argument("--issuer", default="google", help="of the tokens for sign-in and link (google)")
-    parser.add_argument("--conflict-issuer", default="corp", help="one whose addresses are not trusted (corp)")
+    parser.add_argument("--conflicts", type=int, help="number of conflict tokens, if different from --count")
+    parser.add_argument("--issuer", default="google", help="issuer of the tokens for sign-in and link (google)")
+    parser.add_argument("--conflict-issuer", default="corp", help="an issuer with untrusted email addresses (corp)")
     parser.add_argument("--lifetime-seconds", type=int, default=7200)
     options = parser.parse_args()
     run = secrets.token_hex(4)

@@ -1,4 +1,4 @@
-"""Tokens without a flow, for tests and people: issued in this process, known to a running `serve` at once."""
+"""Tokens without a flow, for tests and manual use: issued in this process, and valid at a running `serve`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def provider(folder: Path, name: str) -> Provider:
 
 def issue(folder: Path, name: str, person: Person, *, whose: str = "ours", scopes: list[str] | None = None,
           oauth1: bool = False) -> Record:
-    """An access token of the person, issued to our application or to `another`; for `oauth1` with its secret."""
+    """An access token of the user, issued to our application or to `another`; for `oauth1` with its secret."""
     issuing = provider(folder, name)
     issuing.world.people.save(person)
     client_id = issuing.application(whose).client_id
@@ -34,7 +34,7 @@ def issue(folder: Path, name: str, person: Person, *, whose: str = "ours", scope
 
 def id_token(folder: Path, name: str, person: Person, *, whose: str = "ours", nonce: str | None = None,
              scopes: tuple[str, ...] = ("openid", "email", "profile"), access_token: str = "") -> str:
-    """What a provider's own kit would hand to an application for this person."""
+    """The token that a provider's own SDK would pass to an application for this user."""
     issuing = provider(folder, name)
     issuing.world.people.save(person)
     if not isinstance(issuing, OpenIDProvider):

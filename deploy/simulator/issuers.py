@@ -1,7 +1,7 @@
-"""Which issuers a simulator folder hosts, and what each of them publishes.
+"""The issuers of a simulator folder, and what each of them publishes.
 
-`serve` writes the list once; `mint`, `rotate` and `behave` are other processes and read it, so that a token always
-names the issuer that discovery names. An issuer's address stands in for the provider whose tokens it makes.
+`serve` writes the list once. `mint`, `rotate` and `behave` are other processes and read it, so that a token always
+names the issuer that discovery names. An issuer's URL replaces that of the provider whose tokens it makes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-# Tokens of these name the real issuer wherever their keys are served from; every other is named by its own address.
+# Tokens of these name the real issuer, wherever their keys are served. Every other issuer is named by its own URL.
 REAL_URLS = {
     "google": "https://accounts.google.com",
     "facebook": "https://www.facebook.com",
@@ -26,7 +26,7 @@ AUDIENCE = "latchkey"
 
 @dataclass(frozen=True)
 class Issuer:
-    """One provider: `path` is where it is served, `url` is what its tokens and its discovery document say."""
+    """One provider: `path` is where it is served, `url` is the issuer in its tokens and its discovery document."""
 
     name: str
     url: str
@@ -78,7 +78,7 @@ def find(folder: Path, name: str) -> Issuer:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Readers are other processes: they see the old text or the new one, never half of either."""
+    """Writes atomically: readers are other processes and see the old text or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,7 +1,7 @@
-"""The signing keys of the issuers: made once, kept in the folder, rotated by adding a generation.
+"""The signing keys of the issuers: made once, kept in the folder, and rotated by adding a generation.
 
-A generation holds one key for each key type and lies in one file, so that `serve` and `mint`, which are different
-processes, always agree. The newest generation signs; the key set names every generation that is published.
+A generation is one file with one key for each key type, so that `serve` and `mint`, which are different processes,
+always agree. The newest generation signs. The key set contains every published generation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from joserfc.jwk import ECKey, Key, OKPKey, RSAKey, import_key
 
 from issuers import write_atomically
 
-# Which key of a generation signs with which algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864).
+# The key of a generation for each algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864).
 KEY_NAMES = {
     "RS256": "rsa", "RS384": "rsa", "RS512": "rsa", "PS256": "rsa", "PS384": "rsa", "PS512": "rsa",
     "ES256": "p256", "ES384": "p384", "ES512": "p521", "EdDSA": "ed25519", "Ed25519": "ed25519",
@@ -25,7 +25,7 @@ KEY_NAMES = {
 
 
 def generate(label: str) -> dict[str, Key]:
-    """One generation. Key ids begin with `label` and end with a part that no other generation has."""
+    """One generation. Key ids begin with `label` and end with a part that is unique to the generation."""
     rsa = RSAKey.generate_key(2048)
     keys: dict[str, Key] = {
         "rsa": rsa, "p256": ECKey.generate_key("P-256"), "p384": ECKey.generate_key("P-384"),
@@ -39,7 +39,7 @@ def generate(label: str) -> dict[str, Key]:
 
 @cache
 def read_key(path: Path, name: str) -> Key:
-    """A generation never changes once it is there, and the checks of an RSA key take longer than a signature."""
+    """Cached, since a generation never changes and the checks of an RSA key take longer than a signature."""
     return import_key(json.loads(path.read_text())["keys"][name])
 
 
@@ -64,7 +64,7 @@ class KeyRing:
     def rotate(self, *, published: bool = True, drop_old: bool = False) -> str:
         """Adds a generation that signs from now on, and returns its label.
 
-        Unpublished, its tokens name a key that nobody can find; with `drop_old`, older tokens do.
+        If it is unpublished, its tokens name an unknown key; with `drop_old`, older tokens do.
         """
         self._generations()
         with self._locked():

@@ -1,7 +1,7 @@
-"""The `providers` of a Latchkey configuration that has this simulator in place of the real services.
+"""The `providers` of a Latchkey configuration that uses this simulator instead of the real services.
 
-What differs from a production configuration is where the endpoints are; everything else is the adapters' default. Files
-are named relative to the configuration's folder, below which the simulator's folder is.
+Only the endpoints differ from a production configuration; everything else is the adapters' default. Files are named
+relative to the configuration's folder, which contains the simulator's folder.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Settings = dict[str, Any]
 
 
 def redirect_uris(base: str) -> list[str]:
-    """Those registered at every provider, though Yahoo has none on localhost: what a caller may be allowed."""
+    """The redirect URIs of every provider, although Yahoo accepts none on localhost: those that a caller may use."""
     return [*REDIRECT_URIS, base + LANDING_PATH]
 
 
 def providers(base: str, folder: str = "simulator") -> list[Settings]:
-    """One element for each provider id. X speaks OAuth 1.0a here; `x_oauth2` is the other way."""
+    """One element for each provider id. X uses OAuth 1.0a; `x_oauth2` selects OAuth 2.0."""
     return [google(base, folder), facebook(base, folder), x_oauth1(base, folder), github(base, folder),
             yahoo(base, folder), apple(base, folder), microsoft(base, folder), linkedin(base, folder),
             discord(base, folder), openid(base, folder, "corp"), plain_oauth2(base, folder, "plain")]
@@ -95,7 +95,7 @@ def discord(base: str, folder: str) -> Settings:
 
 
 def openid(base: str, folder: str, name: str) -> Settings:
-    """A generic issuer, which is found by its discovery document alone."""
+    """A generic issuer, which only its discovery document describes."""
     return client(f"oidc.{name}", folder, name) | {"issuers": [f"{base}/{name}"]}
 
 

@@ -1,7 +1,7 @@
-"""The HTTPS side: finds the provider and the endpoint of a request, notes it, and misbehaves where it is told to.
+"""The HTTPS server: finds the provider and the endpoint of a request, logs it, and applies configured faults.
 
-Every request is one line in `requests.log`, the provider and the endpoint and nothing else, so that a test can count
-fetches and no secret is written down.
+Every request is one line in `requests.log` with the provider and the endpoint only, so that a test can count fetches
+and the log contains no secret.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocols.web import FORM, Answer, Refusal, Request
 
 __all__ = ["BEHAVIOURS", "DOCUMENTS", "Service", "behave"]
 
-# What every OpenID provider publishes; the endpoints of each are more.
+# Endpoints of every OpenID provider; each provider has more.
 DOCUMENTS = ("discovery", "jwks")
 BEHAVIOURS = faults.NAMES
 BODY_BYTES_MAX = 64 * 1024
@@ -53,7 +53,7 @@ class Service(ThreadingMixIn, TCPServer):
         self.ended = threading.Event()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
-        # The handshake is left to the connection's own thread: a silent client must not hold up the others.
+        # The connection's own thread does the handshake: a silent client must not block the others.
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
 
     @property
@@ -61,7 +61,7 @@ class Service(ThreadingMixIn, TCPServer):
         return f"https://{self.address}:{self.server_address[1]}"
 
     def host(self, options: list[str]) -> None:
-        """Makes the issuers' keys before the first request, which must not wait for prime numbers."""
+        """Makes the issuers' keys before the first request, which must not wait for key generation."""
         hosted = issuers.parse(options, self.base)
         issuers.save(self.folder, hosted)
         world = World(self.folder, self.base, self.redirect_uris)
@@ -73,8 +73,8 @@ class Service(ThreadingMixIn, TCPServer):
                 client_key(self.folder, issuer)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that refuse our certificate or go away are part of the tests, not worth a stack trace; anything else
-        is a fault of ours."""
+        """Ignores clients that reject our certificate or disconnect, which tests do on purpose. Any other error is a
+        bug."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -87,7 +87,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Service
     protocol_version = "HTTP/1.1"
     timeout = 30
-    # Buffered, so that the head and the body of an answer leave together.
+    # Buffered, so that the headers and the body of an answer leave together.
     wbufsize = -1
 
     def do_GET(self) -> None:
@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(faults.spoil(fault, self._answer(route, request, captured), self.server.base))
 
     def _body(self) -> bytes | None:
-        """None where it is larger than any that belongs here, or of unknown length."""
+        """None if it is larger than any valid body, or of unknown length."""
         length = self.headers.get("Content-Length") or "0"
         if "Transfer-Encoding" in self.headers or not length.isdigit() or int(length) > BODY_BYTES_MAX:
             self.close_connection = True
@@ -132,12 +132,12 @@ class Handler(BaseHTTPRequestHandler):
             log.write(line + "\n")
 
     def _withholds(self, fault: Fault) -> bool:
-        """Whether the fault is that no answer comes, or only delays it."""
+        """Whether the fault prevents the answer instead of only delaying it."""
         match fault.name:
             case "hang":
                 self.server.ended.wait(timeout=120)
             case "reset":
-                # Closing with a linger of nothing sends RST (socket(7)).
+                # Closing with a linger time of zero sends RST (socket(7)).
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 with contextlib.suppress(OSError):
                     socket.socket(fileno=self.connection.detach()).close()
@@ -160,7 +160,7 @@ class Handler(BaseHTTPRequestHandler):
             return Answer(400, b"not UTF-8", "text/plain")
 
     def _landing(self, body: bytes) -> Answer:
-        """The page that flows may end at; it exists for people only."""
+        """A page at which flows may end, for manual use only."""
         path, _, query = self.path.partition("?")
         if path != LANDING_PATH:
             return Answer(404, b"not found", "text/plain")
@@ -177,10 +177,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         end = len(answer.body) - 1 if answer.padding_bytes else len(answer.body)
         self.wfile.write(answer.body[:end])
-        # Piece by piece: who goes away early has not cost 50 MB.
+        # In pieces, so that a client that disconnects early does not cost 50 MB.
         for sent in range(0, answer.padding_bytes, len(BLANKS)):
             self.wfile.write(BLANKS[: answer.padding_bytes - sent])
         self.wfile.write(answer.body[end:])
 
     def log_message(self, format: str, *arguments: object) -> None:
-        """Requests are in `requests.log`."""
+        """Does nothing, since requests are in `requests.log`."""

@@ -1,4 +1,4 @@
-"""Identity providers on a laptop: their real protocols, any person logged in, any token minted, faults on demand.
+"""Simulated identity providers: real protocols, a login as any user, any token on request, faults on demand.
 
     simulator.py serve     --folder DIR --port 9444 --certificate PEM --key PEM
     simulator.py authorize --ca PEM --url URL --person ada --email ada@example.com --verified
@@ -9,8 +9,9 @@
     simulator.py endpoints
     simulator.py settings
 
-All state is in DIR, so the commands work beside a running `serve` and before one. Each has its own --help; `endpoints`
-lists where each provider is and the applications registered there, `settings` the same as Latchkey's configuration.
+All state is in DIR, so the commands work while `serve` runs and before it does. Each command has its own --help.
+`endpoints` lists the providers' URLs and the applications registered there, `settings` prints the same as a Latchkey
+configuration.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def person(options: argparse.Namespace) -> Person:
 
 
 def endpoints(options: argparse.Namespace) -> None:
-    """What to configure a client with. The paths of the real services stand below each provider's own."""
+    """The client configuration. The paths of the real services follow each provider's own path."""
     hosted = issuers.parse(DEFAULT_ISSUERS, options.base)
     for issuer in hosted.values():
         provider = providers.make(issuer, World(Path(), options.base))
@@ -123,7 +124,7 @@ def endpoints(options: argparse.Namespace) -> None:
 
 
 def member(text: str) -> tuple[str, object]:
-    """NAME=VALUE, where a value that is JSON is meant as JSON and any other as a string."""
+    """Parses NAME=VALUE. A value that is valid JSON is JSON, any other value is a string."""
     name, separator, value = text.partition("=")
     if not separator:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
@@ -138,17 +139,17 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(
         required=True, metavar="serve | authorize | token | mint | rotate | behave | endpoints | settings")
     every = argparse.ArgumentParser(add_help=False)
-    every.add_argument("--folder", type=Path, required=True, help="where keys and behaviours are kept")
+    every.add_argument("--folder", type=Path, required=True, help="folder of keys, users and faults")
     one = argparse.ArgumentParser(add_help=False, parents=[every])
     one.add_argument("--issuer", default="corp", help="which of the hosted issuers (corp)")
     add_serve(commands.add_parser("serve", parents=[every], help="host issuers over TLS until SIGTERM"))
     add_mint(commands.add_parser("mint", parents=[one], help="print an ID token"))
-    add_rotate(commands.add_parser("rotate", parents=[one], help="sign with fresh keys from now on"))
-    add_behave(commands.add_parser("behave", parents=[one], help="answer requests well or badly from now on"))
-    add_authorize(commands.add_parser("authorize", help="walk through a login page and print the callback URI"))
+    add_rotate(commands.add_parser("rotate", parents=[one], help="sign with new keys from now on"))
+    add_behave(commands.add_parser("behave", parents=[one], help="set or clear a fault from now on"))
+    add_authorize(commands.add_parser("authorize", help="fill in a login page and print the callback URI"))
     add_token(commands.add_parser("token", parents=[one], help="print an access token, issued without a flow"))
-    add_endpoints(commands.add_parser("endpoints", help="where the providers are, and which applications they know"))
-    add_settings(commands.add_parser("settings", help="the `providers` of a Latchkey configuration, as JSON"))
+    add_endpoints(commands.add_parser("endpoints", help="list the providers' URLs and their applications"))
+    add_settings(commands.add_parser("settings", help="print the `providers` of a Latchkey configuration"))
     return top
 
 
@@ -162,12 +163,12 @@ def add_serve(command: argparse.ArgumentParser) -> None:
                          help="host this issuer; its tokens say URL, by default the real issuer's or its own address "
                               f"({', '.join(DEFAULT_ISSUERS)})")
     command.add_argument("--redirect-uri", action="append", default=[], metavar="URI",
-                         help="register this one too, for every application")
+                         help="also register this redirect URI for every application")
 
 
 def add_mint(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=mint)
-    command.add_argument("--subject", default="alice", help="the person's id at the provider (alice)")
+    command.add_argument("--subject", default="alice", help="the user's id at the provider (alice)")
     command.add_argument("--audience", action="append", default=[], help="repeat it for several")
     command.add_argument("--email")
     verified = command.add_mutually_exclusive_group()
@@ -188,16 +189,16 @@ def add_mint(command: argparse.ArgumentParser) -> None:
     for flag, value in (("--expired", "expired"), ("--not-yet-valid", "not_before"), ("--from-future", "from_future")):
         spoiled.add_argument(flag, dest="spoil_time", action="store_const", const=value)
     command.add_argument("--algorithm", default="RS256", choices=[*KEY_NAMES, "none", "HS256"],
-                         help="HS256 takes the public key for a secret (RS256)")
+                         help="HS256 uses the public key as its secret (RS256)")
     command.add_argument("--header", action="append", type=member, default=[], metavar="NAME=JSON")
-    command.add_argument("--wrong-key", action="store_true", help="sign with a stray key under a published key's id")
-    command.add_argument("--unknown-key", action="store_true", help="sign with a stray key under its own id")
+    command.add_argument("--wrong-key", action="store_true", help="sign with an unknown key under a published key's id")
+    command.add_argument("--unknown-key", action="store_true", help="sign with an unknown key under its own id")
 
 
 def add_rotate(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=rotate)
-    command.add_argument("--unpublished", action="store_true", help="do not add the fresh keys to the key set")
-    command.add_argument("--drop-old", action="store_true", help="take the older keys out of the key set")
+    command.add_argument("--unpublished", action="store_true", help="do not add the new keys to the key set")
+    command.add_argument("--drop-old", action="store_true", help="remove the older keys from the key set")
 
 
 def add_behave(command: argparse.ArgumentParser) -> None:
@@ -206,15 +207,15 @@ def add_behave(command: argparse.ArgumentParser) -> None:
     command.add_argument("--document", action="append", metavar="ENDPOINT",
                          help="only this one: discovery, jwks, authorize, token, userinfo, … (all)")
     command.add_argument("--body", type=Path,
-                         help="serve this file in place of the real document; for alter, the JSON merge patch")
+                         help="serve this file instead of the real document; for alter, the JSON merge patch")
 
 
 def add_authorize(command: argparse.ArgumentParser) -> None:
     command.set_defaults(run=authorize)
     command.add_argument("--url", required=True, help="the authorization URL")
-    command.add_argument("--ca", type=Path, required=True, help="the authority of the simulator's certificate")
-    command.add_argument("--deny", action="store_true", help="the person says no")
-    command.add_argument("--decline", action="append", default=[], metavar="SCOPE", help="yes, but not to this")
+    command.add_argument("--ca", type=Path, required=True, help="the authority that signed the simulator's certificate")
+    command.add_argument("--deny", action="store_true", help="deny access")
+    command.add_argument("--decline", action="append", default=[], metavar="SCOPE", help="deny this scope only")
     add_person(command)
 
 

@@ -1,7 +1,7 @@
-"""ID tokens to order: right ones, and each wrong one that a relying party has to refuse.
+"""ID tokens on request: valid ones, and each invalid one that a relying party must reject.
 
-What an order leaves open gets the value of an honest provider, so that a test or a person names only the point in
-question. Spoiled signatures are made by hand, because a well-kept JOSE library rightly refuses to make them.
+Fields that an order omits get the value of an honest provider, so that a test or a user names only what matters.
+Invalid signatures are made by hand, because a good JOSE library refuses to make them.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from joserfc.jwk import Key, RSAKey
 from issuers import Issuer
 from keys import KEY_NAMES, KeyRing, generate
 
-# RFC 9864 renames EdDSA, but relying parties of today know it by this name only.
+# RFC 9864 renames EdDSA, but current relying parties know only this name.
 warnings.filterwarnings("ignore", category=SecurityWarning)
 
 
 @dataclass
 class Order:
-    """What the token shall say, and how it shall be spoiled. Times are in seconds relative to now."""
+    """The content of a token, and how to break it. Times are in seconds relative to now."""
 
     subject: str = "alice"
     audiences: list[str] = field(default_factory=list)
     email: str | None = None
-    # Any JSON value, because providers are known to send "true", "false" and 1; None leaves the claim out.
+    # Any JSON value, because providers are known to send "true", "false" and 1. None omits the claim.
     email_verified: object = None
     nonce: str | None = None
     hosted_domain: str | None = None
@@ -48,9 +48,9 @@ class Order:
     not_before_seconds: int | None = None
     algorithm: str = "RS256"
     header: dict[str, object] = field(default_factory=dict)
-    # Signed by a key that nobody published, under the id of one that was.
+    # Signed with an unpublished key, under the id of a published one.
     wrong_key: bool = False
-    # As above, and under an id that nobody published.
+    # The same, under an unpublished id.
     unknown_key: bool = False
 
 
@@ -101,13 +101,13 @@ def access_token_hash(access_token: str, algorithm: str) -> str:
 
 
 def _sign(header: dict[str, object], payload: bytes, key: Key, algorithm: str) -> str:
-    # Foreign header members (`jku`, `x5u`) are among the things to be tried, so the registry must not be strict.
+    # Foreign header members (`jku`, `x5u`) are part of the tests, so the registry must not be strict.
     registry = jws.JWSRegistry(algorithms=[algorithm], strict_check_header=False)
     return jws.serialize_compact(header, payload, key, registry=registry)
 
 
 def _keyed_with_public_key(ring: KeyRing, order: Order, payload: bytes) -> str:
-    """The algorithm confusion of RFC 8725 section 2.1: an HMAC whose key is the published RSA key's PEM."""
+    """The algorithm confusion of RFC 8725 section 2.1: an HMAC with the PEM of the published RSA key as its key."""
     key = ring.signing_key("RS256")
     assert isinstance(key, RSAKey)
     signed = f"{_part({'alg': 'HS256', 'typ': 'JWT', 'kid': key.kid, **order.header})}.{_base64(payload)}"

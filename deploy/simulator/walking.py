@@ -1,7 +1,7 @@
-"""Goes through a provider's authorization pages without a browser, as any test person.
+"""Goes through a provider's authorization pages without a browser, as any test user.
 
-`walk` gets the page, posts its form, and returns the callback URI that a browser would be sent to, which is not
-fetched. A form that the browser would post becomes the URI's query.
+`walk` fetches the page, posts its form, and returns the callback URI to which a browser would be redirected, without
+fetching it. A form that the browser would post becomes the URI's query.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ TIMEOUT_SECONDS = 20
 
 
 class NoCallback(Exception):
-    """The provider showed an error page; its text says why."""
+    """The provider showed an error page; its text is the reason."""
 
 
 def walk(authorization_url: str, person: Person, trust: ssl.SSLContext, *, deny: bool = False,
          declined: tuple[str, ...] = ()) -> str:
-    """`declined` are scopes that the person does not allow."""
+    """`declined` are the scopes that the user does not grant."""
     status, location, page = _ask("GET", authorization_url, b"", trust)
     if status != 200:
         return _callback(status, location, page)
@@ -55,7 +55,7 @@ def _callback(status: int, location: str, page: str) -> str:
 
 
 class _Page(HTMLParser):
-    """Where the page's form goes, its hidden fields, and the words to show where there is none."""
+    """The target of the page's form, its hidden fields, and the text to show if there is none."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-// libxcrypt, which Latchkey uses for bcrypt alone: of passwords that another service hashed.
+// libxcrypt. Latchkey uses only its bcrypt, for passwords that another service hashed.
 #pragma once
 #include <crypt.h>
 #include <errno.h>
@@ -9,8 +9,8 @@
 #define LK_BCRYPT_BYTES 60
 #define LK_BCRYPT_NO_MEMORY (-1)
 
-// `out` takes the hash under the salt and cost of `setting`, LK_BCRYPT_BYTES and an ending zero. Both texts end with a
-// zero. 0: done; 1: the setting is none; LK_BCRYPT_NO_MEMORY.
+// Writes the hash with the salt and cost of `setting` to `out`: LK_BCRYPT_BYTES and a terminating zero. `password` and
+// `setting` end with a zero. Returns 0, 1 if the setting is invalid, or LK_BCRYPT_NO_MEMORY.
 static inline int lk_bcrypt(const char *password, const char *setting, char *out) {
   struct crypt_data *data = calloc(1, sizeof *data);
   if (!data) return LK_BCRYPT_NO_MEMORY;

@@ -1,12 +1,13 @@
-// libidn2, for turning a label of a domain name into its one ASCII spelling.
+// libidn2 converts a label of a domain name to its canonical ASCII form.
 #pragma once
 #include <idn2.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-// RFC 5891 4 (registration, the strict reading) on a label that is already NFC and lower-case. No mapping of UTS 46:
-// look-alikes such as full-width letters are to be refused, not translated. An A-label is decoded, checked like any
-// other, and must be the one that its U-label makes. Gives a string for free() with LK_LABEL_GOOD, else NULL.
+// Converts a label that is already NFC and in lower case, as RFC 5891 4 specifies (registration, the strict reading).
+// There is no UTS 46 mapping: look-alikes such as full-width letters must be rejected, not translated. An A-label is
+// decoded, checked like any other label, and must be the one that its U-label produces. With LK_LABEL_GOOD, `ascii`
+// receives a string for free(), else NULL.
 enum lk_label { LK_LABEL_GOOD, LK_LABEL_BAD, LK_LABEL_NO_MEMORY };
 static inline enum lk_label lk_label_to_ascii(const char *label, int isALabel, char **ascii) {
   *ascii = NULL;

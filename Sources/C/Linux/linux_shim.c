@@ -17,9 +17,10 @@ int lk_processors(void) {
 }
 
 void lk_be_prompt(void) {
-  // Whoever starts the server under another policy means it.
+  // Another policy is the operator's choice: keep it.
   if (sched_getscheduler(0) != SCHED_OTHER) return;
-  // sched_setattr(2), which the C library does not have; a slice in nanoseconds, the shortest that there is.
+  // The argument of sched_setattr(2), for which the C library has no wrapper. `runtime` is the time slice in
+  // nanoseconds, the shortest that Linux allows.
   struct {
     uint32_t size, policy;
     uint64_t flags;
@@ -31,7 +32,7 @@ void lk_be_prompt(void) {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// proc(5): /proc/self/statm counts in pages, the second number is what is resident.
+// proc(5): /proc/self/statm counts pages, and its second number is the resident size.
 static int64_t resident_bytes(void) {
   long long size, resident;
   FILE *file = fopen("/proc/self/statm", "re");
@@ -47,7 +48,7 @@ static int64_t open_descriptors(void) {
   int64_t count = 0;
   for (struct dirent *entry; (entry = readdir(folder));) count += entry->d_name[0] != '.';
   closedir(folder);
-  // One of them was the listing itself.
+  // One of them is the listing itself.
   return count - 1;
 }
 

@@ -1,8 +1,8 @@
 #include "linux_shim.h"
 #include <termios.h>
 
-// The line is taken byte by byte and signals of the keyboard are read as bytes, so that Ctrl-C cannot leave the
-// terminal without its echo.
+// Reads the line byte by byte. Ctrl-C arrives as a byte instead of a signal, so that it cannot leave the terminal
+// without echo.
 int lk_read_secret(const char *prompt, char *line, int most) {
   enum { INTERRUPT = 3, END_OF_INPUT = 4, BACKSPACE = 8, CLEAR = 21, DELETE = 127 };
   int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
@@ -23,7 +23,7 @@ int lk_read_secret(const char *prompt, char *line, int most) {
     if (lk_read(fd, &byte, 1) != 1 || byte == INTERRUPT || byte == END_OF_INPUT) { result = -EINTR; break; }
     if (byte == '\n' || byte == '\r') { result = count; break; }
     if (byte == BACKSPACE || byte == DELETE) {
-      // A character of UTF-8 goes as a whole.
+      // Remove all bytes of a UTF-8 character.
       while (count > 0 && (line[--count] & 0xC0) == 0x80) {}
     } else if (byte == CLEAR) {
       count = 0;

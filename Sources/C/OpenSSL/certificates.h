@@ -1,4 +1,4 @@
-// The files that a context is made from: read once each, judged before anybody is served with them.
+// The files of a TLS context. Each file is read once, and checked before the context serves a client.
 #pragma once
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,8 @@
 #include <unistd.h>
 #include "passphrase.h"
 
-// Tells a file from what stood under its name before, also behind a symbolic link. All 0: it is not there.
+// Distinguishes a file from its predecessor of the same name, also behind a symbolic link. All 0: the file does not
+// exist.
 struct lk_tls_mark {
   uint64_t device, inode;
   int64_t bytes, changed_seconds, changed_nanos;
@@ -25,7 +26,8 @@ static inline struct lk_tls_mark lk_tls_mark_of(const char *path) {
   return (struct lk_tls_mark){found.st_dev, found.st_ino, found.st_size, found.st_ctim.tv_sec, found.st_ctim.tv_nsec};
 }
 
-// The whole of a file, in memory that lk_tls_forget wipes. `error` is an errno; EFBIG: longer than `most`.
+// The content of a file, in memory that lk_tls_forget wipes. `error` is an errno. EFBIG: the file is longer than
+// `most`.
 struct lk_tls_file {
   unsigned char *bytes;
   int count;
@@ -34,7 +36,7 @@ struct lk_tls_file {
 static inline void lk_tls_forget(struct lk_tls_file file) { OPENSSL_clear_free(file.bytes, (size_t)file.count); }
 static inline struct lk_tls_file lk_tls_read_whole(const char *path, int most) {
   struct lk_tls_file file = {NULL, 0, 0};
-  // A pipe would keep whoever opens it, and could be read once only.
+  // Opening a pipe would block, and a pipe can be read only once.
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return (struct lk_tls_file){NULL, 0, errno};
   struct stat found;
@@ -62,12 +64,13 @@ static inline struct lk_tls_file lk_tls_read_whole(const char *path, int most) {
   return file;
 }
 
-// What is wrong with a certificate, its chain or its key.
+// A fault of a certificate, its chain or its key.
 enum lk_tls_fault {
   LK_TLS_SOUND,
   LK_TLS_UNREADABLE_CERTIFICATE,
   LK_TLS_NOT_OF_A_SERVER,
-  // `at` counts certificates of the chain from 1: it was not signed by the one after it, or its time is not now.
+  // `at` is the position in the chain, from 1, of a certificate that the next one did not sign or that is not valid
+  // now.
   LK_TLS_OUT_OF_ORDER,
   LK_TLS_EXPIRED,
   LK_TLS_NOT_YET_VALID,
@@ -78,14 +81,14 @@ enum lk_tls_fault {
 struct lk_tls_verdict {
   int fault;
   int at;
-  // Of the certificate at fault, else of the leaf; Unix seconds.
+  // Validity period of the faulty certificate, else of the leaf, in Unix seconds.
   int64_t not_before, not_after;
 };
 
 static inline X509 *lk_tls_next_certificate(BIO *file) {
   return PEM_read_bio_X509_AUX(file, NULL, lk_no_passphrase, NULL);
 }
-// After a failed read: whether the file had simply nothing more.
+// Returns, after a failed read, whether the file contains nothing more.
 static inline int lk_tls_ended(void) {
   unsigned long error = ERR_peek_last_error();
   int ended = ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
@@ -101,7 +104,7 @@ static inline void lk_tls_date(int64_t seconds, char *text, size_t most) {
   time_t moment = seconds;
   if (!gmtime_r(&moment, &parts) || !strftime(text, most, "%Y-%m-%dT%H:%M:%SZ", &parts)) text[0] = 0;
 }
-// In hexadecimal, as the tools of operators show it; RFC 5280 4.1.2.2: 20 bytes at most.
+// Writes the serial number in hexadecimal, as operators' tools show it. It has at most 20 bytes (RFC 5280 4.1.2.2).
 static inline void lk_tls_serial(const SSL_CTX *context, char *text, int most) {
   BIGNUM *number = ASN1_INTEGER_to_BN(X509_get0_serialNumber(SSL_CTX_get0_certificate(context)), NULL);
   char *digits = number ? BN_bn2hex(number) : NULL;
@@ -136,14 +139,15 @@ static inline int lk_tls_use_key(SSL_CTX *context, struct lk_tls_file file) {
   int used = SSL_CTX_use_PrivateKey(context, key) == 1;
   EVP_PKEY_free(key);
   if (used) return SSL_CTX_check_private_key(context) == 1 ? LK_TLS_SOUND : LK_TLS_KEY_OF_ANOTHER;
-  // libssl finds a stranger here if it is of the certificate's kind, and above if it is not.
+  // SSL_CTX_use_PrivateKey reports the key of another certificate if the key types match. SSL_CTX_check_private_key
+  // reports it if they differ.
   unsigned long error = ERR_peek_last_error();
   return ERR_GET_LIB(error) == ERR_LIB_X509 && ERR_GET_REASON(error) == X509_R_KEY_VALUES_MISMATCH
              ? LK_TLS_KEY_OF_ANOTHER
              : LK_TLS_UNREADABLE_KEY;
 }
 
-// RFC 8446 4.4.2: the leaf comes first, and each certificate certifies the one before it.
+// Checks the order of RFC 8446 4.4.2: the leaf comes first, and each certificate certifies the one before it.
 static inline struct lk_tls_verdict lk_tls_judge_chain(SSL_CTX *context, int64_t now) {
   STACK_OF(X509) *issuers = NULL;
   SSL_CTX_get0_chain_certs(context, &issuers);
@@ -167,7 +171,7 @@ static inline struct lk_tls_verdict lk_tls_judge_chain(SSL_CTX *context, int64_t
   return verdict;
 }
 
-// Gives a context its certificate and key, if they are sound; libssl's own word on a fault is left in the queue.
+// Sets the certificate and key of a context if they are valid. libssl's error stays in the queue.
 static inline struct lk_tls_verdict lk_tls_use_pair(SSL_CTX *context, struct lk_tls_file chain,
                                                     struct lk_tls_file key, int64_t now) {
   ERR_clear_error();
@@ -177,7 +181,7 @@ static inline struct lk_tls_verdict lk_tls_use_pair(SSL_CTX *context, struct lk_
   return verdict;
 }
 
-// Believes client certificates that come from these authorities. 0: the file is not usable.
+// Trusts client certificates of these authorities. Returns 0 if the file is not usable.
 static inline int lk_tls_verify_clients(SSL_CTX *context, struct lk_tls_file authorities, int required) {
   ERR_clear_error();
   BIO *source = BIO_new_mem_buf(authorities.bytes, authorities.count);
@@ -191,18 +195,18 @@ static inline int lk_tls_verify_clients(SSL_CTX *context, struct lk_tls_file aut
   }
   good = good && count > 0 && lk_tls_ended();
   BIO_free(source);
-  // An authority that another one has signed is believed by itself: that is what it is in the file for.
+  // An intermediate authority in the file is a trust anchor itself: the operator lists it for that purpose.
   X509_STORE_set_flags(SSL_CTX_get_cert_store(context), X509_V_FLAG_PARTIAL_CHAIN);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), NULL);
   return good;
 }
 
-// Sessions resume only where the same client certificates would be believed: without this one that proved a
-// certificate to another configuration would pass, and with client certificates libssl refuses to resume at all.
+// Lets a session resume only in a configuration that trusts the same client certificates. Without this, a session from
+// another configuration would authenticate its client here. With client certificates, libssl would resume no session.
 static inline int lk_tls_bind_sessions(SSL_CTX *context, struct lk_tls_file authorities, int mode) {
   unsigned char digest[EVP_MAX_MD_SIZE] = {0};
   ERR_clear_error();
-  // The last byte gives way to the mode; what is left of the digest is as good as unique.
+  // The mode replaces the last byte. The rest of the digest is practically unique.
   if (!EVP_Digest(authorities.bytes, (size_t)authorities.count, digest, NULL, EVP_sha256(), NULL)) return 0;
   digest[SSL_MAX_SID_CTX_LENGTH - 1] = (unsigned char)mode;
   return SSL_CTX_set_session_id_context(context, digest, SSL_MAX_SID_CTX_LENGTH);

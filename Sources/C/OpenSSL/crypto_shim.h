@@ -1,9 +1,9 @@
-// The libcrypto half of the shim, for the Crypto module alone.
+// The libcrypto half of the shim, only for the Crypto module.
 //
-// OpenSSL reports through a queue of errors that belongs to the thread, and a stale entry of one call is read as the
-// failure of a later one (libssl decides between "try again" and "broken" by that queue). So every function here is a
-// whole transaction: it starts with an empty queue, calls, turns what the queue says into its own result, and leaves
-// the queue empty. The result is 0 for success, else a packed OpenSSL error code that is never 0.
+// OpenSSL reports errors through a queue that belongs to the thread. A later call would read a stale entry as its own
+// failure: libssl uses that queue to distinguish "try again" from "broken". Each function here is therefore a complete
+// transaction. It empties the queue, makes the call, converts the queued error to its own result, and leaves the queue
+// empty. The result is 0 for success, else a packed OpenSSL error code that is never 0.
 #pragma once
 #include <limits.h>
 #include <stdint.h>
@@ -38,8 +38,8 @@ static inline unsigned long lk_end(int succeeded) {
   return code != 0 ? code : LK_NOT_REPORTED;
 }
 
-// Each RAND_bytes asks the generator for its parameters by name, some 6,000 instructions whether it is for 16 bytes or
-// for 512. So each thread draws ahead, and what it hands out is wiped from what it holds.
+// Each RAND_bytes asks the generator for its parameters by name: some 6,000 instructions, for 16 bytes or for 512. Each
+// thread therefore draws bytes ahead, and wipes those that it hands out from its buffer.
 #define LK_RANDOM_AHEAD 512
 
 static inline unsigned long lk_random(uint8_t *out, size_t count) {
@@ -58,7 +58,7 @@ static inline unsigned long lk_random(uint8_t *out, size_t count) {
   return lk_end(1);
 }
 
-// MARK: digests
+// MARK: Digests
 
 static inline unsigned long lk_digest(const EVP_MD *digest, const uint8_t *bytes, size_t count, uint8_t *out) {
   unsigned int outCount = 0;
@@ -66,7 +66,7 @@ static inline unsigned long lk_digest(const EVP_MD *digest, const uint8_t *bytes
   return lk_end(EVP_Digest(bytes, count, out, &outCount, digest, NULL) == 1);
 }
 
-// Of bytes that come in parts; NULL: no memory.
+// Starts a digest of bytes that arrive in parts. Returns NULL if out of memory.
 static inline EVP_MD_CTX *lk_digest_begin(const EVP_MD *digest) {
   lk_begin();
   EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -89,7 +89,7 @@ static inline unsigned long lk_digest_end(EVP_MD_CTX *context, uint8_t *out) {
   return lk_end(EVP_DigestFinal_ex(context, out, &outCount) == 1);
 }
 
-// For keys that are used once, and seldom (RFC 2104): OpenSSL looks HMAC and the digest up by name at each call.
+// For keys that are used once, and rarely (RFC 2104): OpenSSL looks up HMAC and the digest by name in each call.
 static inline unsigned long lk_hmac(
     const EVP_MD *digest, const uint8_t *key, size_t keyCount, const uint8_t *bytes, size_t count, uint8_t *out) {
   unsigned int outCount = 0;
@@ -97,7 +97,7 @@ static inline unsigned long lk_hmac(
   return lk_end(keyCount <= INT_MAX && HMAC(digest, key, (int)keyCount, bytes, count, out, &outCount) != NULL);
 }
 
-// MARK: sealing (AES-256-GCM; `out` takes the ciphertext with the tag behind it)
+// MARK: Encryption (AES-256-GCM; `out` receives the ciphertext, then the tag)
 
 static inline unsigned long lk_seal(
     const EVP_CIPHER *cipher, const uint8_t *key, const uint8_t *nonce, const uint8_t *context, size_t contextCount,
@@ -115,7 +115,7 @@ static inline unsigned long lk_seal(
   return lk_end(succeeded);
 }
 
-// `out` holds unauthenticated bytes until this has returned 0; the caller wipes it otherwise.
+// `out` holds unauthenticated bytes until this function returns 0. After another result, the caller wipes it.
 static inline unsigned long lk_open(
     const EVP_CIPHER *cipher, const uint8_t *key, const uint8_t *nonce, const uint8_t *context, size_t contextCount,
     const uint8_t *sealed, size_t plainCount, uint8_t *out) {
@@ -132,7 +132,7 @@ static inline unsigned long lk_open(
   return lk_end(succeeded);
 }
 
-// MARK: keys
+// MARK: Keys
 
 static inline EVP_PKEY *lk_generate_ec(const char *group) {
   lk_begin();
@@ -155,7 +155,7 @@ static inline EVP_PKEY *lk_generate_rsa(size_t bits) {
   return key;
 }
 
-// The key, or nothing where its halves do not belong together.
+// Returns the key. Frees it and returns NULL if its private and public halves do not match.
 static inline EVP_PKEY *lk_if_pair(EVP_PKEY *key) {
   EVP_PKEY_CTX *check = key ? EVP_PKEY_CTX_new(key, NULL) : NULL;
   int isPair = check && EVP_PKEY_pairwise_check(check) == 1;
@@ -165,8 +165,9 @@ static inline EVP_PKEY *lk_if_pair(EVP_PKEY *key) {
   return NULL;
 }
 
-// Only PKCS#8, and nothing behind it: the traditional encodings would be guessed at. The file may name a public half
-// too, which OpenSSL takes as it is: one of another key would sign what nobody can verify.
+// Accepts only PKCS#8 without trailing bytes, because OpenSSL would guess at traditional encodings. The file may also
+// contain a public half, which OpenSSL does not check. lk_if_pair rejects the public half of another key, because no
+// verifier would accept the signatures.
 static inline EVP_PKEY *lk_private_key_from_pkcs8(const uint8_t *bytes, size_t count) {
   const uint8_t *end = bytes;
   lk_begin();
@@ -186,7 +187,7 @@ static inline EVP_PKEY *lk_private_key_from_pem(const uint8_t *bytes, size_t cou
   return key;
 }
 
-// The caller copies the bytes and gives them back to lk_wipe_and_free.
+// The caller copies the bytes, then passes them to lk_wipe_and_free.
 static inline uint8_t *lk_private_key_to_pkcs8(const EVP_PKEY *key, size_t *count) {
   uint8_t *bytes = NULL;
   lk_begin();
@@ -235,8 +236,8 @@ static inline EVP_PKEY *lk_rsa_public_key(
   return key;
 }
 
-// `point` is uncompressed (0x04, x, y). The import refuses a point off the curve, which for a cofactor of 1 is all that
-// SP 800-56A 5.6.2.3.3 asks.
+// `point` is uncompressed (0x04, x, y). The import rejects a point that is not on the curve. For a cofactor of 1, SP
+// 800-56A 5.6.2.3.3 requires no other check.
 static inline EVP_PKEY *lk_ec_public_key(const char *group, const uint8_t *point, size_t pointCount) {
   OSSL_PARAM params[3];
   params[0] = OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)group, 0);
@@ -271,7 +272,7 @@ static inline int lk_ec_group_is(const EVP_PKEY *key, const char *group) {
   return read == 1 && strcmp(name, group) == 0;
 }
 
-// One number of a key ("n", "e", "qx", "qy"), big-endian, right-aligned in `count` bytes.
+// Writes one number of a key ("n", "e", "qx", "qy"): big-endian, right-aligned in `count` bytes.
 static inline unsigned long lk_key_number(const EVP_PKEY *key, const char *name, uint8_t *out, size_t count) {
   BIGNUM *number = NULL;
   lk_begin();
@@ -287,10 +288,10 @@ static inline unsigned long lk_ed25519_public_bytes(const EVP_PKEY *key, uint8_t
   return lk_end(succeeded);
 }
 
-// MARK: signatures over a digest
+// MARK: Signatures over a digest
 //
-// Setting up a context costs several look-ups by name in OpenSSL 3, so each key keeps one context a use as a template
-// that is never used itself; a call copies it, which only reads the template and so may happen on any thread.
+// OpenSSL 3 makes several look-ups by name to set up a context. Each key therefore keeps one context for each use as a
+// template. A call copies the template and uses the copy. Copying only reads the template, so any thread may do it.
 
 static inline EVP_PKEY_CTX *lk_signature_template(EVP_PKEY *key, const EVP_MD *digest, int signing, int pss) {
   lk_begin();
@@ -332,8 +333,8 @@ static inline unsigned long lk_verify_digest(
   return lk_end(succeeded);
 }
 
-// RFC 7518 3.4: JOSE writes an ECDSA signature as r and s of fixed width, OpenSSL reads a DER sequence. `out` has room
-// for LK_SIGNATURE_BYTES_MAX bytes.
+// Converts an ECDSA signature from the JOSE form (RFC 7518 3.4), r and s of fixed width, to the DER sequence that
+// OpenSSL reads. `out` has room for LK_SIGNATURE_BYTES_MAX bytes.
 static inline unsigned long lk_ecdsa_raw_to_der(
     const uint8_t *raw, size_t coordinateCount, uint8_t *out, size_t *outCount) {
   lk_begin();
@@ -353,7 +354,7 @@ static inline unsigned long lk_ecdsa_raw_to_der(
   return lk_end(written > 0);
 }
 
-// The other way: `out` takes r and s, each of `coordinateCount` bytes.
+// Converts in the other direction. `out` receives r and s, each of `coordinateCount` bytes.
 static inline unsigned long lk_ecdsa_der_to_raw(
     const uint8_t *der, size_t count, size_t coordinateCount, uint8_t *out) {
   lk_begin();
@@ -365,7 +366,7 @@ static inline unsigned long lk_ecdsa_der_to_raw(
   return lk_end(succeeded);
 }
 
-// MARK: Ed25519 hashes the message itself, so it has no digest to be given (RFC 8032 5.1.6)
+// MARK: Ed25519, which hashes the message itself and takes no digest (RFC 8032 5.1.6)
 
 static inline unsigned long lk_ed25519_sign(
     EVP_PKEY *key, const uint8_t *message, size_t count, uint8_t *out, size_t outCount) {

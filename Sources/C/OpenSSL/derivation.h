@@ -1,4 +1,4 @@
-// What hashes of passwords are made of that another service made.
+// Algorithms behind password hashes that another service made.
 #pragma once
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -24,7 +24,7 @@ static inline unsigned long lk_pbkdf2(
       == 1);
 }
 
-// The counter begins at zero: `key` serves one message.
+// The counter starts at zero, so use each `key` for only one message.
 static inline unsigned long lk_aes_256_ctr(
     const EVP_CIPHER *cipher, const uint8_t *key, const uint8_t *plain, size_t count, uint8_t *out) {
   static const uint8_t counter[16] = {0};

@@ -1,5 +1,5 @@
 #pragma once
-// What OpenSSL deprecates is not declared, so that it cannot be called.
+// Removes the declarations of deprecated functions, so that no code can call them.
 #define OPENSSL_NO_DEPRECATED
 #include "tls.h"
 #include "tickets.h"

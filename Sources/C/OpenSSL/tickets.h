@@ -1,4 +1,4 @@
-// Session tickets (RFC 8446 4.6.1): the keys that seal them, which outlive a context, and how long one is good.
+// Session tickets (RFC 8446 4.6.1): the keys that encrypt them, which outlive a context, and the lifetime of a ticket.
 #pragma once
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -13,7 +13,7 @@ struct lk_tls_ticket_key {
   unsigned char cipher[32];
   unsigned char mac[32];
 };
-// Newest first: the first seals, the other still opens what it sealed.
+// Newest first. The first key encrypts tickets. The other one still decrypts the tickets that it encrypted.
 enum { LK_TLS_TICKET_GENERATIONS = 2 };
 struct lk_tls_tickets {
   pthread_mutex_t lock;
@@ -22,7 +22,7 @@ struct lk_tls_tickets {
   struct lk_tls_ticket_key keys[LK_TLS_TICKET_GENERATIONS];
 };
 
-// 1, or 0 where no randomness is to be had: then the keys stay what they were.
+// Returns 1, or 0 if no randomness is available. In that case the keys do not change.
 static inline int lk_tls_tickets_rotate(struct lk_tls_tickets *tickets) {
   struct lk_tls_ticket_key fresh;
   ERR_clear_error();
@@ -40,19 +40,19 @@ static inline void lk_tls_tickets_free(struct lk_tls_tickets *tickets) {
   EVP_CIPHER_free(tickets->cipher);
   OPENSSL_clear_free(tickets, sizeof *tickets);
 }
-// NULL where memory or randomness lacks.
+// Returns NULL if memory or randomness is not available.
 static inline struct lk_tls_tickets *lk_tls_tickets_new(void) {
   struct lk_tls_tickets *tickets = OPENSSL_zalloc(sizeof *tickets);
   if (!tickets) return NULL;
   pthread_mutex_init(&tickets->lock, NULL);
-  // Once: looking a cipher up by its name takes locks in OpenSSL 3.
+  // Fetched once: looking up a cipher by name takes locks in OpenSSL 3.
   tickets->cipher = EVP_CIPHER_fetch(NULL, "AES-256-CBC", NULL);
   if (tickets->cipher && lk_tls_tickets_rotate(tickets)) return tickets;
   lk_tls_tickets_free(tickets);
   return NULL;
 }
 
-// The generation that seals (`name` is NULL) or that has this name; -1: none.
+// Finds the generation that encrypts (`name` is NULL) or that has this name. Returns -1 if there is none.
 static inline int lk_tls_tickets_find(struct lk_tls_tickets *tickets, const unsigned char *name,
                                       struct lk_tls_ticket_key *key) {
   int found = -1;
@@ -64,7 +64,7 @@ static inline int lk_tls_tickets_find(struct lk_tls_tickets *tickets, const unsi
   pthread_mutex_unlock(&tickets->lock);
   return found;
 }
-// -1: failed; 0: no key of ours; 1: good; 2: good, and to be replaced by a new ticket.
+// Returns -1: failure; 0: not our key; 1: valid; 2: valid, and a new ticket must replace it.
 static inline int lk_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                                     EVP_MAC_CTX *mac, int seals) {
   struct lk_tls_tickets *tickets = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
@@ -80,12 +80,13 @@ static inline int lk_tls_ticket_key(SSL *ssl, unsigned char *name, unsigned char
              EVP_CipherInit_ex2(cipher, tickets->cipher, key.cipher, iv, seals, NULL) == 1;
   OPENSSL_cleanse(&key, sizeof key);
   if (!good) return -1;
-  // RFC 8446 C.4: a ticket that is used twice lets whoever listens tell that both come from one client.
+  // RFC 8446 C.4: if a client uses a ticket twice, an observer can link both connections to it.
   return !seals && (generation > 0 || SSL_version(ssl) == TLS1_3_VERSION) ? 2 : 1;
 }
 
-// A resumption proves nothing anew, and brings a new ticket: without the moment of the full handshake in each of them,
-// a client could go on for ever with a certificate that has expired or is not trusted any more.
+// A resumption does not verify the client's certificate again, and it issues a new ticket. Each ticket therefore
+// contains the time of the full handshake. Without it, a client could resume indefinitely with a certificate that has
+// expired or is no longer trusted.
 static inline int lk_tls_ticket_issue(SSL *ssl, void *unused) {
   (void)unused;
   SSL_SESSION *session = SSL_get_session(ssl);

@@ -1,6 +1,5 @@
-// libssl as Swift can call it: macros become functions, and each call that reports through the error queue or errno
-// clears, calls, classifies and collects in one place, because both are per thread and anything in between may change
-// them.
+// libssl for Swift: macros become functions. Each call that reports through the error queue or errno clears, calls,
+// classifies and collects in one place. Both belong to the thread, and any code in between may change them.
 #pragma once
 #include <errno.h>
 #include <openssl/err.h>
@@ -28,7 +27,7 @@ static inline struct lk_tls_result lk_tls_classify(SSL *ssl, int result) {
     case SSL_ERROR_WANT_WRITE: answer.kind = LK_TLS_WANT_WRITE; break;
     case SSL_ERROR_ZERO_RETURN: answer.kind = LK_TLS_CLOSED; break;
     case SSL_ERROR_SYSCALL:
-      // A peer that goes without close_notify is a plain close: HTTP/2 frames tell truncation.
+      // A peer that leaves without close_notify closes normally: HTTP/2 frames reveal truncation.
       answer.kind = system == 0 || system == ECONNRESET || system == EPIPE ? LK_TLS_CLOSED : LK_TLS_FAILED;
       break;
     default:
@@ -39,9 +38,9 @@ static inline struct lk_tls_result lk_tls_classify(SSL *ssl, int result) {
   return answer;
 }
 
-// Within one read libssl goes on by itself over records that carry no data, and a few clients can send key updates
-// faster than one thread works them off: it would never come back. So a step may ask the socket this often; then it
-// wants to read, and epoll says whether there is more.
+// Within one read, libssl continues past records that carry no data. A few clients can send key updates faster than one
+// thread processes them, so the read would never return. A step therefore reads from the socket at most this many
+// times. Then it returns LK_TLS_WANT_READ, and epoll reports whether there is more.
 enum { LK_TLS_READS_MAX = 2 };
 static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, size_t bytes, int command,
                                      long argument, int result, size_t *processed) {
@@ -55,9 +54,10 @@ static inline long lk_tls_count_read(BIO *bio, int operation, const char *data, 
   return -1;
 }
 
-// A key update costs a peer 27 bytes and us as much as a call. AES-GCM wants one after hundreds of gigabytes (RFC 8446
-// 5.5), and a connection lives for an hour: whoever sends more than this has other plans. So has whoever asks for
-// renegotiation under TLS 1.2, which takes four bytes of a record and is answered by an alert each time.
+// Maximum number of key updates on a connection. One costs a peer 27 bytes and costs the server as much as a call.
+// AES-GCM requires one after hundreds of gigabytes (RFC 8446 5.5), and a connection lives for an hour, so a peer that
+// sends more is abusive. The same limit covers requests for renegotiation under TLS 1.2. Each takes four bytes of a
+// record, and libssl answers it with an alert.
 enum { LK_TLS_KEY_UPDATES_MAX = 32 };
 static inline void lk_tls_count_key_update(int written, int version, int type, const void *message, size_t bytes,
                                            SSL *ssl, void *unused) {
@@ -67,11 +67,11 @@ static inline void lk_tls_count_key_update(int written, int version, int type, c
   if (kind != SSL3_MT_KEY_UPDATE && kind != SSL3_MT_CLIENT_HELLO && kind != SSL3_MT_HELLO_REQUEST) return;
   intptr_t updates = (intptr_t)SSL_get_app_data(ssl) + 1;
   SSL_set_app_data(ssl, (void *)updates);
-  // One read takes up as many as its buffer holds, some 600 and milliseconds of work: only at a stream that is said to
-  // have ended does libssl stop between two records.
+  // One read processes all updates in its buffer: some 600, which take milliseconds. libssl stops between two records
+  // only if the stream is marked as ended, so mark it.
   if (updates > LK_TLS_KEY_UPDATES_MAX) SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
 }
-// 1, or 0 where memory lacks.
+// Returns 1, or 0 if out of memory.
 static inline int lk_tls_attach(SSL *ssl, int fd) {
   if (SSL_set_fd(ssl, fd) != 1) return 0;
   BIO_set_callback_ex(SSL_get_rbio(ssl), lk_tls_count_read);
@@ -87,7 +87,7 @@ static inline void lk_tls_begin(SSL *ssl) {
 static inline struct lk_tls_result lk_tls_handshake(SSL *ssl) {
   lk_tls_begin(ssl);
   int done = SSL_do_handshake(ssl);
-  // Its own hellos are not counted.
+  // The hellos of the handshake itself do not count.
   if (done == 1) SSL_set_app_data(ssl, NULL);
   return lk_tls_classify(ssl, done);
 }
@@ -101,13 +101,13 @@ static inline struct lk_tls_result lk_tls_write(SSL *ssl, const void *bytes, int
   lk_tls_begin(ssl);
   return lk_tls_classify(ssl, SSL_write(ssl, bytes, count));
 }
-// Says goodbye once and does not wait for the peer's.
+// Sends close_notify once and does not wait for the peer's.
 static inline void lk_tls_shutdown(SSL *ssl) {
   SSL_shutdown(ssl);
   ERR_clear_error();
 }
 
-// RFC 7301: h2 or no handshake.
+// Selects h2 or fails the handshake (RFC 7301).
 static inline int lk_tls_select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_bytes,
                                      const unsigned char *in, unsigned int in_bytes, void *unused) {
   (void)ssl;
@@ -121,7 +121,7 @@ static inline int lk_tls_select_alpn(SSL *ssl, const unsigned char **out, unsign
   }
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
-// A client that offers no protocol at all never reaches the callback above.
+// Rejects a client that offers no protocol, because it never reaches the callback above.
 static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   (void)unused;
   const unsigned char *data;
@@ -133,7 +133,7 @@ static inline int lk_tls_demand_alpn(SSL *ssl, int *alert, void *unused) {
   return SSL_CLIENT_HELLO_ERROR;
 }
 
-// For a port that speaks HTTP/1.1: chosen where it is offered, and a client that names no protocol means it.
+// Selects HTTP/1.1 on a port that serves it, if the client offers it. A client without ALPN also gets HTTP/1.1.
 static inline int lk_tls_select_http1(SSL *ssl, const unsigned char **out, unsigned char *out_bytes,
                                       const unsigned char *in, unsigned int in_bytes, void *unused) {
   (void)ssl;
@@ -148,13 +148,13 @@ static inline int lk_tls_select_http1(SSL *ssl, const unsigned char **out, unsig
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// What both ends hold to. 0, or the number of the step that failed.
+// Configures the settings of both ends. Returns 0, or the number of the step that failed.
 static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   ERR_clear_error();
   if (!SSL_CTX_set_min_proto_version(context, tls13_only ? TLS1_3_VERSION : TLS1_2_VERSION)) return 1;
   // RFC 9113 9.2.2: only ephemeral key exchange with AEAD under TLS 1.2.
   if (!SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20")) return 2;
-  // AES-128 first: as strong as X25519 and P-256 are, and a tenth cheaper than AES-256.
+  // AES-128 first: it is as strong as X25519 and P-256, and a tenth cheaper than AES-256.
   if (!SSL_CTX_set_ciphersuites(
           context, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256")) {
     return 3;
@@ -169,20 +169,20 @@ static inline int lk_tls_configure_common(SSL_CTX *context, int tls13_only) {
   return 0;
 }
 
-// Everything of a server but certificates and tickets. 0, or the number of the step that failed.
+// Configures all of a server except certificates and tickets. Returns 0, or the number of the step that failed.
 static inline int lk_tls_configure(SSL_CTX *context, int tls13_only, int http1) {
   int failed = lk_tls_configure_common(context, tls13_only);
   if (failed) return failed;
   SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-  // Early data could be replayed, and every call here changes something or says who somebody is.
+  // Early data can be replayed, and every call here changes something or identifies a user.
   if (!SSL_CTX_set_max_early_data(context, 0)) return 5;
   SSL_CTX_set_alpn_select_cb(context, http1 ? lk_tls_select_http1 : lk_tls_select_alpn, NULL);
   if (!http1) SSL_CTX_set_client_hello_cb(context, lk_tls_demand_alpn, NULL);
   return 0;
 }
 
-// The name that a certificate gives its holder: its first URI, else its first DNS name (semantics: URI then DNS).
-// Returns the bytes written, -1: a certificate without a usable name.
+// Writes the name of a certificate's holder: its first URI, else its first DNS name. Returns the number of bytes
+// written, or -1 if the certificate has no usable name.
 enum { LK_TLS_NAME_TYPE_BYTES = 4 };
 static inline int lk_tls_certificate_name(const X509 *certificate, char *name, int most) {
   GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -194,10 +194,10 @@ static inline int lk_tls_certificate_name(const X509 *certificate, char *name, i
       const ASN1_IA5STRING *text = entry->d.ia5;
       int bytes = ASN1_STRING_length(text);
       const unsigned char *data = ASN1_STRING_get0_data(text);
-      // An inner NUL would make two names of one.
+      // An inner NUL would make one name into two.
       if (bytes > 0 && bytes <= most - LK_TLS_NAME_TYPE_BYTES && !memchr(data, 0, (size_t)bytes)) {
         memcpy(name, pass == 0 ? "uri:" : "dns:", LK_TLS_NAME_TYPE_BYTES);
-        // RFC 4343: the case of a DNS name does not matter.
+        // RFC 4343: DNS names are case-insensitive.
         for (int at = 0; at < bytes; at++) {
           int is_capital = pass == 1 && data[at] >= 'A' && data[at] <= 'Z';
           name[LK_TLS_NAME_TYPE_BYTES + at] = (char)(is_capital ? data[at] | 0x20 : data[at]);
@@ -209,13 +209,13 @@ static inline int lk_tls_certificate_name(const X509 *certificate, char *name, i
   GENERAL_NAMES_free(names);
   return found;
 }
-// Of the peer's verified certificate; 0: it has none.
+// Writes the name in the peer's verified certificate. Returns 0 if the peer has none.
 static inline int lk_tls_peer_name(SSL *ssl, char *name, int most) {
   X509 *certificate = SSL_get0_peer_certificate(ssl);
   if (!certificate || SSL_get_verify_result(ssl) != X509_V_OK) return 0;
   return lk_tls_certificate_name(certificate, name, most);
 }
-// Of a certificate in DER; 0: it is none.
+// Writes the name in a DER certificate. Returns 0 if the bytes are not a certificate.
 static inline int lk_tls_der_name(const unsigned char *der, long count, char *name, int most) {
   ERR_clear_error();
   X509 *certificate = d2i_X509(NULL, &der, count);

@@ -1,9 +1,10 @@
-// libpq, and what of it is a macro.
+// libpq, with functions for its macros.
 #pragma once
 #include <libpq-fe.h>
 
-// Blocks. The conninfo may be a URI and is weaker than what follows it; of several hosts it takes the one that can be
-// written to. What is NULL leaves the conninfo as it is: no password is sent, and all of its hosts are asked.
+// Connects and blocks until the attempt ends. `conninfo` may be a URI; the other parameters override it. If it names
+// several hosts, libpq selects the one that accepts writes. A NULL parameter leaves `conninfo` unchanged: without
+// `password`, this function adds none, and without `host`, libpq tries all hosts.
 static inline PGconn *latchkey_postgres_connect(
     const char *conninfo, const char *password, const char *connect_seconds, const char *answer_millis,
     const char *host, const char *address, const char *port) {
@@ -17,11 +18,11 @@ static inline PGconn *latchkey_postgres_connect(
   return PQconnectdbParams(keywords, values, 1);
 }
 
-// NULL where the server said none, as it does of a connection that broke.
+// Returns NULL if the server sent no SQLSTATE, as after a broken connection.
 static inline const char *latchkey_postgres_state(const PGresult *result) {
   return PQresultErrorField(result, PG_DIAG_SQLSTATE);
 }
-// The first line alone: the lines that follow it quote rows.
+// Returns only the first line: the lines that follow it quote rows.
 static inline const char *latchkey_postgres_message(const PGresult *result) {
   return PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
 }
@@ -30,7 +31,7 @@ static inline const char *latchkey_postgres_constraint(const PGresult *result) {
 }
 
 static inline void latchkey_postgres_drop_notice(void *context, const PGresult *notice) {}
-// Notices would go to the standard error.
+// By default, libpq writes notices to standard error.
 static inline void latchkey_postgres_drop_notices(PGconn *connection) {
   PQsetNoticeReceiver(connection, latchkey_postgres_drop_notice, NULL);
 }

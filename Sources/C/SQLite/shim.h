@@ -1,4 +1,4 @@
-// What Swift cannot import of SQLite: variadic functions, and macros that are more than a number.
+// Parts of SQLite that Swift cannot import: variadic functions, and macros that are more than a number.
 #pragma once
 #include <sqlite3.h>
 
@@ -13,8 +13,9 @@ static inline int csqlite_db_config(sqlite3 *db, int option, int on) {
   return sqlite3_db_config(db, option, on, (int *)0);
 }
 
-// A null pointer would bind NULL, and Swift's empty buffers have one; hence the two stand-ins. What is `kept` stays
-// where it is until the statement is reset, and is bound anew before it runs again; of the rest SQLite makes a copy.
+// A null pointer would bind NULL. Swift's empty buffers have a null pointer, so both functions replace it. A `kept`
+// value stays in place until the statement is reset, and is bound again before the next run. SQLite copies all other
+// values.
 static inline int csqlite_bind_text(
     sqlite3_stmt *statement, int at, const void *text, sqlite3_uint64 bytes, int kept) {
   return sqlite3_bind_text64(

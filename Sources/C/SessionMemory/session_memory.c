@@ -10,17 +10,17 @@ enum {
   STEP_BYTES = 16,
   SMALL_BYTES_MAX = 256,
   SIZES = SMALL_BYTES_MAX / STEP_BYTES,
-  // Spare blocks of one size. Further ones go to free, so that a busy hour does not keep its memory.
+  // Maximum number of spare blocks of one size. Further blocks go to free, so that memory use falls after a busy hour.
   SPARE_BLOCKS_MAX = 4096,
-  // With its head, a block of this size or more needs a page for itself anyway.
+  // A block of this size or more, with its head, needs its own page anyway.
   LARGE_BYTES_MIN = 4096,
   RUN_BYTES = 20 * 1024,
   RUNS_PER_SLAB = 64,
-  // Runs that stay resident after their session: a new connection then waits for no page (deploy/bench, handshakes).
+  // Runs that stay resident after their session, so that a new connection waits for no page (deploy/bench, handshakes).
   WARM_RUNS_MAX = 64,
 };
 
-// In front of each block, 16 bytes so that the block is aligned like one of malloc.
+// Precedes each block. It has 16 bytes, so that the block has the alignment of malloc.
 struct head {
   size_t bytes;
   struct head *next;
@@ -31,7 +31,7 @@ static const size_t RUN_CAPACITY = RUN_BYTES - sizeof(struct head);
 struct lk_pool {
   struct head *spare[SIZES];
   size_t spare_count[SIZES], live;
-  // `cold` runs are zero and not resident; there is room in the list for every run of every slab.
+  // `cold` runs are zero and not resident. The list has room for every run of every slab.
   void **slabs, **cold, *warm[WARM_RUNS_MAX];
   size_t slab_count, cold_count, warm_count;
 };
@@ -59,7 +59,7 @@ void lk_pool_free(struct lk_pool *pool) {
   free(pool);
 }
 
-// Not inlined: the lists live as long as the pool, and do not count as blocks of lk_pool_take.
+// Not inlined: the lists live as long as the pool, and must not count as blocks of lk_pool_take.
 __attribute__((noinline)) static bool add_slab(struct lk_pool *pool) {
   size_t count = pool->slab_count + 1, bytes = (size_t)RUN_BYTES * RUNS_PER_SLAB;
   void **slabs = realloc(pool->slabs, count * sizeof *slabs);
@@ -70,7 +70,7 @@ __attribute__((noinline)) static bool add_slab(struct lk_pool *pool) {
   pool->cold = cold;
   char *slab = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (slab == MAP_FAILED) return false;
-  // The first byte of a huge page makes all of it resident.
+  // Touching one byte of a huge page would make the whole page resident.
   madvise(slab, bytes, MADV_NOHUGEPAGE);
   slabs[pool->slab_count++] = slab;
   for (size_t at = RUNS_PER_SLAB; at > 0; at--) cold[pool->cold_count++] = slab + (at - 1) * RUN_BYTES;
@@ -93,7 +93,7 @@ static void give_run(struct lk_pool *pool, void *run) {
   pool->cold[pool->cold_count++] = run;
 }
 
-// Not inlined: Tests/Faults finds this function in the program, and fails and counts the allocations made in it.
+// Not inlined: Tests/Faults finds this function in the program, makes its allocations fail, and counts them.
 __attribute__((noinline)) static void *lk_pool_take(struct lk_pool *pool, size_t bytes, bool *is_zero) {
   struct head *block = NULL;
   size_t capacity = bytes;
@@ -129,7 +129,7 @@ static void give(struct lk_pool *pool, void *pointer) {
   } else {
     free(block);
   }
-  // A thread without sessions holds no block: a test for leaks sees what is still held then.
+  // A thread without sessions holds no spare block, so that a leak test sees only blocks that are still in use.
   if (--pool->live == 0) free_spare_blocks(pool);
 }
 

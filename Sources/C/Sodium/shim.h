@@ -1,5 +1,5 @@
-// libsodium: Argon2id (RFC 9106), about twice as fast as the distribution's libargon2, and HMAC-SHA-256, whose state
-// is made once for each key.
+// libsodium provides Argon2id (RFC 9106), about twice as fast as the distribution's libargon2. It also provides
+// HMAC-SHA-256, with a state that is made once for each key.
 #pragma once
 #include <errno.h>
 #include <sodium.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// The result of a comparison: 0 for a match, 1 for a wrong password or a text that is no hash, or this.
+// A comparison returns 0 for a match, 1 for a wrong password or a text that is not a hash, or this value.
 #define LK_NO_MEMORY (-1)
 
 // libsodium counts memory in bytes, and its Argon2id strings always have one lane.
@@ -23,14 +23,15 @@ struct lk_argon2_cost {
   unsigned long memoryKiB, iterations, lanes;
 };
 
-// Reads the parameters of a hash by `format`, and returns what follows them: salt and hash. NULL: it is no such hash.
+// Reads the parameters of a hash with `format`. Returns the text after them (salt and hash), or NULL if the hash has
+// another format.
 static inline const char *lk_argon2_read(const char *phc, const char *format, struct lk_argon2_cost *cost) {
   int end = 0;
   int count = sscanf(phc, format, &cost->memoryKiB, &cost->iterations, &cost->lanes, &end);
   return count == 3 && end > 0 ? phc + end : NULL;
 }
 
-// libsodium 1.0.18 reports a lack of memory as a wrong password, so that this asks the kernel first.
+// libsodium 1.0.18 reports a lack of memory as a wrong password, so this function asks the kernel first.
 static inline bool lk_has_memory(size_t bytes) {
   void *mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return mapped != MAP_FAILED && munmap(mapped, bytes) == 0;
@@ -43,8 +44,8 @@ static inline int lk_argon2_compare(
   return compare(phc, (const char *)password, count) == 0 ? 0 : 1;
 }
 
-// Makes a hash with one lane and 16 bytes of salt again, as all of ours are: that distinguishes a lack of memory from a
-// wrong password.
+// Recomputes hashes with one lane and 16 bytes of salt, as all of ours have. Unlike libsodium's own comparison, this
+// distinguishes a lack of memory from a wrong password.
 static inline int lk_argon2id_verify(const char *phc, const uint8_t *password, size_t count) {
   struct lk_argon2_cost cost = {0};
   uint8_t salt[crypto_pwhash_argon2id_SALTBYTES], hash[64], made[sizeof hash];
@@ -61,7 +62,7 @@ static inline int lk_argon2id_verify(const char *phc, const uint8_t *password, s
   int failed = crypto_pwhash_argon2id(
       made, hashCount, (const char *)password, count, salt, cost.iterations, cost.memoryKiB * 1024,
       crypto_pwhash_argon2id_ALG_ARGON2ID13);
-  // Parameters that libsodium rejects set one of these two.
+  // libsodium sets one of these two for parameters that it rejects.
   if (failed) return errno == EINVAL || errno == EFBIG ? 1 : LK_NO_MEMORY;
   return sodium_memcmp(made, hash, hashCount) == 0 ? 0 : 1;
 }
@@ -70,7 +71,7 @@ static inline int lk_argon2id_needs_rehash(const char *phc, uint64_t iterations,
   return crypto_pwhash_argon2id_str_needs_rehash(phc, iterations, memoryKiB * 1024);
 }
 
-// For passwords that another service hashed; libsodium has no Argon2d.
+// Verifies passwords that another service hashed. libsodium has no Argon2d.
 static inline int lk_argon2i_verify(const char *phc, const uint8_t *password, size_t count) {
   struct lk_argon2_cost cost = {0};
   lk_argon2_read(phc, "$argon2i$v=19$m=%10lu,t=%10lu,p=%10lu$%n", &cost);

@@ -1,4 +1,4 @@
-/// The words that the program brings along.
+/// The built-in message texts.
 enum BuiltIn {
   static let languages: [(tag: String, [String: String])] = [("en", english), ("de", german)]
 }

@@ -30,25 +30,25 @@ extension BuiltIn {
       account yet.
       """,
     "sign_up_known": """
-      Subject: You have an account already
+      Subject: You already have an account
 
-      Somebody asked to sign up as {{to}}. There is an account with this address already, so nothing was made. If it was
-      you, sign in instead, or set a new password.
+      Someone asked to sign up as {{to}}. An account with this email address already exists, so no account was created.
+      If it was you, sign in instead, or set a new password.
       """,
     "sign_in_methods": """
       Subject: How you sign in
 
-      Somebody who signed in with {{provider_id}} named {{to}} as their address, which is your account's. If it was you,
-      sign in the way you do otherwise, and {{provider_id}} can be added to your account:
+      Someone signed in with {{provider_id}} and gave {{to}} as their email address. Your account has this address. If
+      it was you, sign in with one of these methods, and {{provider_id}} can be added to your account:
 
       {{methods}}
 
-      If it was not you, do nothing: your account is as it was.
+      If it was not you, do nothing: your account has not changed.
       """,
     "verify_email": """
-      Subject: Confirm your address
+      Subject: Confirm your email address
 
-      Please confirm that {{to}} is your address:
+      Please confirm that {{to}} is your email address:
 
       {{link}}
 
@@ -65,9 +65,9 @@ extension BuiltIn {
       has not changed.
       """,
     "change_email": """
-      Subject: Confirm your new address
+      Subject: Confirm your new email address
 
-      Please confirm that {{to}} is to be the address of your account:
+      Please confirm that {{to}} is the new email address of your account:
 
       {{link}}
 
@@ -84,15 +84,15 @@ extension BuiltIn {
     "unlinked": """
       Subject: A way to sign in was removed
 
-      {{provider_id}} was removed from the ways to sign in to your account. If it was not you, sign in and look through
-      the ways in that are left.
+      {{provider_id}} was removed from the sign-in methods of your account. If it was not you, sign in and check the
+      remaining methods.
       """,
     "email_changed": """
-      Subject: The address of your account was changed
+      Subject: The email address of your account was changed
 
-      The address of your account was changed{{#new_email}} to {{new_email}}{{/new_email}}.
+      The email address of your account was changed{{#new_email}} to {{new_email}}{{/new_email}}.
       {{#link}}
-      If it was not you, take it back here:
+      If it was not you, undo the change here:
 
       {{link}}
       {{/link}}
@@ -100,7 +100,7 @@ extension BuiltIn {
     "password_changed": """
       Subject: Your password was changed
 
-      The password of your account was changed. If it was not you, reset your password at once.
+      The password of your account was changed. If it was not you, reset your password immediately.
       """,
     "factor_enrolled": """
       Subject: A second factor was added
@@ -115,15 +115,15 @@ extension BuiltIn {
       again.
       """,
     "address_detached": """
-      Subject: An address was taken off your account
+      Subject: An email address was removed from your account
 
-      {{email}} does not belong to your account any more: its owner has proved to be somebody else.
+      {{email}} no longer belongs to your account: another user has verified that it is theirs.
       """,
     "merged": """
       Subject: Two accounts became one
 
-      Another account was merged into yours. If it was not you, change your password and look through the ways to sign
-      in.
+      Another account was merged into yours. If it was not you, change your password and check your sign-in
+      methods.
       """,
   ]
 }

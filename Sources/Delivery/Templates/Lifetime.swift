@@ -1,6 +1,6 @@
 /// The lifetime of a message as its language writes it: "10 minutes", "1 hour", "6 hours", "3 days".
 struct Lifetime {
-  /// One and several, from the smallest unit to the largest.
+  /// Singular and plural of each unit, from the smallest to the largest.
   struct Units: Sendable {
     let minute, hour, day: (one: String, several: String)
   }
@@ -14,16 +14,16 @@ struct Lifetime {
     "de": Units(minute: ("Minute", "Minuten"), hour: ("Stunde", "Stunden"), day: ("Tag", "Tage")),
   ]
 
-  /// Whole minutes, at least 1.
+  /// Minutes, rounded down, at least 1.
   let minutes: Int64
 
   init(millis: Int64) { minutes = max(1, millis / 60_000) }
 
-  /// Whether templates of this language can use the text.
+  /// Returns whether templates of this language can use the text.
   static func isWritten(in language: String) -> Bool { units(of: language) != nil }
 
-  /// The largest unit that divides the lifetime; days from two on, since "24 hours" is clearer than "1 day". nil where
-  /// the language has no units here.
+  /// Returns the lifetime in the largest unit that divides it, or nil if the language has no units here. Days start at
+  /// two: "24 hours" is clearer than "1 day".
   func text(in language: String) -> String? {
     guard let units = Lifetime.units(of: language) else { return nil }
     let (count, unit) =

@@ -1,16 +1,16 @@
-/// A template that cannot be used.
+/// An error in a template.
 package struct TemplateError: Error, Hashable, CustomStringConvertible {
-  /// The file, or the kind and language of a built-in one.
+  /// The file, or the language and kind of a built-in template.
   package var template: String
   package var why: String
 
   package var description: String { "\(template): \(why)" }
 }
 
-/// The words of one kind of message in one language: plain text, and HTML where a mail is to have both.
+/// The text of one kind of message in one language: plain text, and optionally HTML for mails.
 ///
-/// `{{name}}` is filled in and must be there; `{{#name}}…{{/name}}` stays only where the value is there. Nothing else
-/// is understood, so that a template can decide nothing.
+/// `{{name}}` inserts a required value. `{{#name}}…{{/name}}` is a section that appears only if the value exists. There
+/// is no other syntax, so that a template contains no logic.
 struct Template: Hashable, Sendable {
   indirect enum Part: Hashable, Sendable {
     case literal(String)
@@ -24,15 +24,15 @@ struct Template: Hashable, Sendable {
 
   /// - Parameters:
   ///   - source: `Subject: …`, an empty line, and the text.
-  ///   - names: the values that messages of this kind may have.
-  ///   - occasional: those that some lack. Outside a section such a message could never be made, and would be lost.
+  ///   - names: The values that messages of this kind may have.
+  ///   - occasional: Values that some messages lack. Outside a section, such a value would make those messages fail.
   init(
     _ source: String, html: String? = nil, name: String, names: Set<String>, occasional: Set<String> = []
   ) throws(TemplateError) {
     let lines = source.replacing("\r\n", with: "\n")
       .split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
     guard lines.count == 3, lines[0].hasPrefix("Subject: "), lines[1].isEmpty else {
-      throw TemplateError(template: name, why: "it must begin with `Subject: …` and an empty line")
+      throw TemplateError(template: name, why: "the template must begin with `Subject: …` and an empty line")
     }
     let subject = String(lines[0].dropFirst("Subject: ".count))
     guard !subject.isEmpty, subject.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
@@ -47,7 +47,7 @@ struct Template: Hashable, Sendable {
     self.html = if let html { try parts(html) } else { nil }
   }
 
-  /// Throws the name of a value that is missing or, in the subject, has a character that could end its line.
+  /// Renders the message. Throws the name of a value that is missing, or that contains a line break in the subject.
   func words(_ values: [String: String]) throws(MissingValue) -> Words {
     Words(
       subject: try Template.render(subject, values, as: .line), text: try Template.render(text, values, as: .text),
@@ -81,7 +81,7 @@ struct Template: Hashable, Sendable {
     return text
   }
 
-  /// Neither a control character nor one that Unicode ends lines by.
+  /// Returns whether a character is neither a control character nor a Unicode line break.
   private static func isOfALine(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029: false
@@ -111,7 +111,7 @@ struct TemplateParser {
   private let names: Set<String>
   private let occasional: Set<String>
   private static let depthMax = 3
-  /// The sections that are open, outermost first.
+  /// The open sections, outermost first.
   private var sections: [String] = []
 
   init(_ text: String, template: String, names: Set<String>, occasional: Set<String>) {
@@ -121,9 +121,10 @@ struct TemplateParser {
     self.occasional = occasional
   }
 
-  /// - Parameter section: the one whose end is looked for; nil: the text's.
+  /// Parses up to the end of a section.
+  /// - Parameter section: The section to parse. nil: the whole text.
   mutating func parts(until section: String?) throws(TemplateError) -> [Template.Part] {
-    guard sections.count < TemplateParser.depthMax else { throw wrong("sections are too deep in each other") }
+    guard sections.count < TemplateParser.depthMax else { throw wrong("sections are nested too deeply") }
     if let section { sections.append(section) }
     defer { if section != nil { sections.removeLast() } }
     var parts: [Template.Part] = []
@@ -132,27 +133,27 @@ struct TemplateParser {
         let name = try known(tag.dropFirst())
         parts.append(.section(name, try self.parts(until: name)))
       } else if tag.hasPrefix("/") {
-        guard let section, tag.dropFirst() == section else { throw wrong("{{\(tag)}} ends nothing") }
+        guard let section, tag.dropFirst() == section else { throw wrong("{{\(tag)}} closes no open section") }
         return parts
       } else {
         let name = try known(tag)
         guard !occasional.contains(name) || sections.contains(name) else {
-          throw wrong("not every message has {{\(name)}}: it belongs between {{#\(name)}} and {{/\(name)}}")
+          throw wrong("some messages have no {{\(name)}}: put it between {{#\(name)}} and {{/\(name)}}")
         }
         parts.append(.value(name))
       }
     }
-    if let section { throw wrong("{{#\(section)}} has no end") }
+    if let section { throw wrong("{{#\(section)}} has no closing tag") }
     return parts
   }
 
-  /// Takes the text before the next tag, and the tag; nil at the end.
+  /// Takes the text before the next tag, and returns the tag, or nil at the end.
   private mutating func nextTag(_ parts: inout [Template.Part]) throws(TemplateError) -> Substring? {
     var literal = ""
     while let first = rest.first {
       if rest.hasPrefix("{{") {
         rest = rest.dropFirst(2)
-        guard let end = rest.firstIndex(of: "}"), rest[end...].hasPrefix("}}") else { throw wrong("{{ has no end") }
+        guard let end = rest.firstIndex(of: "}"), rest[end...].hasPrefix("}}") else { throw wrong("{{ is not closed") }
         let tag = rest[..<end]
         rest = rest[end...].dropFirst(2)
         if !literal.isEmpty { parts.append(.literal(literal)) }

@@ -2,12 +2,12 @@ internal import FoundationEssentials
 internal import Reactor
 internal import Store
 
-/// A kind of message as templates know it.
+/// A kind of message, with its values for templates.
 package struct TemplateKind: Hashable, Sendable {
   package var name: String
-  /// The values that its messages may have.
+  /// The values that its messages can have.
   package var values: Set<String>
-  /// Those of them that some messages lack, so that a template may use them in a section of their name alone.
+  /// The values that some messages lack. A template may use them only in a section of the same name.
   package var occasionalValues: Set<String>
 
   package init(_ name: String, values: Set<String>, occasionalValues: Set<String> = []) {
@@ -16,29 +16,29 @@ package struct TemplateKind: Hashable, Sendable {
     self.occasionalValues = occasionalValues
   }
 
-  /// The names that a template in this language may use.
+  /// Returns the names that a template in this language may use.
   func names(in language: String) -> Set<String> {
     let names = values.union(TemplateKind.common)
     return Lifetime.isWritten(in: language) ? names.union(["lifetime"]) : names
   }
 
-  /// Every message has its recipient and its lifetime. The lifetime in words, `lifetime`, exists in the languages that
-  /// `Lifetime` knows.
+  /// Every message has a recipient and a lifetime. `lifetime`, the lifetime in words, exists only for the languages of
+  /// `Lifetime`.
   private static let common: Set<String> = ["to", "minutes", "hours"]
 }
 
-/// The templates of all kinds and languages: the built-in ones, and those of the operator's folder in their places.
+/// The templates of all kinds and languages. Templates in the operator's folder replace built-in ones.
 ///
-/// The folder has a folder for each language (`en`, `pt-BR`), and in it `KIND.txt` and, where a mail is to have HTML as
-/// well, `KIND.html`. What is missing there is taken from the next language that has it.
+/// The folder has one folder per language (`en`, `pt-BR`) with `KIND.txt` and, for HTML mails, `KIND.html`. The next
+/// matching language provides a missing template.
 package struct TemplateSet: Sendable {
   private static let fileBytesMax = 128 * 1024
   private let byLanguage: [String: [String: Template]]
   private let defaultLanguage: String
 
   /// - Parameters:
-  ///   - folder: nil: the built-in ones alone.
-  ///   - defaultLanguage: of who has none or one that is not there; it must have all kinds.
+  ///   - folder: The operator's folder. nil: built-in templates only.
+  ///   - defaultLanguage: The language for users without a locale, or with an unknown one. It must have all kinds.
   package init(
     _ kinds: [TemplateKind], folder: String? = nil, defaultLanguage: String = "en"
   ) throws(TemplateError) {
@@ -60,14 +60,14 @@ package struct TemplateSet: Sendable {
     }
   }
 
-  /// Throws `TemplateError` where a value that the template needs is missing, or not fit for its place.
-  package func words(_ letter: Letter) throws(TemplateError) -> Words {
-    guard let (language, template) = find(letter.kind, letter.locale) else {
-      throw TemplateError(template: letter.kind, why: "there is none")
+  /// Renders a message. Throws `TemplateError` if a required value is missing or does not fit its place.
+  package func words(_ message: DeliveryMessage) throws(TemplateError) -> Words {
+    guard let (language, template) = find(message.kind, message.locale) else {
+      throw TemplateError(template: message.kind, why: "there is no such template")
     }
-    var values = letter.values
-    let lifetime = Lifetime(millis: letter.expiresAt.millis - letter.createdAt.millis)
-    values["to"] = letter.recipient
+    var values = message.values
+    let lifetime = Lifetime(millis: message.expiresAt.millis - message.createdAt.millis)
+    values["to"] = message.recipient
     values["minutes"] = String(lifetime.minutes)
     values["hours"] = String(max(1, lifetime.minutes / 60))
     values["lifetime"] = lifetime.text(in: language)
@@ -75,18 +75,19 @@ package struct TemplateSet: Sendable {
       return try template.words(values)
     } catch {
       throw TemplateError(
-        template: "\(language)/\(letter.kind)", why: "the value \(error.name) is missing, or no line of text")
+        template: "\(language)/\(message.kind)", why: "the value \(error.name) is missing, or is not a line of text")
     }
   }
 
-  /// RFC 4647, 3.4: the tag is shortened from its end until there is one; then the default.
+  /// Finds a template. Shortens the language tag from its end until a template exists (RFC 4647, 3.4). Falls back to
+  /// the default language.
   private func find(_ kind: String, _ locale: String) -> (language: String, Template)? {
     var language = TemplateSet.tag(locale)
     while !language.isEmpty {
       if let template = byLanguage[language]?[kind] { return (language, template) }
       guard let cut = language.lastIndex(of: "-") else { break }
       language = String(language[..<cut])
-      // A single letter begins an extension, and is nothing without what follows it.
+      // A single letter begins an extension and has no meaning without the part that follows.
       if language.dropLast().hasSuffix("-") { language = String(language.dropLast(2)) }
     }
     return byLanguage[defaultLanguage]?[kind].map { (defaultLanguage, $0) }
@@ -104,7 +105,7 @@ package struct TemplateSet: Sendable {
       let files = try names(in: path)
       for file in files {
         guard kinds.contains(where: { file == $0.name + ".txt" || file == $0.name + ".html" }) else {
-          throw TemplateError(template: "\(path)/\(file)", why: "no message is called so; it must be KIND.txt or .html")
+          throw TemplateError(template: "\(path)/\(file)", why: "unknown kind of message; use KIND.txt or KIND.html")
         }
       }
       for kind in kinds where files.contains(kind.name + ".txt") || files.contains(kind.name + ".html") {
@@ -120,13 +121,13 @@ package struct TemplateSet: Sendable {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasPrefix(".") }.sorted()
     } catch {
-      throw TemplateError(template: folder, why: "it cannot be listed")
+      throw TemplateError(template: folder, why: "the folder cannot be listed")
     }
   }
 
   private static func text(of path: String) throws(TemplateError) -> String {
     guard let bytes = readFile(path, bytesMax: fileBytesMax), let text = String(validating: bytes, as: UTF8.self)
-    else { throw TemplateError(template: path, why: "it cannot be read as UTF-8 of \(fileBytesMax) bytes at most") }
+    else { throw TemplateError(template: path, why: "it is unreadable, not UTF-8, or over \(fileBytesMax) bytes") }
     return text
   }
 }

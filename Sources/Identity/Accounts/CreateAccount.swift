@@ -7,9 +7,9 @@ package struct CreateAccountRequest: Hashable, Sendable {
   package var password: String
   package var displayName: String
   package var photoURL: String
-  /// Where a mail would lead.
+  /// Where the link in an email leads.
   package var mail: MailOrder
-  /// Out of that mail; empty: none was got yet.
+  /// Code from that email. Empty: the user has none yet.
   package var code: String
 
   package init(
@@ -30,8 +30,9 @@ package enum CreateAnswer: Hashable, Sendable {
   case verificationSent(expiresAt: Timestamp)
 }
 
-/// Makes an account of a free address and a password. The address is proved where a code that was mailed to it comes
-/// with the call, and by policy has to be.
+/// Creates an account with a free email address and a password.
+///
+/// A code that was sent to the address verifies it. The policy can require one.
 package struct CreateAccount: Sendable {
   private let environment: Environment
 
@@ -59,7 +60,7 @@ package struct CreateAccount: Sendable {
 
   private typealias Result = (OpenedSession, AccountState)
 
-  /// - Parameter admitted: nil where a code vouches for the sign-up.
+  /// - Parameter admitted: nil if a code vouches for the sign-up.
   private func create(
     _ request: CreateAccountRequest, _ admitted: AdmittedAttempt?, _ query: Query, _ call: CallFacts
   ) async throws -> CreateAnswer {
@@ -72,9 +73,9 @@ package struct CreateAccount: Sendable {
       let counts = admitted?.count(at: now) ?? []
       let code = admitted == nil ? try open(facts, request, call, now) : nil
       guard facts.emailOwner == nil else {
-        // Counted like a sign-up: each of these refusals tells whether somebody has an account.
+        // Count it like a sign-up, because this failure reveals that the address has an account.
         return .refuse(
-          Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this address."),
+          Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this email address."),
           writing: counts.isEmpty ? nil : Change(counts))
       }
       return create(request, hash: hash, code, counts, call, now)
@@ -86,7 +87,8 @@ package struct CreateAccount: Sendable {
     }
   }
 
-  /// No binding is asked for: the password is that of whoever follows the link, and the address is on the page.
+  /// Opens the code of a sign-up. Requires no binding: the user who follows the link sets the password, and the page
+  /// shows the email address.
   private func open(
     _ facts: Facts, _ request: CreateAccountRequest, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> OpenedCode {
@@ -104,7 +106,7 @@ package struct CreateAccount: Sendable {
   ) -> Step<Result> {
     var account = AccountRecord(id: environment.ids.account(), createdAt: now)
     account.email = request.email
-    account.emailSource = WaysIn.password
+    account.emailSource = SignInMethods.password
     account.passwordHash = hash
     account.passwordSetAt = now
     account.displayName = request.displayName
@@ -112,7 +114,7 @@ package struct CreateAccount: Sendable {
     account.lastSignInAt = now
     if code != nil { account.emailProof = .emailLink }
     let opened = environment.openSession(accountID: account.id, by: .password, call: call, now: now)
-    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": WaysIn.password])
+    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": SignInMethods.password])
     let writes: [Write] = [
       .insertAccount(account), .insertSession(opened.record), environment.audit(note, call: call, now: now),
     ]

@@ -1,6 +1,6 @@
 import Store
 
-/// Removes the account of an ID token with everything that hangs on it.
+/// Deletes the account of an ID token and all of its data.
 package struct DeleteAccount: Sendable {
   private let environment: Environment
 
@@ -20,7 +20,8 @@ package struct DeleteAccount: Sendable {
     }
   }
 
-  /// An anonymous person has no way to log in again, so that none is asked for (check 91).
+  /// Returns why the deletion is rejected, or nil. An anonymous user cannot log in again, so needs no recent login
+  /// (check 91).
   static func refusal(_ caller: CallerSession, policy: Policy, now: Timestamp) -> Failure? {
     do {
       if !caller.state.account.anonymous {

@@ -1,6 +1,6 @@
 package import Store
 
-/// The account of an ID token, as it is now.
+/// The current account of an ID token.
 package struct GetAccount: Reading {
   private let environment: Environment
   private let call: CallFacts

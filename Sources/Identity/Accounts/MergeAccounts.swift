@@ -14,9 +14,9 @@ package struct MergeRequest: Hashable, Sendable {
   }
 }
 
-/// With conflicts nothing was done, and there is no session.
+/// Result of a merge. With conflicts, nothing has changed and there is no session.
 package struct MergeAnswer: Hashable, Sendable {
-  /// Of the survivor.
+  /// Session of the survivor.
   package var session: SessionGrant?
   package var conflicts: [MergeConflict] = []
   package var movedProviderIDs: [String] = []
@@ -25,7 +25,8 @@ package struct MergeAnswer: Hashable, Sendable {
   package init() {}
 }
 
-/// Moves what the other account has into the survivor and closes the other: after somebody found to have two.
+/// Moves the data of another account into the survivor and closes the other, for a user who turns out to have two
+/// accounts.
 package struct MergeAccounts: Sendable {
   let environment: Environment
 
@@ -33,13 +34,13 @@ package struct MergeAccounts: Sendable {
 
   package func callAsFunction(_ request: MergeRequest, _ call: CallFacts) async throws -> MergeAnswer {
     guard call.callerIdentified, call.mayMerge else {
-      throw Failure(.callerNotAllowed, hint: "This caller may not merge accounts.")
+      throw Failure(.callerNotAllowed, hint: "Use an identified caller for which the operator has set `merge`.")
     }
     if let record = try await environment.recorded(call) { return try await repeated(record, call) }
     let survivor = try verify(request.survivorIDToken, .survivor)
     let other = try verify(request.otherIDToken, .other)
     guard survivor.accountID != other.accountID else {
-      throw Failure(.invalidField, field: MergeSide.other.tokenField, hint: "It is a token of the survivor.")
+      throw Failure(.invalidField, field: MergeSide.other.tokenField, hint: "Send the ID token of the other account.")
     }
     var query = Query()
     query.sessionID = survivor.sessionID
@@ -99,8 +100,8 @@ package struct MergeAccounts: Sendable {
   }
 }
 
-/// What an idempotency record keeps of a merge: "merged", the id that was closed, and the providers that moved. Neither
-/// has a blank in it.
+/// Outcome of a merge in an idempotency record: "merged", the id of the closed account, and the providers that moved.
+/// Neither contains a space.
 private struct MergeOutcome {
   var answer = MergeAnswer()
 
@@ -138,14 +139,16 @@ extension MergeAccounts {
     return merge(plan, survivor, other, answer, call, now)
   }
 
-  /// One change: both accounts are guarded by their versions, so that whatever else is done to either at the same time
-  /// is decided again, or this is. What hung on the other account goes with it and is written anew for the survivor.
+  /// Writes a merge as one change.
+  ///
+  /// The versions of both accounts guard it. If another call changes one of them at the same time, one of the two calls
+  /// decides again. The merge deletes the records of the other account and writes them again for the survivor.
   private func merge(
     _ plan: MergePlan, _ survivor: CallerSession, _ other: CallerSession, _ answer: MergeAnswer, _ call: CallFacts,
     _ now: Timestamp
   ) -> Step<Result> {
     let (survivorID, otherID) = (survivor.state.account.id, other.state.account.id)
-    let opened = continueSession(survivor, provedToo: other, as: plan.edit.state, call, now)
+    let opened = continueSession(survivor, verifiedToo: other, as: plan.edit.state, call, now)
     let closed = ClosedAccountRecord(
       id: otherID, survivorID: survivorID, movedProviderIDs: plan.movedProviderIDs, closedAt: now)
     var writes: [Write] = [
@@ -157,8 +160,8 @@ extension MergeAccounts {
     writes += plan.replacedProviderIDs.map {
       .closeSessionsOf(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged")
     }
-    // Section 8: the others never showed the factors that the account has now. The one of the call stays, so that who
-    // got no answer can ask again; not a guest's.
+    // Section 8: the other sessions never showed the factors that the account has now. The session of the call stays
+    // open, so that a client that received no answer can repeat the call. An anonymous session ends.
     writes += plan.edit.endOfGuestSessions(at: now)
     writes.append(
       .closeSessions(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged"))
@@ -166,7 +169,7 @@ extension MergeAccounts {
     let details = ["closed_account_id": otherID, "provider_ids": plan.movedProviderIDs.joined(separator: ",")]
     writes.append(
       environment.audit(AuditNote(.merged, accountID: survivorID, details: details), call: call, now: now))
-    let others = other.state.account.emailProved ? [other.state.account.email].compactMap(\.self) : []
+    let others = other.state.account.emailVerified ? [other.state.account.email].compactMap(\.self) : []
     writes += environment.notices(.merged, to: plan.edit.state, others: others, now: now)
     writes += call.remember(
       MergeOutcome(answer).text, accountID: survivorID, sessionID: opened.record.id, policy: environment.policy,
@@ -174,7 +177,7 @@ extension MergeAccounts {
     return .commit(Change(writes), .merged(answer, opened, plan.edit.state))
   }
 
-  /// The merge was done by an earlier call with these tokens: the same answer, for who can still prove the survivor.
+  /// Repeats the answer of an earlier merge with these tokens, if the caller can still prove the survivor.
   private func again(
     _ closed: ClosedAccountRecord, _ survivor: CallerSession, dryRun: Bool, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> Step<Result> {
@@ -191,15 +194,17 @@ extension MergeAccounts {
     return .commit(Change(writes + remembered), .merged(answer, opened, survivor.state))
   }
 
-  /// Both logins were shown in this call, so that the session may say both: a factor that moved was passed already.
+  /// Continues the survivor's session with the methods of both logins. The call presented both, so a factor that moved
+  /// counts as passed.
   private func continueSession(
-    _ survivor: CallerSession, provedToo other: CallerSession, as state: AccountState, _ call: CallFacts,
+    _ survivor: CallerSession, verifiedToo other: CallerSession, as state: AccountState, _ call: CallFacts,
     _ now: Timestamp
   ) -> OpenedSession {
     var opened = environment.continueSession(survivor.session, call: call, now: now)
     let (mine, theirs) = (survivor.session.firstFactorMethods, other.session.firstFactorMethods)
     opened.record.methods = mine + theirs.filter { !mine.contains($0) }
-    // A guest that becomes a person logs in for the first time, as by a link (L9): with what was shown of the other.
+    // An anonymous account that becomes permanent logs in for the first time, as by a link (L9). Its login is that of
+    // the other account.
     if survivor.state.account.anonymous, !state.account.anonymous {
       opened.record.authTime = other.session.authTime
       opened.record.signInProviderID = other.session.signInProviderID
@@ -220,7 +225,7 @@ extension MergeAccounts {
 }
 
 extension Environment {
-  /// The secret of a factor is sealed for its account.
+  /// Returns the factor for another account. Seals its secret again, because the seal is bound to the account.
   fileprivate func moved(_ factor: FactorRecord, to accountID: String) -> FactorRecord {
     var moved = factor
     moved.accountID = accountID

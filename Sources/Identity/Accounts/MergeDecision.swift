@@ -5,7 +5,7 @@ package enum MergeSide: Hashable, Sendable, CaseIterable {
   case survivor
   case other
 
-  /// The field of the request that proves it.
+  /// Request field with the account's ID token.
   var tokenField: String {
     switch self {
     case .survivor: "survivor_id_token"
@@ -14,7 +14,7 @@ package enum MergeSide: Hashable, Sendable, CaseIterable {
   }
 }
 
-/// What both accounts have and only one can keep.
+/// A value that both accounts have and only one can keep.
 package struct MergeConflict: Hashable, Sendable {
   /// `password`, `phone`, `second_factors`, or a provider id.
   package var field: String
@@ -28,7 +28,7 @@ package struct MergeConflict: Hashable, Sendable {
   }
 }
 
-/// The caller's word on one conflict.
+/// The caller's choice for one conflict.
 package struct MergeKeep: Hashable, Sendable {
   package var field: String
   package var accountID: String
@@ -39,24 +39,24 @@ package struct MergeKeep: Hashable, Sendable {
   }
 }
 
-/// What a merge comes to: the survivor as it will be, if nothing is left to settle.
+/// Outcome of a merge: the survivor after it, if no conflict is open.
 struct MergePlan: Hashable, Sendable {
   static let secondFactors = "second_factors"
 
   var edit: AccountEdit
-  /// Those that the caller has not settled.
+  /// Conflicts that the caller has not settled.
   var conflicts: [MergeConflict] = []
   var movedProviderIDs: [String] = []
-  /// As the other account has them, but for their moment.
+  /// Factors of the other account, with a new enrolment time.
   var movedFactors: [FactorRecord] = []
-  /// Ways in of the survivor that give way to the other's.
+  /// Sign-in methods of the survivor that those of the other account replace.
   var replacedProviderIDs: [String] = []
   private let survivor: AccountState
   private let other: AccountState
   private var keep: [String: MergeSide]
 }
 
-/// Section 4, "Merge".
+/// Decision about a merge (section 4, "Merge").
 enum MergeDecision: Hashable, Sendable {
   case refuse(Failure)
   case merge(MergePlan)
@@ -75,8 +75,10 @@ enum MergeDecision: Hashable, Sendable {
     }
   }
 
-  /// Check 30: each account is proved for itself; the field says which is not. An anonymous person has no way to log in
-  /// again, so that none is asked for (check 91).
+  /// Requires a recent login and the second factor for an account (check 30). The field of the failure names the
+  /// account.
+  ///
+  /// An anonymous user cannot log in again, so needs no recent login (check 91).
   static func requireProof(
     _ caller: CallerSession, _ side: MergeSide, policy: Policy, now: Timestamp
   ) throws(Failure) {
@@ -101,9 +103,11 @@ extension Failure {
 
 // MARK: what moves
 
-/// A way in comes to the survivor at the moment of the merge. What was held or changed before it is decided by what the
-/// survivor had then: a password that gave way does not come back, and the way back to an address takes what a thief
-/// brought from an account of his own.
+/// Rules for what moves.
+///
+/// A moved sign-in method dates from the time of the merge. What was pending or changed before is decided by what the
+/// survivor had then. A replaced password does not come back. Reverting a change of email address removes what an
+/// attacker brought from an account of their own.
 extension MergePlan {
   init(
     _ survivor: AccountState, _ other: AccountState, keep: [MergeKeep], policy: Policy, now: Timestamp
@@ -116,10 +120,10 @@ extension MergePlan {
       let side: MergeSide = switch each.accountID {
       case survivor.account.id: .survivor
       case other.account.id: .other
-      default: throw MergePlan.unknown("It is neither of the two accounts.", "from_account_id")
+      default: throw MergePlan.unknown("Use the id of one of the two accounts.", "from_account_id")
       }
       guard self.keep.updateValue(side, forKey: each.field) == nil else {
-        throw MergePlan.unknown("It is settled twice.", "field")
+        throw MergePlan.unknown("Settle each conflict only once.", "field")
       }
     }
     moveAddress()
@@ -128,14 +132,15 @@ extension MergePlan {
     moveIdentities(now: now)
     moveFactors(max: policy.factorsMax, now: now)
     fillProfile()
-    guard self.keep.isEmpty else { throw MergePlan.unknown("There is no such conflict.", "field") }
+    guard self.keep.isEmpty else { throw MergePlan.unknown("Remove this entry: there is no such conflict.", "field") }
   }
 
   private static func unknown(_ hint: String, _ field: String) -> Failure {
     Failure(.invalidField, field: "keep.\(field)", hint: hint)
   }
 
-  /// Whether the other account's value comes over. What nobody has settled stays where it is.
+  /// Returns whether the survivor takes the other account's value. While a conflict is open, the value stays where it
+  /// is.
   private mutating func takes(_ field: String, _ mine: String?, _ theirs: String?) -> Bool {
     guard let theirs else { return false }
     guard let mine else { return true }
@@ -154,25 +159,25 @@ extension MergePlan {
   }
 
   private mutating func moveAddress() {
-    // Both sides are proved by this call: a later reset is to take nothing of them for planted.
-    edit.edited.account.emailProvedAt = nil
+    // This call verifies both accounts, so a later password reset must not treat their data as planted by an attacker.
+    edit.edited.account.emailVerifiedAt = nil
     let from = other.account
-    guard edit.edited.account.email == nil, from.emailProved else { return }
+    guard edit.edited.account.email == nil, from.emailVerified else { return }
     edit.edited.account.email = from.email
     edit.edited.account.emailProof = from.emailProof
     edit.edited.account.emailProofProviderID = from.emailProofProviderID
     edit.edited.account.emailSource = from.emailSource
     if from.emailLink, !edit.edited.account.emailLink {
       edit.edited.account.emailLink = true
-      note(moved: WaysIn.emailLink, replacing: false)
+      note(moved: SignInMethods.emailLink, replacing: false)
     }
   }
 
-  /// A password goes with an address: to the survivor's own one, or to that which has just come over.
+  /// Moves the password if the survivor has an email address: its own, or the one that has just moved.
   private mutating func movePassword(now: Timestamp) {
     let (mine, theirs) = (survivor.account, other.account)
     guard theirs.passwordHash != nil, edit.edited.account.email != nil else { return }
-    let field = WaysIn.password
+    let field = SignInMethods.password
     guard takes(field, mine.passwordHash.map { _ in mine.email ?? "" }, theirs.email ?? "") else { return }
     edit.edited.account.passwordHash = theirs.passwordHash
     edit.edited.account.passwordSetAt = now
@@ -181,10 +186,10 @@ extension MergePlan {
 
   private mutating func movePhone(now: Timestamp) {
     let mine = survivor.account.phoneNumber
-    guard takes(WaysIn.phone, mine, other.account.phoneNumber) else { return }
+    guard takes(SignInMethods.phone, mine, other.account.phoneNumber) else { return }
     edit.edited.account.phoneNumber = other.account.phoneNumber
     edit.edited.account.phoneNumberSetAt = now
-    note(moved: WaysIn.phone, replacing: mine != nil)
+    note(moved: SignInMethods.phone, replacing: mine != nil)
   }
 
   private mutating func fillProfile() {
@@ -194,14 +199,15 @@ extension MergePlan {
     edit.edited.account.anonymous = survivor.account.anonymous && from.anonymous
   }
 
-  /// A merge that leaves the person without any way in, such as the password of an address that nobody proved, which an
-  /// account without address cannot take.
+  /// Returns a failure if the merge leaves the user without a sign-in method.
+  ///
+  /// An example is a password with an unverified email address, which an account without an address cannot take.
   fileprivate func lockOut(_ policy: Policy) -> Failure? {
-    let hadWayIn = !WaysIn(other, policy).isEmpty || other.account.customToken
-    guard hadWayIn, !edit.state.account.customToken, WaysIn(edit.state, policy).isEmpty else { return nil }
+    let hadWayIn = !SignInMethods(other, policy).isEmpty || other.account.customToken
+    guard hadWayIn, !edit.state.account.customToken, SignInMethods(edit.state, policy).isEmpty else { return nil }
     return Failure(
       .lastSignInMethod, field: MergeSide.survivor.tokenField,
-      hint: "Nobody could sign in to the survivor; merge the other way round.")
+      hint: "The survivor would have no sign-in method. Merge in the other direction.")
   }
 }
 
@@ -241,7 +247,7 @@ extension MergePlan {
     }
   }
 
-  /// What the person let go of stays gone, whatever `auto_link` is set to.
+  /// Records an unlink, so that `auto_link` does not restore what the user gave up.
   private mutating func remember(unlinkOf key: IdentityKey, now: Timestamp) {
     let unlink = UnlinkRecord(accountID: survivor.account.id, key: key, at: now)
     edit.edited.unlinks.removeAll { $0.key == key }
@@ -249,7 +255,8 @@ extension MergePlan {
     edit.hanging.append(.rememberUnlink(unlink))
   }
 
-  /// Recovery codes stand in for factors and are not counted; those of the account whose factors stay are kept.
+  /// Moves the second factors. Recovery codes do not count towards the limit. The codes of the account whose factors
+  /// stay are kept.
   private mutating func moveFactors(max: Int, now: Timestamp) {
     let (mine, theirs) = (survivor.factors.countable, other.factors.countable)
     guard !theirs.isEmpty else { return }

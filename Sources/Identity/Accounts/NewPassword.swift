@@ -1,11 +1,11 @@
 import Store
 
-/// A password on its way into the store. It came in NFKC, so its length is that of what is hashed.
+/// Checks and hashing of a new password. It is in NFKC, so its length is the length of what is hashed.
 extension Environment {
-  /// Refuses what may not be set before any work is spent on it, then hashes.
+  /// Rejects an invalid password before any work, then hashes it.
   func hashNew(_ password: String, field: String, call: CallFacts) async throws -> String {
     try requireNew(password, field: field)
-    return try await passwords.hash(password, fate: call.fate)
+    return try await passwords.hash(password, commitDecision: call.commitDecision)
   }
 
   func requireNew(_ password: String, field: String) throws(Failure) {
@@ -13,13 +13,13 @@ extension Environment {
       throw Failure(.operationNotAllowed, field: field, hint: "Passwords are not enabled.")
     }
     guard password.utf8.count <= policy.passwordBytesMax else {
-      throw Failure(.invalidField, field: field, hint: "At most \(policy.passwordBytesMax) bytes.")
+      throw Failure(.invalidField, field: field, hint: "Use at most \(policy.passwordBytesMax) bytes.")
     }
     guard password.utf8.count >= policy.passwordBytesMin else {
-      throw Failure(.weakPassword, field: field, hint: "At least \(policy.passwordBytesMin) bytes.")
+      throw Failure(.weakPassword, field: field, hint: "Use at least \(policy.passwordBytesMin) bytes.")
     }
     guard !passwords.isCommon(password) else {
-      throw Failure(.weakPassword, field: field, hint: "This password is on the list of common ones.")
+      throw Failure(.weakPassword, field: field, hint: "This password is too common. Choose another one.")
     }
   }
 }

@@ -1,19 +1,22 @@
 import Store
 
-/// Removes anonymous accounts that nobody uses any more (section 3.4): nobody can sign in to one again, so that it ends
-/// with its sessions.
+/// Removes anonymous accounts that are no longer used (section 3.4). No user can sign in to one again, so it ends with
+/// its sessions.
 package struct RemoveIdleAccounts: Sendable {
   private let environment: Environment
 
-  /// In PostgreSQL each waits for the commit of the one before it, which may be far away, on connections that others
-  /// want too.
+  /// Maximum number of concurrent changes.
+  ///
+  /// In PostgreSQL each change waits for the commit of the one before it, on a possibly distant server. It uses
+  /// connections that other calls need.
   private static let atOnceMax = 8
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// Looks at `accountsMax` at most, and returns of how many something became: as long as it is so many, there may be
-  /// more. Those of which nothing did are there again the next time. Throws why one could not be removed, once all had
-  /// their turn.
+  /// Checks at most `accountsMax` accounts and returns how many it changed.
+  ///
+  /// If it changed that many, there may be more. Accounts that it did not change appear again the next time. Throws why
+  /// an account could not be removed, after it has tried all of them.
   package func callAsFunction(accountsMax: Int) async throws -> Int {
     let idleMillis = environment.policy.anonymousIdleMillis
     guard idleMillis > 0 else { return 0 }
@@ -22,7 +25,7 @@ package struct RemoveIdleAccounts: Sendable {
     var query = Query()
     query.idleAnonymous = IdleQuery(before: before, accountsMax: accountsMax)
     let found = try await environment.load(query).idleAnonymous
-    // Some side by side, so that they share a transaction of SQLite. One that was used or changed meanwhile stays.
+    // Concurrent changes share a transaction of SQLite. An account that was used or changed since the load stays.
     let ends = await withTaskGroup(of: Result<Bool, any Error>.self) { group in
       var ends: [Result<Bool, any Error>] = []
       for (index, account) in found.enumerated() {
@@ -30,7 +33,7 @@ package struct RemoveIdleAccounts: Sendable {
         let change = IdleDecision.decide(account, before: before, now: now, environment)
         group.addTask { [store = environment.store] in
           do {
-            return .success(try await store.commit(change, fate: Fate()) == .committed)
+            return .success(try await store.commit(change, commitDecision: CommitDecision()) == .committed)
           } catch {
             return .failure(error)
           }
@@ -44,8 +47,10 @@ package struct RemoveIdleAccounts: Sendable {
 }
 
 enum IdleDecision {
-  /// Used since it was last looked at: looked at again a whole period after that use. Otherwise it goes, guarded by its
-  /// version against a link and by its sessions against a refresh.
+  /// Decides what to do with one account.
+  ///
+  /// An account that was used since the last check is checked again a whole period after that use. Any other account is
+  /// removed. Its version guards the removal against a link, and its sessions guard it against a refresh.
   static func decide(
     _ account: IdleAccount, before: Timestamp, now: Timestamp, _ environment: Environment
   ) -> Change {
@@ -62,6 +67,6 @@ enum IdleDecision {
 }
 
 extension RemoveIdleAccounts {
-  /// What its audit rows name: no service asked for it.
+  /// Caller name in the audit rows, because no service requested the removal.
   static let caller = CallerName("latchkeyd")
 }

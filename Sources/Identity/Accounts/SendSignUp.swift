@@ -1,11 +1,12 @@
 import Store
 
 extension Environment {
-  /// Mails what proves the address of an account that is yet to be made, or tells its owner that there is one. A row is
-  /// written and a mail is sent either way, so that nobody else learns which it was (check 39).
+  /// Emails a sign-up link for a new account, or notifies the owner of an existing one.
   ///
-  /// Nothing of the request is kept, but a keyed digest under its idempotency key: whoever follows the link sets the
-  /// password, so that a stranger's never waits behind the owner's click (check 5).
+  /// Both cases write a row and send an email, so that no other user learns which one it was (check 39).
+  ///
+  /// The server keeps nothing of the request but a keyed digest under its idempotency key. The user who follows the
+  /// link sets the password. Another user's password therefore never waits for the owner's click (check 5).
   func sendSignUp(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
     try requireNew(request.password, field: "password")
     try requireMail(request.mail, call)
@@ -17,7 +18,7 @@ extension Environment {
     let settled = try await settle(query, try await first(query), call: call) { facts, now in
       let counts = try throttles.flatMap { try $0.admit(facts, now: now).count(at: now) }
       let pending = newCode(
-        HeldCode(), purpose: .signUp, identity: .mail(request.email), email: request.email,
+        PendingCode(), purpose: .signUp, identity: .mail(request.email), email: request.email,
         accountID: facts.emailOwner?.account.id ?? "", lifetimeMillis: policy.signUpLifetimeMillis, call: call,
         now: now)
       let mail =
@@ -28,7 +29,7 @@ extension Environment {
             .signUpKnown, to: .email(request.email), locale: request.mail.locale, expiresAt: pending.record.expiresAt),
           now: now)
       let sent = SentSignUp(expiresAt: pending.record.expiresAt)
-      // Without whose the address is: the record of a known one is that of a free one.
+      // Without the owner, so that the record is the same for a known and a free address.
       let remembered = call.remember(sent.outcome, accountID: "", sessionID: nil, policy: policy, now: now)
       return .commit(Change(counts + insert(pending) + [mail] + remembered), sent)
     }
@@ -39,14 +40,14 @@ extension Environment {
   }
 }
 
-/// What an idempotency record keeps of it: "verification_sent" and when the code ends, in milliseconds.
+/// Outcome of a sign-up in an idempotency record: "verification_sent", and the expiry of the code in milliseconds.
 struct SentSignUp {
   private static let word = "verification_sent"
   let expiresAt: Timestamp
 
   init(expiresAt: Timestamp) { self.expiresAt = expiresAt }
 
-  /// nil: the record is of something else.
+  /// Parses an outcome. Returns nil if it is not one of a sign-up.
   init?(outcome: String) {
     let words = outcome.split(separator: " ")
     guard words.count == 2, words[0] == SentSignUp.word, let millis = Int64(words[1]) else { return nil }

@@ -2,14 +2,14 @@ import Store
 
 package struct UpdateAccountRequest: Hashable, Sendable {
   package var idToken: String
-  /// Of these, nil stays as it is.
+  /// New values. In these fields, nil means no change.
   package var displayName: String?
   package var photoURL: String?
   /// Normalised.
   package var email: String?
   /// In NFKC.
   package var newPassword: String?
-  /// Of the way back from a change of address; nil: none is mailed.
+  /// Email with the revert link after a change of address. nil: no such email.
   package var mail: MailOrder?
 
   package init(
@@ -25,7 +25,7 @@ package struct UpdateAccountRequest: Hashable, Sendable {
   }
 }
 
-/// Changes the account of an ID token. The answer's tokens say what is new.
+/// Changes the account of an ID token. The tokens of the answer contain the new values.
 package struct UpdateAccount: Sendable {
   private let environment: Environment
 
@@ -41,10 +41,11 @@ package struct UpdateAccount: Sendable {
     query.sessionID = token.sessionID
     query.email = request.email
     query.idempotency = call.idempotency?.key
-    // The new address is told of the change, whoever's it is.
+    // The new email address receives a notice of the change, and may belong to another user.
     let throttle = request.email.map { environment.throttle(.sends, of: $0, isVerified: true, call: call) }
     throttle?.look(into: &query)
-    // A new password ends the sessions of an attacker, whose other changes must not use up its count.
+    // A new password ends an attacker's sessions. It has a count of its own, which the attacker's other changes cannot
+    // use up.
     let matter = request.newPassword == nil ? ThrottledMatter.changes : .passwordChanges
     let changes = environment.throttle(matter, of: token.accountID, call: call)
     changes.look(into: &query)
@@ -66,7 +67,7 @@ package struct UpdateAccount: Sendable {
         change, caller, emailOwner: facts.emailOwner, mayReveal: mayReveal, policy: environment.policy, now: now)
       switch decision {
       case .refuse(let failure):
-        // Counted like a change: each of these refusals tells whether somebody has an account.
+        // Count it like a change, because this failure reveals that the address has an account.
         guard failure.reason == .emailAlreadyInUse, let admitted = try throttle?.admit(facts, now: now) else {
           return .refuse(failure)
         }
@@ -83,7 +84,9 @@ package struct UpdateAccount: Sendable {
     }
   }
 
-  /// A session alone must not end the way back that was mailed to the first owner. A new password must not end the
+  /// Returns the codes that survive an update.
+  ///
+  /// A session alone must not end the revert link that was sent to the first owner. A new password must not end the
   /// codes that the owner of the mailbox requested. A new address ends the codes that were sent to the old one.
   private static func spared(by update: AccountUpdate) -> [PendingPurpose] {
     update.newEmail == nil ? [.revertEmail, .resetPassword, .emailLink, .verifyEmail] : [.revertEmail]
@@ -91,8 +94,10 @@ package struct UpdateAccount: Sendable {
 
   private typealias Result = (OpenedSession, AccountState)
 
-  /// After a new name or photo the session of the call goes on. After a new address or password, everything ends that
-  /// was opened before it, so that another holder of the session's tokens does not share the new session.
+  /// Writes an update.
+  ///
+  /// After a new name or photo, the session of the call continues. A new email address or password ends every session
+  /// that was opened before it. Another holder of the session's tokens then does not share the new session.
   private func commit(
     _ update: AccountUpdate, _ caller: CallerSession, _ mail: MailOrder?, counting counts: [Write],
     _ call: CallFacts, _ now: Timestamp
@@ -121,7 +126,7 @@ package struct UpdateAccount: Sendable {
       writes.append(environment.audit(AuditNote(.emailChanged, accountID: accountID), call: call, now: now))
       let values = ["new_email": email]
       let back = mail.map { environment.wayBack(to: caller.state.account, $0, values: values, call, now) } ?? []
-      // The way back tells the old address of the change: it gets no notice beside it.
+      // The revert email notifies the old address, which needs no other notice.
       let told = back.isEmpty ? caller.state : update.edit.state
       writes += back + environment.notices(.emailChanged, to: told, others: [email], values: values, now: now)
     }

@@ -1,6 +1,6 @@
 import Store
 
-/// What `Update` may change; nil: it stays as it is. Nothing here can say that an address is proved (check 109).
+/// Changes that `Update` may make. nil: no change. None of them can mark an email address as verified (check 109).
 struct AccountChange: Hashable, Sendable {
   var displayName: String?
   var photoURL: String?
@@ -9,7 +9,8 @@ struct AccountChange: Hashable, Sendable {
   var passwordHash: String?
 }
 
-/// Section 6: name and photo are the person's to change at any time, address and password want a recent login.
+/// Decision about an update (section 6). Name and photo can change at any time. Email address and password require a
+/// recent login.
 enum UpdateDecision: Hashable, Sendable {
   case refuse(Failure)
   case update(AccountUpdate)
@@ -30,37 +31,40 @@ enum UpdateDecision: Hashable, Sendable {
     if let name = change.displayName { update.edit.edited.account.displayName = name }
     if let url = change.photoURL { update.edit.edited.account.photoURL = url }
     if let email {
-      // Whether an address is taken is told to nobody who could not ask for it by FetchProviders (check 36).
+      // Only a caller that could ask FetchProviders learns whether an address is taken (check 36).
       guard mayReveal else { return .refuse(needsProof) }
       if let owner = emailOwner, owner.account.id != before.id {
-        return .refuse(Failure(.emailAlreadyInUse, field: "account.email", hint: "Another account uses this address."))
+        return .refuse(
+          Failure(.emailAlreadyInUse, field: "account.email", hint: "Another account uses this email address."))
       }
       update.edit.exchangeAddress(for: email)
       update.newEmail = email
     }
     if let hash = change.passwordHash {
       guard update.edit.edited.account.email != nil else {
-        return .refuse(Failure(.invalidField, field: "new_password", hint: "A password needs an address."))
+        return .refuse(Failure(.invalidField, field: "new_password", hint: "Set an email address before the password."))
       }
       update.edit.edited.account.passwordHash = hash
       update.edit.edited.account.passwordSetAt = now
       update.isNewPassword = true
     }
-    if WaysIn(update.edit.state, policy).isEmpty, !WaysIn(caller.state, policy).isEmpty {
+    if SignInMethods(update.edit.state, policy).isEmpty, !SignInMethods(caller.state, policy).isEmpty {
       return .refuse(
-        Failure(.lastSignInMethod, field: "account.email", hint: "A mailed link goes to a proved address only."))
+        Failure(
+          .lastSignInMethod, field: "account.email",
+          hint: "Sign-in links need a verified email address. Link another sign-in method first."))
     }
     if update.endsOtherSessions { update.edit.edited.account.tokensValidAfter = now }
     return .update(update)
   }
 
-  /// Asked before any password is hashed, and again by the decision.
+  /// Requires the login that the change needs. Called before any password is hashed, and again by the decision.
   static func requireProof(
     _ caller: CallerSession, newEmail: Bool, newPassword: Bool, policy: Policy, now: Timestamp
   ) throws(Failure) {
     guard newEmail || newPassword else { return }
     guard !caller.state.account.anonymous else {
-      throw Failure(.operationNotAllowed, hint: "An anonymous account gets its first way in by Link.")
+      throw Failure(.operationNotAllowed, hint: "Call Link to add the first sign-in method of an anonymous account.")
     }
     if newEmail { try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now) }
     if newPassword { try SessionCheck.requireRecentLogin(caller, for: .changePassword, policy: policy, now: now) }
@@ -68,10 +72,10 @@ enum UpdateDecision: Hashable, Sendable {
   }
 
   private static let needsProof = Failure(
-    .operationNotAllowed, field: "account.email", hint: "Use VerificationService.SendEmailChange instead.")
+    .operationNotAllowed, field: "account.email", hint: "Call VerificationService.SendEmailChange instead.")
 }
 
-/// An account as it will be, and what of it is more than a name or a photo.
+/// The account after an update, and which changes go beyond a name or a photo.
 struct AccountUpdate: Hashable, Sendable {
   var edit: AccountEdit
   var newEmail: String?
@@ -82,18 +86,20 @@ struct AccountUpdate: Hashable, Sendable {
     return before.displayName != after.displayName || before.photoURL != after.photoURL
   }
 
-  /// What others may have been told, or signed in with, is not the account's any more.
+  /// Whether other sessions end, because the email address or password that they relied on has changed.
   var endsOtherSessions: Bool { newEmail != nil || isNewPassword }
 }
 
 extension AccountEdit {
-  /// The proof was of the old address, and so was an administrator's word. The new one is the person's own choice,
-  /// which no unlink takes along. What the old one left in doubt stays so: its owner may take the change back.
+  /// Replaces the email address.
+  ///
+  /// A verification, or an administrator's statement, applied to the old address only. The user chose the new one, so
+  /// no unlink removes it. `emailVerifiedAt` stays, because the owner of the old address may revert the change.
   mutating func exchangeAddress(for email: String) {
     edited.account.email = email
     edited.account.emailProof = nil
     edited.account.emailProofProviderID = nil
-    edited.account.emailSource = WaysIn.password
+    edited.account.emailSource = SignInMethods.password
     edited.account.madeByAdministrator = false
   }
 }

@@ -1,15 +1,17 @@
 import Store
 
-/// What becomes of an account that an administrator changes.
+/// Effect of an administrator's change on an account.
 enum AdminDecision: Hashable, Sendable {
   case refuse(Failure)
-  /// It is so already: nothing is written, so that nothing is remembered either.
+  /// The account already has this state. Nothing is written, and no event either.
   case unchanged
-  /// - Parameter state: after the change.
+  /// - Parameter state: the account after the change.
   case change(state: AccountState, writes: [Write], notes: [AuditNote])
 
-  /// Shutting an account ends its sessions, and with them what custom tokens could open again: whoever holds one from
-  /// before is not let in when the account is opened again.
+  /// Disables or enables an account.
+  ///
+  /// Disabling ends the sessions of the account and invalidates its earlier custom tokens. A holder of such a token
+  /// stays locked out after the account is enabled again.
   static func setDisabled(_ disabled: Bool, _ state: AccountState, now: Timestamp) -> AdminDecision {
     guard state.account.disabled != disabled else { return .unchanged }
     guard !disabled else {
@@ -22,7 +24,7 @@ enum AdminDecision: Hashable, Sendable {
       state: edit.state, writes: edit.writes, notes: [AuditNote(.enabled, accountID: state.account.id)])
   }
 
-  /// - Parameter json: a JSON object that may stand in a token, or empty.
+  /// - Parameter json: a JSON object that is valid in a token, or empty.
   static func setCustomClaims(_ json: String, _ state: AccountState) -> AdminDecision {
     guard state.account.customClaimsJSON != json else { return .unchanged }
     var edit = AccountEdit(state)
@@ -32,7 +34,7 @@ enum AdminDecision: Hashable, Sendable {
       notes: [AuditNote(.customClaimsChanged, accountID: state.account.id)])
   }
 
-  /// Also where no session is open: custom tokens that were minted until now count no more.
+  /// Ends all sessions. Also applies without open sessions, because it invalidates earlier custom tokens.
   static func revokeSessions(_ state: AccountState, open: Int, now: Timestamp) -> AdminDecision {
     let (after, writes) = state.cutOff(at: now, reason: "revoked")
     return .change(
@@ -40,8 +42,9 @@ enum AdminDecision: Hashable, Sendable {
       notes: [AuditNote(.sessionsRevoked, accountID: state.account.id, details: ["closed": "\(open)"])])
   }
 
-  /// As its person's own deletion: nothing is kept but the id, which is never given again. Whatever the account has
-  /// become meanwhile goes as well.
+  /// Deletes an account, like its user's own deletion.
+  ///
+  /// Keeps only the id, which is never reused. Checks no version, so that concurrent changes do not stop the deletion.
   static func erase(_ state: AccountState, now: Timestamp) -> AdminDecision {
     let id = state.account.id
     return .change(
@@ -49,10 +52,12 @@ enum AdminDecision: Hashable, Sendable {
       notes: [AuditNote(.deleted, accountID: id, details: byAdministrator)])
   }
 
-  /// With the recovery codes, which stood in for them. What was begun before does not go on without them: sessions,
-  /// custom tokens and calls that wait for a factor end. The way back from a change of address stays its owner's. It is
-  /// decided again where a factor came or went meanwhile, and for nothing else.
-  /// - Parameter notices: to the account's person.
+  /// Removes all second factors, and the recovery codes that could replace them.
+  ///
+  /// Ends what began with the factors: sessions, custom tokens and calls that wait for a factor. The revert link of a
+  /// change of email address stays valid for its owner. Decides again only if a concurrent call added or removed a
+  /// factor.
+  /// - Parameter notices: to the account's user.
   static func removeSecondFactors(_ state: AccountState, notices: [Write], now: Timestamp) -> AdminDecision {
     guard !state.factors.isEmpty else { return .unchanged }
     let id = state.account.id
@@ -69,24 +74,26 @@ enum AdminDecision: Hashable, Sendable {
     return .change(state: after, writes: writes + notices, notes: notes)
   }
 
-  /// Also the last way in, for who cannot do it (S8): the address stays with its proof, so that its owner completes a
-  /// conflict, or is let in by S12 where nobody else can come in any more. Then nobody who came in before stays.
+  /// Removes a sign-in method, even the last one, for a user who cannot do it (S8).
   ///
-  /// What may go depends on what else there is, so that it is decided again where the account was changed meanwhile.
-  /// - Parameter notices: of what the edit takes, to the account's person.
+  /// The email address stays verified. Its owner then completes a conflict, or signs in by S12 if no other user can
+  /// sign in any more. If no sign-in method is left, all earlier sessions end.
+  ///
+  /// The remaining methods decide what may be removed, so a change of the account causes a new decision.
+  /// - Parameter notices: about what the edit removes, to the account's user.
   static func unlink(
     _ providerID: String, _ state: AccountState, policy: Policy, notices: (AccountEdit) -> [Write], now: Timestamp
   ) -> AdminDecision {
     let id = state.account.id
     var edit = AccountEdit(state)
     do {
-      try edit.removeWayIn(providerID, keepsAddress: true, policy: policy, now: now)
+      try edit.removeMethod(providerID, keepsAddress: true, policy: policy, now: now)
     } catch {
       return .refuse(error)
     }
     var ended = Write.closeSessionsOf(
       accountID: id, beganWith: providerID, except: nil, at: now, reason: "unlinked")
-    if WaysIn(edit.state, policy).isEmpty {
+    if SignInMethods(edit.state, policy).isEmpty {
       edit.edited.account.tokensValidAfter = max(state.account.tokensValidAfter ?? now, now)
       ended = .closeSessions(accountID: id, except: nil, at: now, reason: "unlinked")
     }
@@ -97,13 +104,14 @@ enum AdminDecision: Hashable, Sendable {
       notes: [AuditNote(.unlinked, accountID: id, details: details)])
   }
 
-  /// Of what a person can do as well.
+  /// Detail of events that a user can cause as well.
   private static let byAdministrator = ["by": "administrator"]
 }
 
 extension AccountState {
-  /// The account without its sessions, and without what custom tokens could open again. No version is asked for: a
-  /// thief who keeps the account changing with a stolen session must not win every race against the end of it.
+  /// Returns the account without its sessions and its earlier custom tokens.
+  ///
+  /// Checks no version. Otherwise an attacker could keep changing the account on a stolen session and win every race.
   func cutOff(
     at now: Timestamp, disabling: Bool = false, reason: String
   ) -> (state: AccountState, writes: [Write]) {
@@ -120,7 +128,7 @@ extension AccountState {
 }
 
 extension Environment {
-  /// Loads the account, decides and commits; and decides again where somebody else changed it meanwhile.
+  /// Loads the account, decides and commits. Decides again if another call changed the account.
   func administer(
     _ query: Query, _ call: CallFacts, decide: (AccountState, Facts, Timestamp) -> AdminDecision
   ) async throws -> (state: AccountState, facts: Facts) {

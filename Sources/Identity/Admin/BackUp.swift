@@ -1,33 +1,34 @@
 internal import Encodings
 package import Store
 
-/// Where backups go, and what makes them. One is made at a time.
+/// Maker of backups. It makes one at a time.
 package protocol Backups: Sendable {
-  /// Writes a copy of the store that holds whatever was answered before `now`. `remember` is called once the copy is
-  /// whole and safe on the disk, right before it counts as a backup; where it throws, or anything fails before it, no
-  /// copy is left. A fate that is cancelled ends it. Throws `Failure`.
+  /// Writes a copy of the store that contains every change that was answered before `now`.
+  ///
+  /// Calls `remember` when the copy is complete and durable, immediately before it counts as a backup. If `remember` or
+  /// an earlier step fails, no copy remains. Cancelling `commitDecision` ends the backup. Throws `Failure`.
   func make(
-    at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
+    at now: Timestamp, commitDecision: CommitDecision, remember: @Sendable (BackupRecord) async throws -> Void
   ) async throws -> BackupRecord
 }
 
-/// None are made.
+/// A maker that rejects every backup.
 package struct NoBackups: Backups {
   private let unsupported: String?
 
-  /// - Parameter unsupported: what to do instead, where no configuration would have this store copied.
+  /// - Parameter unsupported: what to do instead, if no configuration makes backups of this store possible.
   package init(unsupported: String? = nil) { self.unsupported = unsupported }
 
   package func make(
-    at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
+    at now: Timestamp, commitDecision: CommitDecision, remember: @Sendable (BackupRecord) async throws -> Void
   ) async throws -> BackupRecord {
     if let unsupported { throw Failure(.backupNotSupported, hint: unsupported) }
-    throw Failure(.backupNotConfigured, hint: "The server's configuration names no store.backup_folder.")
+    throw Failure(.backupNotConfigured, hint: "Set `store.backup_folder` in the server's configuration.")
   }
 }
 
 package struct BackupRecord: Hashable, Sendable {
-  /// In the folder of backups.
+  /// Name of the file in the backup folder.
   package var fileName: String
   package var byteCount: Int64
   package var sha256: Digest
@@ -42,20 +43,23 @@ package struct BackupRecord: Hashable, Sendable {
     self.createdAt = createdAt
   }
 
-  /// Where `Watch` goes on with what is not in the copy.
+  /// Cursor from which `Watch` returns the events that are not in the copy.
   package var eventCursor: EventCursor { EventCursor(position: copy.lastEvent) }
 }
 
-/// A copy of everything, for whoever may administer.
+/// Makes a backup of the whole store, for an administrator.
 package struct BackUp: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// That there is a copy of all secrets is remembered before it is there. The row takes the call's fate: a call that
-  /// was given up leaves no backup, and one that has left one is answered.
+  /// Makes a backup, and records it in the audit table before the copy of all secrets exists.
+  ///
+  /// The row uses the commit decision of the call. A cancelled call leaves no backup, and a call that leaves a backup
+  /// is answered.
   package func callAsFunction(_ call: CallFacts) async throws -> BackupRecord {
-    try await environment.backups.make(at: environment.clock.now(), fate: call.fate) { [environment] record in
+    try await environment.backups.make(at: environment.clock.now(), commitDecision: call.commitDecision) {
+      [environment] record in
       let note = AuditNote(
         .backedUp, accountID: "",
         details: [
@@ -63,7 +67,7 @@ package struct BackUp: Sendable {
           "sha256": String(decoding: Hexadecimal.encode(record.sha256.bytes), as: UTF8.self),
         ])
       let write = environment.audit(note, call: call, now: environment.clock.now())
-      _ = try await environment.commit(Change([write]), call.fate)
+      _ = try await environment.commit(Change([write]), call.commitDecision)
     }
   }
 }

@@ -4,7 +4,7 @@ package struct CreateCustomTokenRequest: Hashable, Sendable {
   package var accountID: String
   /// A JSON object, or empty.
   package var claimsJSON: String
-  /// nil: as long as may be.
+  /// nil: the maximum lifetime.
   package var lifetimeMillis: Int64?
 
   package init(accountID: String, claimsJSON: String = "", lifetimeMillis: Int64? = nil) {
@@ -19,14 +19,18 @@ package struct CustomTokenGrant: Hashable, Sendable {
   package var expiresAt: Timestamp
 }
 
-/// Signs a statement that its holder is `accountID`, for SignIn. The account need not exist yet: the first sign-in
-/// makes it.
+/// Signs a token for SignIn, which states that its holder is `accountID`.
+///
+/// The account need not exist yet: the first sign-in creates it.
 package struct CreateCustomToken: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// Who has it can be anybody: that it was minted, for whom and until when is remembered before it is handed out.
+  /// Mints the token.
+  ///
+  /// Any holder of the token can sign in. The audit row with its account and expiry is therefore written before the
+  /// token is returned.
   package func callAsFunction(
     _ request: CreateCustomTokenRequest, _ call: CallFacts
   ) async throws -> CustomTokenGrant {
@@ -35,12 +39,12 @@ package struct CreateCustomToken: Sendable {
       throw Failure(.operationNotAllowed, hint: "Custom tokens are not enabled.")
     }
     guard Ids.isAccountID(request.accountID) else {
-      throw Failure(.invalidField, field: "account_id", hint: "1 to 128 printable ASCII characters.")
+      throw Failure(.invalidField, field: "account_id", hint: "Use 1 to 128 printable ASCII characters.")
     }
     let lifetimeMillis = request.lifetimeMillis ?? policy.customTokenLifetimeMaxMillis
     guard 1000...policy.customTokenLifetimeMaxMillis ~= lifetimeMillis else {
       throw Failure(
-        .invalidField, field: "lifetime", hint: "1 to \(policy.customTokenLifetimeMaxMillis / 1000) seconds.")
+        .invalidField, field: "lifetime", hint: "Use 1 to \(policy.customTokenLifetimeMaxMillis / 1000) seconds.")
     }
     if !request.claimsJSON.isEmpty {
       try environment.tokens.validateCustomClaims(request.claimsJSON, field: "claims_json")
@@ -63,7 +67,7 @@ package struct CreateCustomToken: Sendable {
 }
 
 extension Failure {
-  /// The id is never given again, so that no token for it could ever sign in.
+  /// The id is never reused, so no token for it could sign in.
   fileprivate static func accountIsClosed(_ closed: ClosedAccountRecord) -> Failure {
     Failure(
       .accountNotFound, field: "account_id", hint: "The account was removed. Mint the token for another id.",

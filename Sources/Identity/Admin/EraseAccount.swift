@@ -1,6 +1,6 @@
 import Store
 
-/// Removes an account with everything that hangs on it, for who cannot sign in to do it.
+/// Deletes an account and all of its data, for a user who cannot sign in to do it.
 package struct EraseAccount: Sendable {
   private let environment: Environment
 

@@ -1,8 +1,8 @@
 import Store
 
-/// Every account, a page at a time.
+/// Export of all accounts, page by page.
 package struct ExportAccounts: Sendable {
-  /// Pages leave one by one, each in a message of its own.
+  /// Limits of a page. Each page is sent in a message of its own.
   private static let accountsPerPage = 100
   private static let pageBytesMax = 65_536
 
@@ -16,13 +16,13 @@ package struct ExportAccounts: Sendable {
     self.includesSecrets = includesSecrets
   }
 
-  /// That somebody takes all password hashes along is remembered before the first of them leaves.
-  /// - Parameter id: of the last account of the page before; nil: the first page.
+  /// Returns a page. With secrets, writes the audit row before the first password hash leaves the server.
+  /// - Parameter id: of the last account of the previous page. nil: the first page.
   package func page(after id: String?) async throws -> AccountPage {
     if id == nil, includesSecrets {
       let note = AuditNote(.exported, accountID: "")
       let write = environment.audit(note, call: call, now: environment.clock.now())
-      _ = try await environment.commit(Change([write]), Fate())
+      _ = try await environment.commit(Change([write]), CommitDecision())
     }
     return try await environment.read(
       ListAccounts(

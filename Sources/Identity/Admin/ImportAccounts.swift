@@ -1,7 +1,7 @@
 internal import Encodings
 import Store
 
-/// The key that a former service hashed passwords with.
+/// The key with which a former service hashed passwords.
 package struct ImportKey: Hashable, Sendable {
   package var id: String
   package var bytes: [UInt8]
@@ -12,10 +12,10 @@ package struct ImportKey: Hashable, Sendable {
   }
 }
 
-/// Takes over accounts of another service, a batch at a time. A row in error spoils no other.
+/// Imports accounts of another service, in batches. An invalid row does not affect other rows.
 package struct ImportAccounts: Sendable {
   package static let rowsMax = 1_000
-  /// Of one change: long enough to share the work, short enough for others to come between.
+  /// Number of rows in one change: large enough to share the work, small enough for other changes to come between.
   static let rowsPerChangeMax = 50
 
   private let environment: Environment
@@ -26,19 +26,21 @@ package struct ImportAccounts: Sendable {
     self.call = call
   }
 
-  /// The name of a former service's key: the same for the same key, so that a later run finds the hashes of an earlier
-  /// one as it would write them.
+  /// Returns the name of a former service's key. It is the same for the same key, so that a later run recognises the
+  /// hashes of an earlier one.
   package static func keyID(_ key: [UInt8], _ cryptography: any Cryptography) -> String {
     Base64URL.encode(Array(cryptography.keyedDigest(key, purpose: "import key").bytes.prefix(16)))
   }
 
   package static func context(ofKey id: String) -> [UInt8] { Array("import key \(id)".utf8) }
 
-  /// Before the rows whose hashes name it.
+  /// Stores a key. Call it before importing the rows whose hashes name the key.
   package func keep(_ key: ImportKey) async throws {
     var query = Query()
     query.importKeyID = key.id
-    try await environment.decideAndCommit(query, try await environment.load(query), call: call, fate: Fate()) {
+    try await environment.decideAndCommit(
+      query, try await environment.load(query), call: call, commitDecision: CommitDecision()
+    ) {
       facts, now -> Step<Void> in
       guard facts.importKey == nil else { return .answer(()) }
       let sealed = environment.cryptography.seal(key.bytes, context: ImportAccounts.context(ofKey: key.id))
@@ -46,7 +48,7 @@ package struct ImportAccounts: Sendable {
     }
   }
 
-  /// One verdict a row, in their order, after what was taken over is durable.
+  /// Imports rows. Returns one verdict for each row, in order, once the imported accounts are durable.
   package func callAsFunction(_ rows: [ImportRow], dryRun: Bool) async throws -> [ImportVerdict] {
     var verdicts = [ImportVerdict?](repeating: nil, count: rows.count)
     var claims = ImportClaims()
@@ -64,7 +66,7 @@ package struct ImportAccounts: Sendable {
       guard ready.count == ImportAccounts.rowsPerChangeMax else { continue }
       if !dryRun { try await insert(ready, rows, &verdicts) }
       ready = []
-      // Others want this reactor, too.
+      // Other calls need this reactor, too.
       await Task.yield()
     }
     if !dryRun { try await insert(ready, rows, &verdicts) }
@@ -75,7 +77,7 @@ package struct ImportAccounts: Sendable {
     _ ready: [(index: Int, state: AccountState)], _ rows: [ImportRow], _ verdicts: inout [ImportVerdict?]
   ) async throws {
     guard !ready.isEmpty, try await !commit(ready.map(\.state)) else { return }
-    // One of them lost a race; by itself each is told what it is.
+    // One row lost a race. Each row is now imported separately, to find its own verdict.
     for (index, _) in ready { verdicts[index] = try await importAlone(rows[index]) }
   }
 
@@ -87,20 +89,20 @@ package struct ImportAccounts: Sendable {
       case .refuse(let failure): return .refused(failure)
       }
     }
-    return .refused(Failure(.overloaded, hint: "Others keep taking its names; try again."))
+    return .refused(Failure(.overloaded, hint: "Concurrent calls keep taking its identifiers. Try again."))
   }
 
-  /// False: somebody else has one of their names by now.
+  /// Commits the accounts. Returns false if another account has taken one of their identifiers.
   private func commit(_ states: [AccountState]) async throws -> Bool {
-    // A call has many changes, and so each its own fate: none is begun once it was given up.
-    guard !call.fate.isCancelled else { throw Failure(.cancelled) }
+    // Each change of the call has its own commit decision. No change begins after the call was cancelled.
+    guard !call.commitDecision.isCancelled else { throw Failure(.cancelled) }
     let now = environment.clock.now()
     let writes = states.flatMap { state in
       state.insertWrites + [
         environment.audit(AuditNote(.imported, accountID: state.account.id), call: call, now: now)
       ]
     }
-    return try await environment.commit(Change(writes), Fate())
+    return try await environment.commit(Change(writes), CommitDecision())
   }
 
   private func decide(_ row: ImportRow) async throws -> ImportDecision.Outcome {

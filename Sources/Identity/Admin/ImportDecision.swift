@@ -1,11 +1,11 @@
 import Store
 
-/// Whether a row becomes an account, and which.
+/// Decision whether a row becomes an account, and which.
 struct ImportDecision: Sendable {
   let row: ImportRow
   let now: Timestamp
   let factorsMax: Int
-  /// Of a row that brings none.
+  /// Id for a row that has none.
   let newID: String
   let newFactorID: @Sendable () -> String
 
@@ -15,28 +15,29 @@ struct ImportDecision: Sendable {
     case refuse(Failure)
   }
 
-  /// What is stored under the names of a row.
+  /// Accounts that are stored under the identifiers of a row.
   struct Owners: Hashable, Sendable {
     var account: AccountState?
-    /// The row's id was an account's that was removed.
+    /// Whether the row's id belonged to a removed account.
     var idIsClosed = false
     var emailOwner: AccountState?
     var phoneOwner: AccountState?
-    /// Of its identities, those that somebody has.
+    /// Owners of those identities of the row that an account already has.
     var identityOwners: [IdentityKey: AccountState] = [:]
   }
 
   func decide(_ owners: Owners) -> Outcome {
     if let failure = shape { return .refuse(failure) }
     if owners.idIsClosed {
-      return .refuse(Failure(.invalidField, field: "account_id", hint: "The account of this id was removed."))
+      return .refuse(Failure(.invalidField, field: "account_id", hint: "The account with this id was removed."))
     }
     if let there = there(owners) { return isSaid(by: there) ? .unchanged : .refuse(taken(there, owners)) }
     if owners.emailOwner != nil {
-      return .refuse(Failure(.emailAlreadyInUse, field: "email", hint: "Another account has this address."))
+      return .refuse(Failure(.emailAlreadyInUse, field: "email", hint: "Another account has this email address."))
     }
     if owners.phoneOwner != nil {
-      return .refuse(Failure(.providerAlreadyLinked, field: "phone_number", hint: "Another account has this number."))
+      return .refuse(
+        Failure(.providerAlreadyLinked, field: "phone_number", hint: "Another account has this phone number."))
     }
     if !owners.identityOwners.isEmpty {
       return .refuse(Failure(.providerAlreadyLinked, field: "providers", hint: "Another account has this identity."))
@@ -44,39 +45,39 @@ struct ImportDecision: Sendable {
     return .insert(made)
   }
 
-  /// What no store has to be asked for.
+  /// Failure that no look-up is needed for, or nil.
   private var shape: Failure? {
     if let id = row.id, !Ids.isAccountID(id) {
-      return Failure(.invalidField, field: "account_id", hint: "1 to 128 printable ASCII characters.")
+      return Failure(.invalidField, field: "account_id", hint: "Use 1 to 128 printable ASCII characters.")
     }
     if row.passwordHash != nil, row.email == nil {
-      return Failure(.invalidField, field: "email", hint: "Who has a password signs in by an address.")
+      return Failure(.invalidField, field: "email", hint: "An account with a password needs an email address.")
     }
     if row.phoneFactors.count > factorsMax {
-      return Failure(.invalidField, field: "phone_factors", hint: "At most \(factorsMax).")
+      return Failure(.invalidField, field: "phone_factors", hint: "Use at most \(factorsMax).")
     }
     let factorIDs = row.phoneFactors.compactMap(\.id)
     guard Set(factorIDs).count == factorIDs.count else {
-      return Failure(.invalidField, field: "phone_factors", hint: "Two of them have the same id.")
+      return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different id.")
     }
     guard Set(row.phoneFactors.map(\.phoneNumber)).count == row.phoneFactors.count else {
-      return Failure(.invalidField, field: "phone_factors", hint: "Two of them have the same number.")
+      return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different number.")
     }
-    // As L3 has it: Unlink would take one away, and the other would go on signing in.
+    // L3: Unlink would remove one of them, and the other could still sign in.
     guard Set(row.identities.map(\.key.providerID)).count == row.identities.count else {
-      return Failure(.invalidField, field: "providers", hint: "Two of them are of one provider.")
+      return Failure(.invalidField, field: "providers", hint: "Use at most one identity of each provider.")
     }
     let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
       + row.phoneFactors.map { ("phone_factors", $0.enrolledAt) }
     for (field, moment) in moments {
       if let moment, moment > now || moment.millis < 0 {
-        return Failure(.invalidField, field: field, hint: "It lies in the future, or before 1970.")
+        return Failure(.invalidField, field: field, hint: "Use a time between 1970 and now.")
       }
     }
     return nil
   }
 
-  /// The account that the row is about, if an earlier run made it. A row without an id is known by its other names.
+  /// Returns the account that an earlier run made of the row. A row without an id is found by its other identifiers.
   private func there(_ owners: Owners) -> AccountState? {
     row.id == nil ? owners.emailOwner ?? owners.phoneOwner ?? owners.identityOwners.values.first : owners.account
   }
@@ -84,17 +85,19 @@ struct ImportDecision: Sendable {
   private func taken(_ there: AccountState, _ owners: Owners) -> Failure {
     guard row.id == nil else {
       return Failure(
-        .invalidField, field: "account_id", hint: "An account with this id is there, and is not as the row says.")
+        .invalidField, field: "account_id", hint: "An account with this id exists and differs from the row.")
     }
     return owners.emailOwner != nil
-      ? Failure(.emailAlreadyInUse, field: "email", hint: "Another account has this address.")
-      : Failure(.providerAlreadyLinked, field: "providers", hint: "Another account has this number or identity.")
+      ? Failure(.emailAlreadyInUse, field: "email", hint: "Another account has this email address.")
+      : Failure(.providerAlreadyLinked, field: "providers", hint: "Another account has this phone number or identity.")
   }
 
   // MARK: the account
 
-  /// The former service's word is an administrator's: it proves the address of the account, but it is no assertion of
-  /// the providers, whose identities vouch for no address until their next sign-in.
+  /// The account that the row describes.
+  ///
+  /// A statement of the former service counts like an administrator's. It verifies the email address of the account,
+  /// but it is not an assertion of a provider. The identities vouch for no address until their next sign-in.
   private var made: AccountState {
     let id = row.id ?? newID
     var account = AccountRecord(id: id, createdAt: row.createdAt ?? now)
@@ -116,7 +119,7 @@ struct ImportDecision: Sendable {
 
   private var emailSource: String? {
     guard let email = row.email else { return nil }
-    return row.passwordHash != nil ? WaysIn.password : row.identities.first { $0.email == email }?.key.providerID
+    return row.passwordHash != nil ? SignInMethods.password : row.identities.first { $0.email == email }?.key.providerID
   }
 
   private func identities(of account: AccountRecord) -> [IdentityRecord] {
@@ -137,10 +140,12 @@ struct ImportDecision: Sendable {
     }
   }
 
-  // MARK: there already
+  // MARK: comparison with an existing account
 
-  /// Whether an account is what this row made of it. What a sign-in changes by itself is no difference: the moment of
-  /// the last one, and a hash of ours in place of the former service's.
+  /// Returns whether an account is what this row made of it.
+  ///
+  /// Ignores what a sign-in changes: the time of the last one, and this service's hash in place of the former
+  /// service's.
   private func isSaid(by there: AccountState) -> Bool {
     var (found, said) = (there.account, made.account)
     if row.id == nil { said.id = found.id }
@@ -166,7 +171,7 @@ extension [String?] {
 }
 
 extension AccountState {
-  /// What makes it of nothing.
+  /// Writes that create the account.
   var insertWrites: [Write] {
     [.insertAccount(account)] + identities.map(Write.insertIdentity) + factors.map(Write.insertFactor)
   }

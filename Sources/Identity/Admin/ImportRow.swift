@@ -1,6 +1,6 @@
 package import Store
 
-/// An account of another service, as its former keeper describes it: every text within its limit, addresses
+/// An account of another service, as that service describes it. Every text is within its limit, and email addresses are
 /// normalised.
 package struct ImportRow: Hashable, Sendable {
   package struct Identity: Hashable, Sendable {
@@ -35,13 +35,13 @@ package struct ImportRow: Hashable, Sendable {
   /// nil: a new one is made.
   package var id: String?
   package var email: String?
-  /// The former service says that the address was proved to it.
+  /// Whether the former service states that it verified the email address.
   package var emailVerified = false
   package var phoneNumber: String?
   package var displayName = ""
   package var photoURL = ""
   package var disabled = false
-  /// In the text form that the password port compares with.
+  /// In the text form that the `Passwords` port verifies.
   package var passwordHash: String?
   package var createdAt: Timestamp?
   package var lastSignInAt: Timestamp?
@@ -52,29 +52,29 @@ package struct ImportRow: Hashable, Sendable {
   package init() {}
 }
 
-/// What became of one row.
+/// Result of one row.
 package enum ImportVerdict: Hashable, Sendable {
   case imported
-  /// It is there as the row says: an earlier run took it over.
+  /// The account exists as the row describes it: an earlier run imported it.
   case unchanged
   case refused(Failure)
 }
 
-// MARK: duplicates inside of a batch
+// MARK: duplicates in a batch
 
-/// What the rows of a batch have named so far. Of two that name the same, the first is taken.
+/// Identifiers that the rows of a batch have used so far. Of two rows with the same identifier, the first is imported.
 struct ImportClaims {
   private var ids: Set<String> = []
   private var emails: Set<String> = []
   private var numbers: Set<String> = []
   private var identities: Set<IdentityKey> = []
 
-  /// Why the row cannot be taken beside those before it; nil: it can, and has its names from here on.
+  /// Claims the identifiers of a row. Returns why an earlier row conflicts with it, or nil.
   mutating func claim(_ row: ImportRow) -> Failure? {
     let keys = row.identities.map(\.key)
     if let id = row.id, ids.contains(id) { return .importTwice("account_id") }
     if let email = row.email, emails.contains(email) {
-      return Failure(.emailAlreadyInUse, field: "email", hint: "An earlier row has this address.")
+      return Failure(.emailAlreadyInUse, field: "email", hint: "An earlier row has this email address.")
     }
     if let number = row.phoneNumber, numbers.contains(number) { return .importTwice("phone_number") }
     if keys.contains(where: identities.contains) || Set(keys).count < keys.count { return .importTwice("providers") }
@@ -89,6 +89,6 @@ struct ImportClaims {
 extension Failure {
   fileprivate static func importTwice(_ field: String) -> Failure {
     let reason = field == "account_id" ? Failure.Reason.invalidField : .providerAlreadyLinked
-    return Failure(reason, field: field, hint: "An earlier row has it.")
+    return Failure(reason, field: field, hint: "An earlier row has the same value.")
   }
 }

@@ -1,28 +1,30 @@
 internal import Encodings
 package import Store
 
-/// Some of all accounts, for an administrator.
+/// A page of accounts, for an administrator.
 package struct AccountPage: Hashable, Sendable {
   package var accounts: [AccountState]
-  /// Goes on behind the last of them; nil: there is no more.
+  /// Token of the next page. nil: this is the last page.
   package var nextToken: String?
 }
 
-/// Pages follow each other in the order of ids: accounts that come and go meanwhile move no other to another page.
+/// Pages of accounts in the order of their ids. Accounts that come and go between calls move no other account to
+/// another page.
 package struct ListAccounts: Reading {
   package static let accountsMax = 1_000
   package static let usualAccounts = 100
-  /// A page ends before it comes to more than this, as its texts count, with one account at least: it has to leave room
-  /// for other answers in what a connection may leave untaken.
+  /// Maximum `textBytes` of a page, which has at least one account.
+  ///
+  /// The limit leaves room for other answers in the bytes that a connection may leave unread.
   package static let pageBytesMax = 128 << 10
-  /// Of the form of a page token.
+  /// Format of a page token.
   private static let version: UInt8 = 1
 
   private let afterID: String?
   private let accountsMax: Int
   private let pageBytesMax: Int
 
-  /// - Parameter pageToken: of the page before; empty: the first page.
+  /// - Parameter pageToken: from the previous page. Empty: the first page.
   /// - Parameter accountsMax: 1 to 1,000.
   package init(pageToken: String, accountsMax: Int) throws {
     self.init(afterID: pageToken.isEmpty ? nil : try ListAccounts.id(in: pageToken), accountsMax: accountsMax)
@@ -36,7 +38,7 @@ package struct ListAccounts: Reading {
 
   package var query: Query {
     var query = Query()
-    // One more than asked: whether it is there says whether there is a next page.
+    // The query asks for one more account, to find out whether there is a next page.
     query.page = PageOrder(afterID: afterID, accountsMax: accountsMax + 1)
     return query
   }
@@ -52,7 +54,7 @@ package struct ListAccounts: Reading {
     return AccountPage(accounts: accounts, nextToken: isLast ? nil : accounts.last.map(ListAccounts.token))
   }
 
-  /// It holds nothing that the page before did not say.
+  /// Returns a page token. It contains nothing that the previous page did not show.
   private static func token(after state: AccountState) -> String {
     Base64URL.encode([version] + Array(state.account.id.utf8))
   }
@@ -60,13 +62,13 @@ package struct ListAccounts: Reading {
   private static func id(in token: String) throws -> String {
     guard let bytes = Base64URL.decode(token), bytes.first == version,
       case let id = String(decoding: bytes.dropFirst(), as: UTF8.self), Ids.isAccountID(id)
-    else { throw Failure(.invalidField, field: "page_token", hint: "It is not the token of a page.") }
+    else { throw Failure(.invalidField, field: "page_token", hint: "Use `next_page_token` of the previous page.") }
     return id
   }
 }
 
 extension AccountState {
-  /// What its texts take, roughly: how much of an answer it is.
+  /// Approximate size of the account in an answer, in bytes.
   package var textBytes: Int {
     let own = [
       account.id, account.email ?? "", account.displayName, account.photoURL, account.customClaimsJSON,

@@ -1,6 +1,6 @@
 package import Store
 
-/// One account, for an administrator, by what names it.
+/// One account for an administrator, found by one of its identifiers.
 package struct LookupAccount: Reading {
   package enum Subject: Hashable, Sendable {
     case accountID(String)

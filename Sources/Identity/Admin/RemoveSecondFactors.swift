@@ -1,12 +1,12 @@
 package import Store
 
-/// Takes every second factor away from an account whose person has lost them.
+/// Removes every second factor of an account whose user has lost them.
 package struct RemoveSecondFactors: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// The account as it is then, and how many factors were removed, recovery codes among them.
+  /// Returns the account after the change, and how many factors were removed, including recovery codes.
   package func callAsFunction(
     accountID: String, _ call: CallFacts
   ) async throws -> (state: AccountState, removed: Int) {
@@ -18,7 +18,7 @@ package struct RemoveSecondFactors: Sendable {
     return (state, (facts.account?.factors.count ?? 0) - state.factors.count)
   }
 
-  /// One for each factor, as where its person withdraws it; recovery codes go with them unmentioned.
+  /// Returns one notice for each factor, as for a withdrawal by the user. The notices do not mention recovery codes.
   private func notices(_ state: AccountState, _ now: Timestamp) -> [Write] {
     state.factors.filter { $0.kind != .recoveryCode }.flatMap { factor in
       environment.notices(.factorWithdrawn, to: state, values: ["factor": factor.kind.rawValue], now: now)

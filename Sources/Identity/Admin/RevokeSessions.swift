@@ -1,12 +1,12 @@
 import Store
 
-/// Ends every session of an account, and refuses the custom tokens that were minted until now.
+/// Ends every session of an account and invalidates its earlier custom tokens.
 package struct RevokeSessions: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// How many sessions were open.
+  /// Returns how many sessions were open.
   package func callAsFunction(accountID: String, _ call: CallFacts) async throws -> Int {
     var query = Query()
     query.accountID = accountID

@@ -1,6 +1,6 @@
 package import Store
 
-/// Replaces an account's own claims; its tokens say so from the next refresh on.
+/// Replaces the custom claims of an account. Its tokens contain them from the next refresh on.
 package struct SetCustomClaims: Sendable {
   private let environment: Environment
 

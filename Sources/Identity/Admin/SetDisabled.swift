@@ -1,6 +1,6 @@
 package import Store
 
-/// Shuts an account, or opens it again.
+/// Disables or enables an account.
 package struct SetDisabled: Sendable {
   private let environment: Environment
 

@@ -1,13 +1,14 @@
 package import Store
 
-/// Takes a way of signing in from an account, also the last one: for a person whom the provider knows by another
-/// subject now, or where it is in wrong hands.
+/// Removes a sign-in method of an account, even the last one.
+///
+/// For a user whom the provider knows by another subject now, or for a method in the wrong hands.
 package struct UnlinkProvider: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// The account as it is then.
+  /// Returns the account after the change.
   package func callAsFunction(
     accountID: String, providerID: String, _ call: CallFacts
   ) async throws -> AccountState {

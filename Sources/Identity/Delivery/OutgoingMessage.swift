@@ -1,10 +1,10 @@
 package import Store
 
-/// A mail or text message as the domain asks for it: its words are the template's, its values are told here.
+/// An email or text message to send. Its template has the text, and this type has the values.
 package struct OutgoingMessage: Hashable, Sendable {
-  /// Each names its template.
+  /// The kind of a message, which names its template.
   package enum Kind: String, Sendable, CaseIterable {
-    // With a code or a link.
+    // Messages with a code or a link.
     case phoneCode = "phone_code"
     case secondFactorCode = "second_factor_code"
     case emailLink = "email_link"
@@ -12,10 +12,10 @@ package struct OutgoingMessage: Hashable, Sendable {
     case verifyEmail = "verify_email"
     case resetPassword = "reset_password"
     case changeEmail = "change_email"
-    // Answers to what somebody asked in the name of an address that is an account's.
+    // Answers to a request for an email address that belongs to an account.
     case signUpKnown = "sign_up_known"
     case signInMethods = "sign_in_methods"
-    // Notices: what happened, and nothing to click but a way back.
+    // Notices of an event, with no link except one that reverts it.
     case linked
     case unlinked
     case emailChanged = "email_changed"
@@ -25,8 +25,8 @@ package struct OutgoingMessage: Hashable, Sendable {
     case addressDetached = "address_detached"
     case merged
 
-    /// The values that its messages may have, which is what a template may name. A link is whole, made from a URI that
-    /// the caller may use.
+    /// The values of its messages, which a template may use. A link is complete, and made from a URI that the caller
+    /// may use.
     package var values: Set<String> {
       switch self {
       case .phoneCode, .secondFactorCode: ["code"]
@@ -40,14 +40,14 @@ package struct OutgoingMessage: Hashable, Sendable {
       }
     }
 
-    /// Those of them that some of its messages lack.
+    /// The values that some of its messages lack.
     package var occasionalValues: Set<String> { self == .emailChanged ? values : [] }
   }
 
   package enum Recipient: Hashable, Sendable {
-    /// Normalised.
+    /// The normalised email address.
     case email(String)
-    /// E.164.
+    /// The phone number in E.164.
     case phoneNumber(String)
   }
 
@@ -55,7 +55,7 @@ package struct OutgoingMessage: Hashable, Sendable {
   package var recipient: Recipient
   /// BCP 47; empty: the operator's default.
   package var locale: String
-  /// What the template fills in, by name.
+  /// Template values by name.
   package var values: [String: String]
   package var expiresAt: Timestamp
 
@@ -78,7 +78,7 @@ package struct OutgoingMessage: Hashable, Sendable {
 }
 
 extension Environment {
-  /// Puts the message into the queue, in the transaction of what it tells of.
+  /// Returns the write that queues the message, in the transaction of its event.
   package func enqueue(_ message: OutgoingMessage, now: Timestamp) -> Write {
     .enqueueDelivery(record(of: message, now: now), queueMax: policy.deliveryQueueMax)
   }
@@ -104,21 +104,22 @@ extension Environment {
       expiresAt: message.expiresAt)
   }
 
-  /// What a record holds, or nil where it was not sealed here, or for another record.
+  /// Returns the message of a record. nil: sealed with another key, or for another record.
   package func message(of record: DeliveryRecord) -> OutgoingMessage? {
     cryptography.open(record.sealed, context: OutgoingMessage.context(deliveryID: record.id))
       .flatMap { OutgoingMessage(packed: $0, expiresAt: record.expiresAt) }
   }
 
-  /// Tells the person behind an account of a change (check 84), by mail to its proved address and to `others`; nothing
-  /// where no mail is configured. An address that nobody proved may be a stranger's, who is not to be told of it.
+  /// Notifies a user of a change of the account (check 84), by email to its verified address and to `others`.
+  ///
+  /// Returns nothing if mail is not configured. An unverified address may belong to another user, so it gets no notice.
   package func notices(
     _ kind: OutgoingMessage.Kind, to state: AccountState, others: [String] = [], values: [String: String] = [:],
     now: Timestamp
   ) -> [Write] {
     guard policy.mailEnabled else { return [] }
     var addresses = others
-    if state.account.emailProved, let email = state.account.email, !addresses.contains(email) {
+    if state.account.emailVerified, let email = state.account.email, !addresses.contains(email) {
       addresses.append(email)
     }
     let expiresAt = now.adding(millis: policy.noticeLifetimeMillis)
@@ -130,21 +131,22 @@ extension Environment {
 }
 
 extension Environment {
-  /// Of what a sign-in did to the account that it opened: a link is told of by whichever call it came (check 84).
+  /// Notifies the user of a link that a sign-in made, like the links of other calls (check 84).
   func notices(of note: AuditNote, to state: AccountState, now: Timestamp) -> [Write] {
     guard note.event == .linked, note.accountID == state.account.id else { return [] }
     return notices(.linked, to: state, values: note.details.filter { $0.key == "provider_id" }, now: now)
   }
 
-  /// To the address that was proved before the edit as well, where the edit took it away.
+  /// Notifies the user of an edit, also at the previously verified email address if the edit removed it.
   func notices(
     _ kind: OutgoingMessage.Kind, of edit: AccountEdit, values: [String: String], now: Timestamp
   ) -> [Write] {
-    let before = edit.before.emailProved ? edit.before.email : nil
+    let before = edit.before.emailVerified ? edit.before.email : nil
     return notices(kind, to: edit.state, others: before.map { [$0] } ?? [], values: values, now: now)
   }
 
-  /// Of a way in that went. A number hears itself that it went: its person may have no address.
+  /// Notifies the user of a removed sign-in method. A removed phone number gets a text message, because its user may
+  /// have no email address.
   func notices(ofUnlinked providerID: String, by edit: AccountEdit, now: Timestamp) -> [Write] {
     let values = ["provider_id": providerID]
     let mails = notices(.unlinked, of: edit, values: values, now: now)
@@ -152,7 +154,7 @@ extension Environment {
     return mails + textNotices(.unlinked, to: number, about: edit.before.id, values: values, now: now)
   }
 
-  /// Nothing where no text messages are configured.
+  /// Notifies a phone number. Returns nothing if text messages are not configured.
   func textNotices(
     _ kind: OutgoingMessage.Kind, to number: String, about accountID: String, values: [String: String], now: Timestamp
   ) -> [Write] {
@@ -163,14 +165,14 @@ extension Environment {
   }
 }
 
-// MARK: the bytes under the seal
+// MARK: sealed binary form
 
 extension OutgoingMessage {
   private static let format: UInt8 = 1
 
   fileprivate static func context(deliveryID: String) -> [UInt8] { Array("delivery \(deliveryID)".utf8) }
 
-  /// What makes two notices about an account equal: everything that the recipient can see of them.
+  /// Returns the identity of a notice. Two notices about an account are equal if the recipient sees no difference.
   fileprivate func identity(about accountID: String) -> [UInt8] {
     var packer = Packer()
     packer.append(accountID)

@@ -1,16 +1,16 @@
 package import Store
 
-/// A place among the events, as watchers keep it between two calls.
+/// A position among the events, which a watcher keeps between two calls.
 package struct EventCursor: Hashable, Sendable {
-  /// Names the form, so that a later one can tell those of today.
+  /// Format of the cursor, which distinguishes it from later formats.
   private static let version: Character = "a"
 
-  /// Of the last event that was dealt with; 0: of none.
+  /// Position of the last processed event. 0: none.
   package var position: Int64
 
   package init(position: Int64) { self.position = position }
 
-  /// nil: not made here. Each place has one spelling.
+  /// Parses a cursor. Returns nil if this service did not make it. Each position has exactly one text.
   package init?(_ text: String) {
     guard text.first == EventCursor.version, let position = Int64(text.dropFirst(), radix: 36), position >= 0 else {
       return nil
@@ -22,25 +22,26 @@ package struct EventCursor: Hashable, Sendable {
   package var text: String { String(EventCursor.version) + String(position, radix: 36) }
 }
 
-/// What one look at the events brought.
+/// Events of one read.
 package struct EventBatch: Hashable, Sendable {
-  /// Of the types that were asked for, in their order.
+  /// Events of the requested types, in order.
   package var events: [AuditRecord]
-  /// Where the next look begins.
+  /// Where the next read begins.
   package var cursor: EventCursor
-  /// Nothing is left to be looked at now.
+  /// Whether no further events are available now.
   package var isLast: Bool
 }
 
-/// The events after a cursor; without one, none, and the cursor of this moment.
+/// The events after a cursor. Without a cursor: no events, and the current cursor.
 package struct ReadEvents: Reading {
-  /// A look is short, so that nobody else waits behind it, and what it brings fits in what a connection may hold.
+  /// Maximum number of events in one read. It is small, so that no other call waits long and the answer fits in what a
+  /// connection may hold.
   package static let eventsMax = 64
 
   private let after: EventCursor?
   private let types: Set<String>
 
-  /// - Parameter types: none: all.
+  /// - Parameter types: empty for all types.
   package init(after: EventCursor?, types: Set<String>) {
     self.after = after
     self.types = types
@@ -56,9 +57,11 @@ package struct ReadEvents: Reading {
     guard let after else {
       return EventBatch(events: [], cursor: EventCursor(position: facts.lastEvent), isLast: true)
     }
-    // A database that was put back from a copy counts on from there: whoever saw what it has lost must begin anew.
+    // A database that was restored from a backup continues from its last event. A watcher that saw lost events must
+    // start again.
     guard after.position <= facts.lastEvent else {
-      throw Failure(.invalidField, field: "cursor", hint: "It is ahead of every event here.")
+      throw Failure(
+        .invalidField, field: "cursor", hint: "The cursor is ahead of all events. Start again without a cursor.")
     }
     let reached = facts.events.last?.position ?? after.position
     return EventBatch(

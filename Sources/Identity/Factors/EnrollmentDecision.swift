@@ -1,18 +1,20 @@
 import Store
 
-/// Who may enrol what, and who may withdraw. What cannot be done at all is said before a new login is asked for.
+/// Rules for enrolling and withdrawing second factors.
+///
+/// The check for a recent login comes last: a user must not sign in again for a change that is rejected anyway.
 enum EnrollmentDecision {
-  /// nil: allowed.
+  /// Checks an enrolment. nil: allowed.
   static func refusal(
     _ kind: FactorKind, phoneNumber: String?, _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> Failure? {
     let account = caller.state.account
     if account.anonymous || caller.session.beginning == .phone {
       return Failure(
-        .unsupportedFirstFactor, hint: "Sign in with something else than a telephone, as a person with a name.")
+        .unsupportedFirstFactor, hint: "Use an account that is not anonymous, and a sign-in method other than phone.")
     }
-    guard account.emailProved else {
-      return Failure(.unverifiedEmail, field: "id_token", hint: "Prove the account's address first.")
+    guard account.emailVerified else {
+      return Failure(.unverifiedEmail, field: "id_token", hint: "Verify the account's email address first.")
     }
     return refusal(kind, phoneNumber: phoneNumber, caller.state, policy: policy)
       ?? refusal(caller, policy: policy, now: now)
@@ -27,7 +29,7 @@ enum EnrollmentDecision {
     if kind == .phone {
       guard policy.textMessagesEnabled else { return .noTextMessages }
       if state.factors.contains(where: { $0.phoneNumber == phoneNumber }) {
-        return Failure(.secondFactorExists, field: "phone_number", hint: "This number is enrolled.")
+        return Failure(.secondFactorExists, field: "phone_number", hint: "The number is enrolled; use another.")
       }
       var after = state
       after.factors.append(
@@ -35,19 +37,20 @@ enum EnrollmentDecision {
       if let refusal = lockOut(state, after, policy: policy) { return refusal }
     }
     guard state.factors.count(where: { $0.kind != .recoveryCode }) < policy.factorsMax else {
-      return Failure(.secondFactorLimit, hint: "At most \(policy.factorsMax) factors; withdraw one first.")
+      return Failure(.secondFactorLimit, hint: "The limit is \(policy.factorsMax) factors; withdraw one first.")
     }
     return nil
   }
 
-  /// Where telephones are the only second factors none is a first one, so that a change of factors may take the last
-  /// way in (section 5).
+  /// Rejects a change of factors that removes the last sign-in method (section 5).
+  ///
+  /// A phone cannot be the first factor while phones are the only second factors.
   static func lockOut(_ before: AccountState, _ after: AccountState, policy: Policy) -> Failure? {
-    guard WaysIn(after, policy).isEmpty, !WaysIn(before, policy).isEmpty else { return nil }
-    return Failure(.lastSignInMethod, hint: "Nobody could sign in; add another way of signing in first.")
+    guard SignInMethods(after, policy).isEmpty, !SignInMethods(before, policy).isEmpty else { return nil }
+    return Failure(.lastSignInMethod, hint: "The last sign-in method would be lost; link another first.")
   }
 
-  /// A recent login that passed a factor, where there is one.
+  /// Requires a recent login, and a passed factor if the account has one.
   static func refusal(_ caller: CallerSession, policy: Policy, now: Timestamp) -> Failure? {
     do {
       try SessionCheck.requireRecentLogin(caller, for: .changeFactors, policy: policy, now: now)

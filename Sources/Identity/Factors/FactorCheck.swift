@@ -1,7 +1,7 @@
 import Store
 import Text
 
-/// What a client shows of a second factor.
+/// A second-factor code that a client sent.
 struct ShownCode: Hashable, Sendable {
   var code: String
   /// Phone factors only.
@@ -11,16 +11,17 @@ struct ShownCode: Hashable, Sendable {
   var plain: String { oneTimeCode(code) }
 }
 
-/// Whether a code is good, by its factor's own rules.
+/// The result of checking a code by the rules of its factor.
 enum FactorCheck: Hashable, Sendable {
-  /// The factor as it is from now on.
+  /// The factor after the use of the code.
   case passed(FactorRecord)
   case refused(CodeFault)
 }
 
 extension Environment {
-  /// - Parameter sent: the code that was sent for this attempt, where one was.
-  /// - Parameter attemptsLeft: of the attempt.
+  /// Checks a code.
+  /// - Parameter sent: the code that was sent for this attempt; nil: none.
+  /// - Parameter attemptsLeft: the number of attempts that the pending row has left.
   func check(
     _ shown: ShownCode, _ factor: FactorRecord, sent: SentCode?, attemptsLeft: Int, now: Timestamp
   ) -> FactorCheck {
@@ -47,8 +48,8 @@ extension Environment {
 }
 
 extension Failure {
-  static let wrongFactorCode = Failure(.invalidCode, field: "code", hint: "The code is wrong, or was used before.")
-  static let codeHasExpired = Failure(.expiredCode, field: "code", hint: "Ask for a new code.")
+  static let wrongFactorCode = Failure(.invalidCode, field: "code", hint: "The code is wrong or used; enter a new one.")
+  static let codeHasExpired = Failure(.expiredCode, field: "code", hint: "Request a new code.")
   static let noSuchFactor = Failure(
-    .secondFactorNotFound, field: "factor_id", hint: "The account has no such factor, or no longer.")
+    .secondFactorNotFound, field: "factor_id", hint: "The account has no factor with this id.")
 }

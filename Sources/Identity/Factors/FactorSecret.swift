@@ -1,11 +1,11 @@
 import Store
 
-/// What the store keeps of a factor under the seal, bound to its account and its id.
+/// The sealed part of a factor. The seal binds it to the account and the factor's id.
 enum FactorSecret: Hashable, Sendable {
-  /// With the step of the code that was used last: none is taken twice (RFC 6238 5.2).
+  /// `lastStep` is the step of the last used code. No code is accepted twice (RFC 6238, 5.2).
   case totp(secret: [UInt8], lastStep: Int64?)
   case recoveryCodes(RecoveryCodes)
-  /// The number is all there is.
+  /// A phone factor has no secret, only its number.
   case phone
 }
 
@@ -14,7 +14,7 @@ extension Environment {
     cryptography.seal(secret.packed, context: FactorSecret.context(of: factor))
   }
 
-  /// nil: not sealed here, or for another factor.
+  /// Opens the secret of a factor. nil: sealed with another key, or for another factor.
   func secret(of factor: FactorRecord) -> FactorSecret? {
     guard factor.kind != .phone else { return .phone }
     return cryptography.open(factor.sealedSecret, context: FactorSecret.context(of: factor))
@@ -22,7 +22,7 @@ extension Environment {
   }
 }
 
-// MARK: the bytes under the seal
+// MARK: sealed binary form
 
 extension FactorSecret {
   fileprivate static func context(of factor: FactorRecord) -> [UInt8] {

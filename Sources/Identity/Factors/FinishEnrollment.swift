@@ -19,8 +19,9 @@ package struct FinishedEnrollment: Hashable, Sendable {
   package var recoveryCodes: [String]
 }
 
-/// Enrols a factor that the person has shown. Every other session of the account ends: whoever else is signed in has
-/// not shown it.
+/// Enrols a factor when the user proves possession of it.
+///
+/// Every other session of the account ends, because it did not pass the factor.
 package struct FinishEnrollment: Sendable {
   private let environment: Environment
 
@@ -52,7 +53,7 @@ package struct FinishEnrollment: Sendable {
       case .wrong:
         let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
         return .commit(Change(counts), .wrongCode)
-      case .proved(let lastStep):
+      case .verified(let lastStep):
         let counts = try admitted.reset(at: now) + changes.admit(facts, now: now).count(at: now)
         return enrol(held, lastStep: lastStep, row, caller, counting: counts, call, now)
       }
@@ -66,7 +67,7 @@ package struct FinishEnrollment: Sendable {
     }
   }
 
-  /// The recovery codes too, which the user may never have seen.
+  /// Repeats the answer with the recovery codes, which the user may never have seen.
   private func again(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> FinishedEnrollment {
     let recoveryCodes = try environment.heldTexts(of: record)
     return FinishedEnrollment(
@@ -74,38 +75,39 @@ package struct FinishEnrollment: Sendable {
   }
 
   private enum Ended: Sendable {
-    /// The attempt was counted before anybody was told.
+    /// The commit counts the attempt before the call fails.
     case wrongCode
     case enrolled(OpenedSession, AccountState, recoveryCodes: [String])
   }
 
   private enum Proof {
     case wrong
-    /// With the step of a TOTP code, which is used by it.
-    case proved(lastStep: Int64?)
+    /// `lastStep` is the step of a TOTP code, which is now used.
+    case verified(lastStep: Int64?)
   }
 
-  private func prove(_ code: String, _ held: HeldEnrollment, _ now: Timestamp) -> Proof {
+  private func prove(_ code: String, _ held: PendingEnrollment, _ now: Timestamp) -> Proof {
     let cryptography = environment.cryptography
     switch held.kind {
     case .totp:
       let step = TOTP.step(of: code, held.secret, after: nil, at: now, cryptography)
-      return step.map { .proved(lastStep: $0) } ?? .wrong
+      return step.map { .verified(lastStep: $0) } ?? .wrong
     case .phone:
       guard let sent = held.sentCode, cryptography.equal(Array(code.utf8), Array(sent.code.utf8)) else {
         return .wrong
       }
-      return .proved(lastStep: nil)
-    case .recoveryCode: return .proved(lastStep: nil)
+      return .verified(lastStep: nil)
+    case .recoveryCode: return .verified(lastStep: nil)
     }
   }
 }
 
-// MARK: what is written
+// MARK: writes
 
 extension FinishEnrollment {
   private func enrol(
-    _ held: HeldEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession, counting counts: [Write],
+    _ held: PendingEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession,
+    counting counts: [Write],
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Ended> {
     var edit = AccountEdit(caller.state)
@@ -115,7 +117,7 @@ extension FinishEnrollment {
     if held.kind == .recoveryCode {
       let old = caller.state.factors.first { $0.kind == .recoveryCode }
       (enrolled, recoveryCodes) = edit.replaceRecoveryCodes(environment, now: now)
-      // A session that showed one of the old codes goes on with the new ones.
+      // A session that passed with one of the old codes keeps its second factor.
       if let old, caller.session.secondFactorID == old.id { passing = enrolled }
     } else {
       let isFirst = !caller.state.hasSecondFactor
@@ -132,13 +134,14 @@ extension FinishEnrollment {
     let opened = environment.continueSession(caller.session, passing: passing, call: call, now: now)
     let accountID = caller.state.account.id
     let details = ["kind": enrolled.kind.rawValue, "factor_id": enrolled.id]
-    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
-      .completePending(
-        row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id),
-      .closeSessions(accountID: accountID, except: nil, at: now, reason: "factor_enrolled"),
-      .insertSession(opened.record),
-      environment.audit(AuditNote(.factorEnrolled, accountID: accountID, details: details), call: call, now: now),
-    ]
+    let writes: [Write] =
+      [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
+        .completePending(
+          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id),
+        .closeSessions(accountID: accountID, except: nil, at: now, reason: "factor_enrolled"),
+        .insertSession(opened.record),
+        environment.audit(AuditNote(.factorEnrolled, accountID: accountID, details: details), call: call, now: now),
+      ]
     let notices = environment.notices(
       .factorEnrolled, to: caller.state, values: ["factor": enrolled.kind.rawValue], now: now)
     let remembered = environment.remember(
@@ -159,8 +162,10 @@ extension AccountEdit {
     hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
   }
 
-  /// Fresh codes in place of those that there are, as a factor of this moment: what a thief drew anew must not pass for
-  /// the owner's when the address is taken back.
+  /// Replaces the recovery codes by a new factor that is enrolled now.
+  ///
+  /// The new enrolment time matters when the owner reverts an email change: codes that an attacker generated must not
+  /// pass for the owner's.
   mutating func replaceRecoveryCodes(
     _ environment: Environment, now: Timestamp
   ) -> (factor: FactorRecord, texts: [String]) {

@@ -20,8 +20,10 @@ package enum FinishSecondFactorAnswer: Hashable, Sendable {
   case credentialInUse(CredentialInUse)
 }
 
-/// Ends the SignIn, Link or Reauthenticate that a second factor held up. It is decided again, whole, on what there is
-/// now, and what it writes is one change with the use of the factor and the end of the row.
+/// Finishes a SignIn, Link or Reauthenticate that waits for a second factor.
+///
+/// It decides the whole call again on current records. One change contains the writes of the call, the use of the
+/// factor and the completion of the row.
 package struct FinishSecondFactor: Sendable {
   private let environment: Environment
 
@@ -49,7 +51,7 @@ package struct FinishSecondFactor: Sendable {
     switch try environment.heldAnswer(of: record) {
     case .accountExists(let exists): return .accountExists(exists)
     case .credentialInUse(let inUse): return .credentialInUse(inUse)
-    case .secondFactorRequired: throw PendingTable.mismatch("the record is of a call that wants a factor")
+    case .secondFactorRequired: throw PendingTable.mismatch("the idempotency record still requires a factor")
     case nil: break
     }
     var grant = try await environment.repeatSession(of: record, call: call)
@@ -57,9 +59,9 @@ package struct FinishSecondFactor: Sendable {
     return .session(grant, alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }
 
-  /// How the held call ended.
+  /// The outcome of the pending call.
   private enum Ended: Sendable {
-    /// The attempt was counted before anybody was told.
+    /// The commit counts the attempt before the call fails.
     case wrongCode(CodeFault)
     case signIn(SignIn.Result)
     case link(Link.Result)
@@ -82,7 +84,7 @@ package struct FinishSecondFactor: Sendable {
     case .signIn(.answer(.accountExists(let exists))): return .accountExists(exists)
     case .link(.answer(.credentialInUse(let inUse))): return .credentialInUse(inUse)
     case .signIn(.checkAgain):
-      throw Failure(.invalidLoginCredentials, hint: "The password was changed meanwhile; sign in again.")
+      throw Failure(.invalidLoginCredentials, hint: "The password changed; sign in again.")
     case .signIn(.answer), .link(.completed), .link(.answer), .link(.alreadyLinked):
       throw Failure.rowWasUsed
     }
@@ -97,11 +99,12 @@ package struct FinishSecondFactor: Sendable {
   }
 }
 
-// MARK: what is looked up
+// MARK: look-ups
 
 extension FinishSecondFactor {
-  /// The look-ups that the held call needs to be decided again, and what its answer says of the person. What is fixed
-  /// about a row is sealed, so that only its state is looked at again.
+  /// Returns the look-ups that the pending call needs for its decision, and the user profile for its answer.
+  ///
+  /// The fixed fields of a row are sealed, so only its state is checked again.
   private func prepare(
     _ request: FinishSecondFactorRequest, _ call: CallFacts
   ) async throws -> (Query, Throttle, UserInfo?) {
@@ -126,9 +129,10 @@ extension FinishSecondFactor {
       }
     }
     query.identity = assertion.identity
-    let proved = held.assertion.identity
-    if proved.providerID == WaysIn.phone { query.phoneNumber = proved.subject }
-    let isByAddress = proved.providerID == WaysIn.password || assertion.identity.providerID == WaysIn.emailLink
+    let verified = held.assertion.identity
+    if verified.providerID == SignInMethods.phone { query.phoneNumber = verified.subject }
+    let isByAddress =
+      verified.providerID == SignInMethods.password || assertion.identity.providerID == SignInMethods.emailLink
     query.email = environment.policy.oneAccountPerEmail || isByAddress ? assertion.email : nil
     let isProviders = environment.policy.enabledProviderIDs.contains(assertion.identity.providerID)
     let throttle = environment.throttle(.codeFailures, ofAccount: row.accountID, call: call)
@@ -171,12 +175,12 @@ extension FinishSecondFactor {
   }
 
   private func decideAgain(
-    _ held: HeldAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
+    _ held: PendingAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
     _ now: Timestamp
   ) throws -> Step<Ended> {
     if let failure = disabled(held) { return .refuse(failure) }
     switch held.intent {
-    case .present: throw PendingTable.mismatch("a row that asks for nothing")
+    case .present: throw PendingTable.mismatch("the pending row has no intent")
     case .signIn: return try signIn(held, passed, owner, facts, call, now).map(Ended.signIn)
     case .link:
       return try link(held, passed, facts, call, now).map(Ended.link)
@@ -185,33 +189,35 @@ extension FinishSecondFactor {
     }
   }
 
-  /// The operator may have switched the way in off meanwhile (check 21).
-  private func disabled(_ held: HeldAssertion) -> Failure? {
+  /// Checks whether the operator disabled the sign-in method while the call was pending (check 21).
+  private func disabled(_ held: PendingAssertion) -> Failure? {
     let policy = environment.policy
     let providerID = held.assertion.identity.providerID
-    let isEnabled = switch providerID {
-    case WaysIn.password: policy.passwordEnabled
-    case FirstFactor.customToken.signInProviderID: policy.customTokenEnabled
-    default: policy.enables(providerID)
-    }
+    let isEnabled =
+      switch providerID {
+      case SignInMethods.password: policy.passwordEnabled
+      case FirstFactor.customToken.signInProviderID: policy.customTokenEnabled
+      default: policy.enables(providerID)
+      }
     return isEnabled ? nil : .notEnabled(providerID)
   }
 
   private func signIn(
-    _ held: HeldAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
+    _ held: PendingAssertion, _ passed: PassedFactor, _ owner: AccountState, _ facts: Facts, _ call: CallFacts,
     _ now: Timestamp
   ) throws -> Step<SignIn.Result> {
     let signIn = SignIn(environment)
     var attempt = Attempt(held, passed: passed, call)
-    let way = held.wayIn(to: owner.account, heldSince: passed.row.createdAt)
+    let way = held.method(to: owner.account, heldSince: passed.row.createdAt)
     guard held.completing != nil else {
       return signIn.step(decide(way, signIn, attempt, facts, now), attempt, now)
     }
     guard let record = facts.alsoPending, record.accountID == owner.account.id, record.purpose != .secondFactor else {
-      throw PendingTable.mismatch("what was to be completed is gone")
+      throw PendingTable.mismatch("the row to complete no longer exists")
     }
-    guard case .held(let row, let other) = try environment.openPending(
-      record, purpose: record.purpose, call: call, now: now)
+    guard
+      case .held(let row, let other) = try environment.openPending(
+        record, purpose: record.purpose, call: call, now: now)
     else { return .refuse(.rowWasUsed) }
     attempt.row = row
     if row.purpose == .credentialInUse { return signIn.step(signIn.present(attempt, facts, now), attempt, now) }
@@ -222,7 +228,7 @@ extension FinishSecondFactor {
   }
 
   private func decide(
-    _ way: ProvedWayIn, _ signIn: SignIn, _ attempt: Attempt, _ facts: Facts, _ now: Timestamp
+    _ way: VerifiedMethod, _ signIn: SignIn, _ attempt: Attempt, _ facts: Facts, _ now: Timestamp
   ) -> SignInDecision {
     let accountID = attempt.passed?.account.id
     return switch way {
@@ -235,11 +241,11 @@ extension FinishSecondFactor {
   }
 
   private func link(
-    _ held: HeldAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+    _ held: PendingAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<Link.Result> {
     let caller = try caller(of: passed, facts, now)
     var verified: VerifiedLink
-    let isPassword = held.assertion.identity.providerID == WaysIn.password
+    let isPassword = held.assertion.identity.providerID == SignInMethods.password
     if isPassword, let hash = held.passwordHash, let email = held.assertion.email {
       verified = VerifiedLink(proof: .password(email: email, hash: hash))
     } else {
@@ -251,11 +257,11 @@ extension FinishSecondFactor {
   }
 
   private func reauthenticate(
-    _ held: HeldAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+    _ held: PendingAssertion, _ passed: PassedFactor, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<(OpenedSession, AccountState)> {
     let caller = try caller(of: passed, facts, now)
     let proof: ReauthenticationProof
-    switch held.wayIn(to: caller.state.account, heldSince: passed.row.createdAt) {
+    switch held.method(to: caller.state.account, heldSince: passed.row.createdAt) {
     case .password(let checked):
       guard checked.check.matches else { return .refuse(.wrongPassword) }
       proof = .password(setAt: caller.state.account.passwordSetAt, upgradedHash: checked.check.upgradedHash)
@@ -267,26 +273,26 @@ extension FinishSecondFactor {
     {
     case .refuse(let failure):
       return .refuse(failure, writing: Change([.countPendingAttempt(passed.row.digest)]))
-    case .secondFactorRequired: throw PendingTable.mismatch("the factor was not counted")
+    case .secondFactorRequired: throw PendingTable.mismatch("the decision ignored the passed factor")
     case .session(let edit): return Reauthenticate(environment).open(held, edit, caller, passed: passed, call, now)
     }
   }
 
-  /// The session that Link or Reauthenticate was called in, open still.
+  /// Returns the session that called Link or Reauthenticate, if it is still open.
   private func caller(
     of passed: PassedFactor, _ facts: Facts, _ now: Timestamp
   ) throws(Failure) -> CallerSession {
     let caller = try SessionCheck.live(facts.session, facts.sessionAccount, now: now)
     guard caller.session.accountID == passed.account.id else {
-      throw PendingTable.mismatch("the session is another account's")
+      throw PendingTable.mismatch("the session belongs to another account")
     }
     return caller
   }
 }
 
 extension Failure {
-  /// The fields are those of the call that was held. The one that ends it has none of them; its `pending_token` is
-  /// another one.
+  /// The failure without its field, which belongs to the pending call. FinishSecondFactor has no such field, and its
+  /// `pending_token` is a different one.
   fileprivate var ofHeldCall: Failure {
     var failure = self
     failure.field = nil
@@ -294,10 +300,11 @@ extension Failure {
   }
 }
 
-extension HeldAssertion {
-  /// The way in that the held call had proved, as far as it still is one: a password that was set, or a mark against
-  /// custom tokens that was made, since the call was held ends it.
-  func wayIn(to account: AccountRecord, heldSince: Timestamp) -> ProvedWayIn {
+extension PendingAssertion {
+  /// Returns the sign-in method that the pending call verified, if it is still valid.
+  ///
+  /// A password that was set after `heldSince`, or a later cut-off of custom tokens, makes it invalid.
+  func method(to account: AccountRecord, heldSince: Timestamp) -> VerifiedMethod {
     if firstFactor == .password {
       let isOld = account.passwordSetAt.map { $0 < heldSince } ?? true
       let isSame = account.passwordHash != nil && account.email == assertion.email && isOld
@@ -310,7 +317,7 @@ extension HeldAssertion {
     guard firstFactor.signInProviderID == FirstFactor.customToken.signInProviderID else {
       return .identity(assertion)
     }
-    // The token was valid when the call was held: only a later cut-off ends it.
+    // The token was valid when the call became pending. Only a later cut-off makes it invalid.
     return .customToken(
       CustomToken(
         accountID: account.id, issuedAt: heldSince, expiresAt: heldSince,

@@ -1,19 +1,21 @@
 package import Store
 
-/// A second factor that a call has shown. What the first factor held back may be done now, and once.
+/// A second factor that a call verified. The pending call may now proceed, once.
 struct PassedFactor: Hashable, Sendable {
-  /// As it is from now on: its step, or its code, is used.
+  /// The factor after the use of its TOTP step or code.
   var factor: FactorRecord
-  /// The row of the call that asked for it.
+  /// The pending row of the call that required the factor.
   var row: PendingRecord
   /// The account as the decision saw it.
   var account: AccountRecord
-  /// What forgets the wrong codes before it.
+  /// Writes that reset the count of wrong codes.
   var resets: [Write]
 
-  /// What the acceptance writes beside what it allows. The account's version rises exactly once, so that of two calls
-  /// with one code only the first is carried out: the other is decided again, and finds the code used.
-  /// - Parameter sessionID: nil: the call ended in a conflict instead of a session.
+  /// Returns the call's writes with those that use up the factor.
+  ///
+  /// They raise the account's version exactly once. Of two calls with the same code only the first commits. The other
+  /// is decided again, and finds the code used.
+  /// - Parameter sessionID: the new session; nil: the call ended in a conflict.
   func writes(after others: [Write], sessionID: String?, now: Timestamp) -> [Write] {
     let raises = others.contains { write in
       switch write {
@@ -32,10 +34,10 @@ struct PassedFactor: Hashable, Sendable {
   }
 }
 
-// MARK: what a session says of it
+// MARK: session methods
 
 extension FactorKind {
-  /// What stands in `amr` (RFC 8176; a recovery code has no name there).
+  /// The values of the `amr` claim (RFC 8176, which has none for recovery codes).
   var methods: [String] {
     switch self {
     case .totp: ["otp", "mfa"]
@@ -53,37 +55,39 @@ extension SessionRecord {
     secondFactorID = factor.id
   }
 
-  /// Without what the second factor added.
+  /// The methods without those that the second factor added.
   var firstFactorMethods: [String] {
     guard let kind = secondFactor.flatMap(FactorKind.init(rawValue:)) else { return methods }
-    // A telephone as the first factor says the same as one as the second.
+    // A phone adds the same value as a first and as a second factor.
     let added = kind.methods.filter { $0 != "sms" || beginning != .phone }
     return methods.filter { !added.contains($0) }
   }
 }
 
 extension AccountState {
-  /// The factor that a session showed, while the account has it: one that was withdrawn counts no longer (check 98).
+  /// Returns the factor that a session passed. nil: none, or the factor was withdrawn (check 98).
   package func passedFactor(of session: SessionRecord) -> FactorRecord? {
     session.secondFactorID.flatMap { id in factors.first { $0.id == id } }
   }
 
-  /// What may follow that first factor: behind a code to a telephone no other one, since whoever has taken the number
-  /// over gets both (check 89).
+  /// Returns the second factors that may follow a first factor.
+  ///
+  /// A phone code may not follow a phone code: an attacker who took over the number would receive both (check 89).
   func factorsToOffer(behind first: FirstFactor) -> [FactorRecord] {
     first == .phone ? factorsToOffer.filter { $0.kind != .phone } : factorsToOffer
   }
 
-  /// In the order they were enrolled, recovery codes last.
+  /// The second factors in order of enrolment, recovery codes last.
   package var factorsToOffer: [FactorRecord] {
     factors.filter { $0.kind != .recoveryCode } + factors.filter { $0.kind == .recoveryCode }
   }
 
   func wantsSecondFactor(passedFor accountID: String?) -> Bool { hasSecondFactor && account.id != accountID }
 
-  /// 3.4: one telephone is not two factors (check 89).
+  /// Rejects a phone as the first factor if all second factors are phones: one phone is not two factors (section 3.4,
+  /// check 89).
   func refusal(ofFirstFactor providerID: String) -> Failure? {
-    guard providerID == WaysIn.phone, hasOnlyPhoneFactors else { return nil }
-    return Failure(.unsupportedFirstFactor, hint: "Sign in with something else than a telephone.")
+    guard providerID == SignInMethods.phone, hasOnlyPhoneFactors else { return nil }
+    return Failure(.unsupportedFirstFactor, hint: "Use a sign-in method other than phone.")
   }
 }

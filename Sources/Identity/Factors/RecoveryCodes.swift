@@ -2,19 +2,19 @@ import Encodings
 import Store
 import Text
 
-/// What stands in for a lost factor: ten codes, each good once. Only their digests are kept; 80 bits cannot be found
-/// again by trying.
+/// Ten single-use codes that replace a lost factor. Only their digests are stored: a code of 80 bits cannot be found by
+/// trying.
 struct RecoveryCodes: Hashable, Sendable {
   static let count = 10
   private static let codeBytes = 10
   private static let groupLetters = 4
 
-  /// Of the codes that are left.
+  /// The digests of the unused codes.
   var digests: [Digest]
 
   init(digests: [Digest]) { self.digests = digests }
 
-  /// Fresh ones, with their texts, which are told once.
+  /// Generates new codes and their texts, which are returned once.
   static func make(
     _ randomness: any Randomness, _ cryptography: any Cryptography
   ) -> (codes: RecoveryCodes, texts: [String]) {
@@ -27,7 +27,7 @@ struct RecoveryCodes: Hashable, Sendable {
     return (RecoveryCodes(digests: texts.map { digest(of: $0, cryptography) }), texts)
   }
 
-  /// What is left once this code is used; nil: it is none of them.
+  /// Returns the codes that remain after the use of this one. nil: it is none of them.
   func using(_ code: String, _ cryptography: any Cryptography) -> RecoveryCodes? {
     let presented = RecoveryCodes.digest(of: code, cryptography).bytes
     let rest = digests.filter { !cryptography.equal($0.bytes, presented) }

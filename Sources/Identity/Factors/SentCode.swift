@@ -1,32 +1,35 @@
 import Encodings
 import Store
 
-/// A code that was sent to a telephone: kept under the seal of the row that it was sent for, which binds it to that
-/// attempt, and with the one factor that it can prove. Six digits are too few to be kept as a digest, which anybody
-/// could turn back; the seal's key is not in the database.
+/// A code that was sent to a phone, for one factor.
+///
+/// It is sealed in the row that it was sent for, which binds it to that attempt. A digest of six digits would not
+/// protect it, because an attacker could try all codes. The seal's key is not in the database.
 package struct SentCode: Hashable, Sendable {
   static let digits = 6
   static let verificationBytes = 32
 
   var factorID: String
   var code: String
-  /// SHA-256 of the verification id: who has only the row's handle cannot try codes that somebody else asked for.
+  /// SHA-256 of the verification id. A client that has only the pending token cannot try codes that another client
+  /// requested.
   var verification: Digest
   var expiresAt: Timestamp
-  /// Attempts that the row had left when it was sent.
+  /// Attempts that the row had left when the code was sent.
   var attemptsThen: Int
-  /// How many were sent for this row, this one among them.
+  /// Number of codes that were sent for this row, including this one.
   var sends: Int
 }
 
-/// What is wrong with a presented code.
+/// The reason to reject a presented code.
 enum CodeFault: Hashable, Sendable {
   case wrong
   case expired
 }
 
 extension SentCode {
-  /// nil: it is the code. `row` says how often it was tried.
+  /// Checks a presented code. nil: it is correct.
+  /// - Parameter attemptsLeft: attempts that the row has left, which shows how often this code was tried.
   func fault(
     _ presented: String, verificationID: String, attemptsLeft: Int, policy: Policy, now: Timestamp,
     _ cryptography: any Cryptography
@@ -40,7 +43,7 @@ extension SentCode {
 }
 
 extension Environment {
-  /// A fresh code for a factor, with the verification id that goes with it.
+  /// Generates a code for a factor, and its verification id.
   func newCode(
     for factorID: String, expiresAt: Timestamp, attemptsLeft: Int, after last: SentCode?
   ) -> (code: SentCode, verificationID: String) {
@@ -51,7 +54,7 @@ extension Environment {
     return (code, Base64URL.encode(secret))
   }
 
-  /// Puts the text message into the queue.
+  /// Returns the write that queues the text message.
   func send(_ code: SentCode, to number: String, locale: String, now: Timestamp) -> Write {
     enqueue(
       OutgoingMessage(

@@ -4,7 +4,7 @@ package import Store
 package struct StartEnrollmentRequest: Hashable, Sendable {
   package var idToken: String
   package var kind: FactorKind
-  /// Of a telephone, in E.164.
+  /// Phone factors only, in E.164.
   package var phoneNumber: String?
   package var displayName: String
   package var locale: String
@@ -22,13 +22,13 @@ package struct StartEnrollmentRequest: Hashable, Sendable {
 
 package struct StartedEnrollment: Hashable, Sendable {
   package var enrollmentID: String
-  /// Of TOTP alone: base32, and as a URI.
+  /// TOTP only: the secret in base32, and as a URI.
   package var totpSecret = ""
   package var totpURI = ""
   package var expiresAt: Timestamp
 }
 
-/// Begins the enrolment of a second factor. The account is as it was until the person has proved to have it.
+/// Starts the enrolment of a second factor. The account does not change until the user proves possession of the factor.
 package struct StartEnrollment: Sendable {
   private let environment: Environment
 
@@ -55,7 +55,7 @@ package struct StartEnrollment: Sendable {
     _ request: StartEnrollmentRequest, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts,
     _ now: Timestamp
   ) -> Step<StartedEnrollment> {
-    var held = HeldEnrollment(
+    var held = PendingEnrollment(
       kind: request.kind, sessionID: caller.session.id, displayName: request.displayName)
     var started = StartedEnrollment(
       enrollmentID: "", expiresAt: now.adding(millis: environment.policy.factorCodeLifetimeMillis))
@@ -68,7 +68,7 @@ package struct StartEnrollment: Sendable {
         secret: held.secret, issuer: environment.policy.totpIssuer, account: caller.state.account.email ?? "")
     case .phone:
       let number = request.phoneNumber ?? ""
-      // The row's own handle is the verification id: there is no other.
+      // The enrolment id serves as the verification id.
       let (sent, _) = environment.newCode(
         for: "", expiresAt: started.expiresAt, attemptsLeft: environment.policy.factorCodeAttemptsMax, after: nil)
       held.phoneNumber = number

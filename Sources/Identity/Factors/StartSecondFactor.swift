@@ -1,12 +1,12 @@
 package import Store
 
 package struct StartedFactor: Hashable, Sendable {
-  /// Of a telephone; empty for every other kind.
+  /// Phone factors only; empty for every other kind.
   package var verificationID: String
   package var expiresAt: Timestamp
 }
 
-/// Chooses the factor that a held call is to be finished with; where it is a telephone, sends the code.
+/// Chooses the second factor of a pending call, and sends a code if it is a phone.
 package struct StartSecondFactor: Sendable {
   private let environment: Environment
 
@@ -21,7 +21,7 @@ package struct StartSecondFactor: Sendable {
     var facts = try await environment.first(query)
     var throttle: Throttle?
     if let row = facts.pending {
-      // By the account and not by the number, to which strangers can have codes sent until there are no more for it.
+      // Counts per account. An attacker could use up a limit per number by requesting other codes for it.
       throttle = environment.throttle(.sends, ofAccount: row.accountID, call: call)
       throttle?.look(into: &query)
       facts = try await environment.load(query)
@@ -38,16 +38,16 @@ package struct StartSecondFactor: Sendable {
     }
   }
 
-  /// The row takes the new code in place of the one before it, which is good no longer.
+  /// Sends a new code. It replaces the row's previous code, which becomes invalid.
   private func send(
-    to number: String, _ locale: String, _ factor: FactorRecord, _ row: PendingRecord, _ held: HeldAssertion,
+    to number: String, _ locale: String, _ factor: FactorRecord, _ row: PendingRecord, _ held: PendingAssertion,
     counting counts: [Write], _ now: Timestamp
   ) -> Step<StartedFactor> {
     let policy = environment.policy
     guard policy.textMessagesEnabled else { return .refuse(.noTextMessages) }
     guard held.sentCode?.sends ?? 0 < policy.factorCodeSendsMax else {
       return .refuse(
-        Failure(.tooManyAttempts, hint: "Sign in again to be sent another code.", debug: "codes of one attempt"))
+        Failure(.tooManyAttempts, hint: "Sign in again to get another code.", debug: "too many codes of one attempt"))
     }
     let (sent, verificationID) = environment.newCode(
       for: factor.id, expiresAt: min(row.expiresAt, now.adding(millis: policy.factorCodeLifetimeMillis)),
@@ -65,15 +65,16 @@ package struct StartSecondFactor: Sendable {
 }
 
 extension Environment {
-  /// The row of a call that waits for its factor, with the account. Who is not its caller, or not in its browser, is
-  /// told what he would be told of a handle that there never was.
+  /// Opens the row of a call that waits for its second factor, with the account.
+  ///
+  /// Another caller or browser gets the same answer as for an unknown pending token.
   func openForSecondFactor(
     _ facts: Facts, call: CallFacts, now: Timestamp
-  ) throws(Failure) -> (row: PendingRecord, held: HeldAssertion, owner: AccountState) {
+  ) throws(Failure) -> (row: PendingRecord, held: PendingAssertion, owner: AccountState) {
     switch try openPending(facts.pending, purpose: .secondFactor, call: call, now: now) {
     case .completed: throw Failure.rowWasUsed
     case .held(let row, let held):
-      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
+      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account was deleted") }
       if owner.account.disabled { throw Failure.userIsDisabled }
       if let failure = owner.refusal(ofFirstFactor: held.firstFactor.signInProviderID) { throw failure }
       return (row, held, owner)
@@ -82,5 +83,5 @@ extension Environment {
 }
 
 extension Failure {
-  static let noTextMessages = Failure(.operationNotAllowed, hint: "This server sends no text messages.")
+  static let noTextMessages = Failure(.operationNotAllowed, hint: "Text messages are not configured on this server.")
 }

@@ -1,19 +1,19 @@
 import Encodings
 package import Store
 
-/// One-time passwords by time (RFC 6238), as every authenticator program computes them: HMAC-SHA-1, six digits, steps
-/// of 30 seconds.
+/// Time-based one-time passwords (RFC 6238) as every authenticator app computes them: HMAC-SHA-1, six digits, steps of
+/// 30 seconds.
 package enum TOTP {
   package static let digits = 6
   package static let stepMillis: Int64 = 30_000
-  /// By how many steps a person's clock may be wrong, to either side.
+  /// The number of steps that a user's clock may be wrong, in either direction.
   package static let windowSteps: Int64 = 1
-  /// As long as what the HMAC puts out (RFC 4226 4, R6).
+  /// The length of the HMAC output (RFC 4226, 4, R6).
   package static let secretBytes = 20
 
   package static func step(at now: Timestamp) -> Int64 { now.millis / stepMillis }
 
-  /// RFC 4226 5.3.
+  /// Computes the code of a step (RFC 4226, 5.3).
   package static func code(
     _ secret: [UInt8], step: Int64, digits: Int = digits, _ cryptography: any Cryptography
   ) -> String {
@@ -30,13 +30,13 @@ package enum TOTP {
     return String(decoding: letters, as: UTF8.self)
   }
 
-  /// The step that a code is of, where it is near enough and later than the last one used; nil: it is not good.
+  /// Returns the step of a code that is within the window and later than the last used step. nil: the code is invalid.
   package static func step(
     of code: String, _ secret: [UInt8], after lastStep: Int64?, at now: Timestamp, _ cryptography: any Cryptography
   ) -> Int64? {
     let current = step(at: now)
     var found: Int64?
-    // All are computed and compared, whichever matches: the time tells nothing.
+    // Computes and compares every step even after a match, so that the time reveals nothing.
     for step in (current - windowSteps)...(current + windowSteps) {
       let expected = Array(TOTP.code(secret, step: step, cryptography).utf8)
       let matches = cryptography.equal(expected, Array(code.utf8))
@@ -45,7 +45,7 @@ package enum TOTP {
     return found
   }
 
-  /// What an authenticator program reads from a QR code.
+  /// Returns the URI that an authenticator app reads from a QR code.
   static func uri(secret: [UInt8], issuer: String, account: String) -> String {
     let (issuer, account) = (PercentEncoding.encode(issuer), PercentEncoding.encode(account))
     return "otpauth://totp/\(issuer):\(account)?secret=\(Base32.encode(secret))&issuer=\(issuer)"

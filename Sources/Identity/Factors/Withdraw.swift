@@ -10,8 +10,10 @@ package struct WithdrawRequest: Hashable, Sendable {
   }
 }
 
-/// Takes a factor away; with the last one the recovery codes go, which stood in for it. A session that showed it has
-/// shown none from then on: its tokens say so from the next ones on, and what needs a factor asks for one.
+/// Removes a second factor, and with the last one the recovery codes.
+///
+/// A session that passed the factor then counts as a session without one. Its next tokens state that, and operations
+/// that need a factor require one again.
 package struct Withdraw: Sendable {
   private let environment: Environment
 

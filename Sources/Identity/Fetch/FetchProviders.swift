@@ -1,6 +1,6 @@
 package import Store
 
-/// Says how the owner of an address, or of a held credential, can sign in.
+/// Returns the sign-in methods of the owner of an email address or of a pending credential.
 package final class FetchProviders: Reading {
   private let environment: Environment
   private let request: FetchProvidersRequest
@@ -14,9 +14,9 @@ package final class FetchProviders: Reading {
     var query = Query()
     switch request {
     case .email(let email):
-      // Under enumeration protection nothing is even looked up, so that no clock tells one address from another.
+      // Enumeration protection prevents the look-up itself, so that the response time reveals nothing.
       if environment.mayLookUpEmail(call) {
-        query.waysIn = email
+        query.methods = email
         query.includesLinkedEmail = environment.policy.oneAccountPerEmail
       }
     case .pendingToken(let handle):
@@ -33,16 +33,19 @@ package final class FetchProviders: Reading {
   }
 
   private func byEmail(_ facts: Facts) -> ProvidersAnswer {
-    guard let record = facts.waysIn else { return ProvidersAnswer() }
-    var waysIn = WaysIn(record, environment.policy)
-    // An imported account whose person only ever had mailed links, which no export says: a link to it signs in (3.4).
-    if waysIn.isEmpty, record.emailProved, record.providerIDs.isEmpty {
-      waysIn = WaysIn(mailedLinkUnder: environment.policy)
+    guard let record = facts.methods else { return ProvidersAnswer() }
+    var methods = SignInMethods(record, environment.policy)
+    // The user of an imported account may have used only sign-in links, which no export states. A sign-in link works
+    // for such an account (section 3.4).
+    if methods.isEmpty, record.emailVerified, record.providerIDs.isEmpty {
+      methods = SignInMethods(mailedLinkUnder: environment.policy)
     }
-    // In duplicate mode an address names a password or a mailed link only: who else uses it at a provider is nobody's
-    // to know.
-    if !environment.policy.oneAccountPerEmail { waysIn = waysIn.only([WaysIn.password, WaysIn.emailLink]) }
-    return answer(waysIn)
+    // In duplicate mode an email address identifies only a password or sign-in link. Other users of the address at a
+    // provider stay private.
+    if !environment.policy.oneAccountPerEmail {
+      methods = methods.only([SignInMethods.password, SignInMethods.emailLink])
+    }
+    return answer(methods)
   }
 
   private func byPendingToken(_ facts: Facts) throws -> ProvidersAnswer {
@@ -58,24 +61,26 @@ package final class FetchProviders: Reading {
       if environment.reveals(row.tier, to: call) { answer = self.answer(environment.waysToComplete(row, state)) }
     }
     let assertion = held.assertion
-    answer.pending = HeldCredential(
+    answer.pending = PendingCredentialInfo(
       purpose: row.purpose, providerID: assertion.identity.providerID, email: assertion.email,
       username: assertion.username, displayName: assertion.displayName, expiresAt: row.expiresAt)
     return answer
   }
 
-  private func answer(_ waysIn: WaysIn) -> ProvidersAnswer {
+  private func answer(_ methods: SignInMethods) -> ProvidersAnswer {
     var answer = ProvidersAnswer()
     answer.registered = true
-    answer.providerIDs = waysIn.providerIDs
-    answer.methods = waysIn.methods
+    answer.providerIDs = methods.providerIDs
+    answer.methods = methods.methods
     return answer
   }
 }
 
 extension Environment {
-  /// `conflict_reveals_methods`: a bare assertion of an address is no reason to tell how its owner signs in, a proof of
-  /// it is; and a caller that may look up any address could ask anyway, as every caller without enumeration protection.
+  /// Whether an answer may list the sign-in methods of the email address's owner (`conflict_reveals_methods`).
+  ///
+  /// An unverified assertion of the address is not sufficient, but a verified one is. A caller that may look up any
+  /// address could ask anyway. Without enumeration protection every caller may.
   func reveals(_ tier: TrustTier, to call: CallFacts) -> Bool {
     policy.conflictRevealsMethods == .always || tier >= .verified || mayLookUpEmail(call)
   }
@@ -83,13 +88,15 @@ extension Environment {
   /// Whether this caller may learn if an email address has an account.
   func mayLookUpEmail(_ call: CallFacts) -> Bool { call.mayFetchByEmail || !policy.emailEnumerationProtection }
 
-  /// S8: where the account holds another subject of the same provider, neither that provider nor the mailbox tells the
-  /// old holder from the new one.
-  func waysToComplete(_ row: PendingRecord, _ state: AccountState) -> WaysIn {
-    if row.purpose == .link, state.isUnentered(policy) { return WaysIn(mailedLinkUnder: policy) }
-    let waysIn = WaysIn(state, policy)
+  /// Returns the sign-in methods that can complete a row.
+  ///
+  /// S8: if the account has another subject of the same provider, that provider and the mailbox are excluded. Neither
+  /// can distinguish the old holder from the new one.
+  func waysToComplete(_ row: PendingRecord, _ state: AccountState) -> SignInMethods {
+    if row.purpose == .link, state.isUnentered(policy) { return SignInMethods(mailedLinkUnder: policy) }
+    let methods = SignInMethods(state, policy)
     let providerID = row.identity.providerID
-    guard row.purpose == .link, state.identity(of: providerID) != nil else { return waysIn }
-    return waysIn.without([providerID, WaysIn.emailLink])
+    guard row.purpose == .link, state.identity(of: providerID) != nil else { return methods }
+    return methods.without([providerID, SignInMethods.emailLink])
   }
 }

@@ -1,13 +1,14 @@
 import Store
 
-/// FetchProviders by a handle, where mail is sent: methods that its bearer may not be told are mailed to the account's
-/// address, once for a handle (section 7).
+/// Emails the sign-in methods that FetchProviders must not return for a pending token (section 7).
+///
+/// They go to the account's email address, once per pending token, if mail is configured.
 package struct MailMethods: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// Whether any handle of this caller can come to that.
+  /// Whether this can apply to a pending token of the caller.
   package func mayApply(to call: CallFacts) -> Bool {
     environment.policy.mailEnabled && !environment.reveals(.unverified, to: call)
   }
@@ -24,7 +25,7 @@ package struct MailMethods: Sendable {
       var answer = try reading.answer(facts)
       guard let withheld = self.withheld(facts, call) else { return .answer(answer) }
       answer.methodsMailed = facts.tokenSpent
-      // Who is sent too much already is not sent this, and the caller is answered all the same.
+      // A recipient over the limit gets no email, but the call succeeds.
       guard !facts.tokenSpent, let admitted = try? throttle.admit(facts, now: now) else { return .answer(answer) }
       answer.methodsMailed = true
       return .commit(Change(admitted.count(at: now) + mail(withheld, now)), answer)
@@ -36,7 +37,7 @@ package struct MailMethods: Sendable {
     var methods: [String]
     var providerID: String
     var expiresAt: Timestamp
-    /// Spent with the mail.
+    /// Marks the pending token once the email is queued.
     var mark: Digest
   }
 

@@ -1,27 +1,27 @@
 import Store
 
-/// Flows in the pending table.
+/// Storage of flows in the pending table.
 extension Environment {
-  func hold(_ flow: HeldFlow, call: CallFacts, now: Timestamp) -> NewPending {
+  func hold(_ flow: PendingFlow, call: CallFacts, now: Timestamp) -> NewPending {
     newPending(
       flow.packed, purpose: .flow, identity: IdentityKey(providerID: flow.order.providerID, subject: ""),
       accountID: "", lifetimeMillis: policy.flowLifetimeMillis, call: call, now: now)
   }
 
-  /// Opens the row behind a flow's handle. Whatever does not fit is refused in the same words, as in `openPending`.
+  /// Opens the row of a flow id. Every mismatch fails with the same public text, as in `openPending`.
   func openFlow(
     _ record: PendingRecord?, call: CallFacts, now: Timestamp
-  ) throws(Failure) -> (row: PendingRecord, flow: HeldFlow) {
+  ) throws(Failure) -> (row: PendingRecord, flow: PendingFlow) {
     guard let record else { throw Failure.flowMismatch("unknown flow") }
     guard record.caller == call.caller else { throw Failure.flowMismatch("another caller's flow") }
     guard record.binding == call.binding else { throw Failure.flowMismatch("flow of another binding") }
-    guard record.purpose == .flow else { throw Failure.flowMismatch("handle for \(record.purpose.rawValue)") }
+    guard record.purpose == .flow else { throw Failure.flowMismatch("token for purpose \(record.purpose.rawValue)") }
     guard !record.isExpired(at: now) else {
       throw Failure(.flowExpired, field: Failure.flowField, hint: "Start the flow again.")
     }
     guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.flowWasUsed }
     guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let flow = HeldFlow(packed: plaintext), flow.order.providerID == record.identity.providerID
+      let flow = PendingFlow(packed: plaintext), flow.order.providerID == record.identity.providerID
     else { throw Failure.flowMismatch("the row was changed after it was sealed") }
     return (record, flow)
   }

@@ -2,14 +2,14 @@ import Encodings
 package import Store
 
 package struct FlowStarted: Hashable, Sendable {
-  /// The handle of the flow's row. It is no part of the address, so that whoever sees that cannot end the flow.
+  /// The secret id of the flow. The authorization URL does not contain it, so the URL alone cannot end the flow.
   package var flowID: String
   package var authorizationURL: String
   package var responseMode: String
   package var expiresAt: Timestamp
 }
 
-/// Sends a person to a provider's pages.
+/// Starts a flow and returns the provider's URL for the user's browser.
 package struct StartFlow: Sendable {
   private let environment: Environment
 
@@ -24,9 +24,9 @@ package struct StartFlow: Sendable {
       parameters: request.parameters, loginHint: request.loginHint, freshLogin: request.purpose == .reauthenticate,
       state: randomText(), nonce: randomText(), codeVerifier: randomText())
     let started = try await environment.providers.start(order, at: environment.clock.now())
-    // Counted from here: a slow provider takes nothing of the person's time.
+    // The lifetime starts here, so that a slow provider does not shorten the user's time.
     let now = environment.clock.now()
-    let flow = HeldFlow(
+    let flow = PendingFlow(
       order, purpose: request.purpose, accountID: accountID, startedAt: now, stateIsEchoed: started.stateIsEchoed,
       kept: started.kept)
     let pending = environment.hold(flow, call: call, now: now)
@@ -73,11 +73,11 @@ package struct StartFlow: Sendable {
       return try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     }
     guard request.idToken.isEmpty else {
-      throw Failure(.invalidField, field: "id_token", hint: "A flow that signs in takes none.")
+      throw Failure(.invalidField, field: "id_token", hint: "Omit id_token for a sign-in flow.")
     }
     return nil
   }
 
-  /// 43 characters of base64url: as a code verifier, RFC 7636, 4.1 wants 43 to 128 of them.
+  /// Returns 43 random characters of base64url. A code verifier has 43 to 128 characters (RFC 7636, 4.1).
   private func randomText() -> String { Base64URL.encode(environment.randomness.bytes(32)) }
 }

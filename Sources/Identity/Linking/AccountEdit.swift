@@ -1,9 +1,10 @@
 import Store
 
-/// Ways in that are added to or taken from one account: the account as it will be, and the writes that make it so.
+/// An edit of the sign-in methods of one account: the account after the edit, and the writes that make it so.
 ///
-/// Every edit raises the account's version exactly once and is guarded by the version that the decision was taken on,
-/// so that of two edits at once one is decided again: two parallel unlinks can never both count the other's way in.
+/// Every edit raises the account's version exactly once. The version that the decision was taken on guards the edit. Of
+/// two concurrent edits, one is decided again. Two parallel unlinks can therefore never both count on the sign-in
+/// method that the other removes.
 struct AccountEdit: Hashable, Sendable {
   let before: AccountRecord
   var edited: AccountState
@@ -29,8 +30,9 @@ struct AccountEdit: Hashable, Sendable {
 }
 
 extension AccountEdit {
-  /// Check 99: a guest's session was opened for whoever came, and may have been handed to this person by somebody who
-  /// kept a copy. It is none of the account's that has a person now.
+  /// Ends the sessions of an anonymous account that becomes permanent (check 99).
+  ///
+  /// An attacker may have opened the anonymous session, handed it to this user and kept a copy.
   func endOfGuestSessions(at now: Timestamp) -> [Write] {
     guard before.anonymous, !edited.account.anonymous else { return [] }
     return [
@@ -44,11 +46,12 @@ extension AccountEdit {
 // MARK: adding and noting
 
 extension AccountEdit {
-  /// Rows L5 to L7 and L9. Linking by the person's own choice also settles an unlink remembered earlier.
+  /// Links an assertion by the user's own choice (rows L5 to L7 and L9). Also forgets an earlier unlink of the
+  /// identity.
   mutating func link(_ assertion: Assertion, policy: Policy, now: Timestamp) {
     switch assertion.identity.providerID {
-    case WaysIn.phone: setPhoneNumber(assertion.identity.subject, now: now)
-    case WaysIn.emailLink: addEmailLink(assertion.identity.subject, now: now)
+    case SignInMethods.phone: setPhoneNumber(assertion.identity.subject, now: now)
+    case SignInMethods.emailLink: addEmailLink(assertion.identity.subject, now: now)
     default: linkIdentity(assertion, policy: policy, now: now)
     }
   }
@@ -68,8 +71,10 @@ extension AccountEdit {
     if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion, now: now) }
   }
 
-  /// L5 to L7: nobody else has the address. Where the account takes it, or has it already, a unique key or the version
-  /// sees to that when the link is written.
+  /// Takes or verifies the asserted email address (L5 to L7). No other account has it.
+  ///
+  /// If the account takes the address or already has it, a unique key or the version enforces this when the link is
+  /// written. Any other address needs a guard.
   private mutating func take(_ email: String, of assertion: Assertion, now: Timestamp) {
     let providerID = assertion.identity.providerID
     if edited.account.email == nil {
@@ -77,7 +82,7 @@ extension AccountEdit {
       edited.account.emailSource = providerID
     }
     guard edited.account.email == email else { return hanging.append(.guardFreeEmail(email)) }
-    guard !edited.account.emailProved, assertion.tier >= .verified else { return }
+    guard !edited.account.emailVerified, assertion.tier >= .verified else { return }
     edited.account.emailProof = .assertion
     noteProof(at: now)
     edited.account.emailProofProviderID = providerID
@@ -89,11 +94,11 @@ extension AccountEdit {
     edited.account.anonymous = false
   }
 
-  /// The link proved the mailbox. An address that is another than the account's own is left alone.
+  /// Adds sign-in by link, which verifies the mailbox. Ignores an email address other than the account's own.
   mutating func addEmailLink(_ email: String, now: Timestamp) {
     if edited.account.email == nil {
       edited.account.email = email
-      edited.account.emailSource = WaysIn.password
+      edited.account.emailSource = SignInMethods.password
     }
     guard edited.account.email == email else { return }
     edited.account.emailLink = true
@@ -101,20 +106,21 @@ extension AccountEdit {
     prove(by: .emailLink, now: now)
   }
 
-  /// An earlier proof is kept.
-  mutating func prove(by proof: EmailProof, now: Timestamp) {
-    guard !edited.account.emailProved else { return }
+  /// Marks the email address as verified. Keeps an earlier verification.
+  mutating func prove(by proof: EmailVerification, now: Timestamp) {
+    guard !edited.account.emailVerified else { return }
     edited.account.emailProof = proof
     noteProof(at: now)
   }
 
-  /// Of an address that came with its proof nothing is noted: who has the mailbox brought it.
+  /// Notes when the email address was verified. Notes nothing for an address that came verified: the owner of its
+  /// mailbox brought it.
   mutating func noteProof(at now: Timestamp) {
-    guard !before.emailProved, before.email == edited.account.email else { return }
-    edited.account.emailProvedAt = now
+    guard !before.emailVerified, before.email == edited.account.email else { return }
+    edited.account.emailVerifiedAt = now
   }
 
-  /// A token can be minted again: this is no guest who has no other way in.
+  /// Notes a sign-in by a custom token. Its issuer can mint another one, so the account is no longer anonymous.
   mutating func noteCustomToken() {
     edited.account.customToken = true
     edited.account.anonymous = false
@@ -125,11 +131,11 @@ extension AccountEdit {
     if let upgradedHash { edited.account.passwordHash = upgradedHash }
   }
 
-  /// L8. The proof of an address that the account has already is kept.
+  /// Sets a password (L8). Keeps the verification of an email address that the account already has.
   mutating func setPassword(hash: String, email: String, now: Timestamp) {
     if edited.account.email == nil {
       edited.account.email = email
-      edited.account.emailSource = WaysIn.password
+      edited.account.emailSource = SignInMethods.password
     }
     edited.account.passwordHash = hash
     edited.account.passwordSetAt = now
@@ -140,7 +146,7 @@ extension AccountEdit {
 // MARK: taking away
 
 extension AccountEdit {
-  /// The address stays: it is still how the person can be reached.
+  /// Removes the password. The email address stays, because it still reaches the user.
   mutating func removePassword() {
     edited.account.passwordHash = nil
     edited.account.passwordSetAt = nil
@@ -153,7 +159,7 @@ extension AccountEdit {
     edited.account.phoneNumberSetAt = nil
   }
 
-  /// - Parameter keepsAddress: also where it came from this identity alone.
+  /// - Parameter keepsAddress: whether the email address stays, even if it came from this identity alone.
   mutating func unlink(_ identity: IdentityRecord, keepsAddress: Bool, policy: Policy, now: Timestamp) {
     edited.identities.removeAll { $0.key == identity.key }
     hanging.append(.deleteIdentity(identity.key, accountID: identity.accountID))
@@ -163,18 +169,20 @@ extension AccountEdit {
     settleAddress(after: identity.key.providerID, keepsAddress: keepsAddress, policy: policy)
   }
 
-  /// Section 5: an address that came from the unlinked identity alone goes with it and is free for others (check 81),
-  /// unless something else proves it or a password or mailed link uses it as its name; then it stays with its proof and
-  /// is from now on somebody else's to take along.
+  /// Settles the email address after an unlink (section 5).
+  ///
+  /// An address that came from the unlinked identity alone goes with it and is free for others (check 81). It stays
+  /// with its verification if another identity has it, an email verified it, or a password or sign-in link uses it. It
+  /// then gets a new source, with which a later unlink may remove it.
   private mutating func settleAddress(after providerID: String, keepsAddress: Bool, policy: Policy) {
     let account = edited.account
     guard let email = account.email, account.emailSource == providerID else { return }
     let others = edited.identities.filter { $0.email == email }
     let prover = others.first { $0.tier >= .verified }
-    let provedByMail = account.emailProved && account.emailProof != .assertion
+    let verifiedByMail = account.emailVerified && account.emailProof != .assertion
     let isName = account.passwordHash != nil || (policy.emailLinkEnabled && account.emailLink)
-    guard others.isEmpty, !provedByMail, !isName else {
-      edited.account.emailSource = (prover ?? others.first)?.key.providerID ?? (isName ? WaysIn.password : nil)
+    guard others.isEmpty, !verifiedByMail, !isName else {
+      edited.account.emailSource = (prover ?? others.first)?.key.providerID ?? (isName ? SignInMethods.password : nil)
       if account.emailProof == .assertion, let prover {
         edited.account.emailProofProviderID = prover.key.providerID
       }
@@ -186,7 +194,7 @@ extension AccountEdit {
   mutating func removeAddress() {
     edited.account.email = nil
     edited.account.emailProof = nil
-    edited.account.emailProvedAt = nil
+    edited.account.emailVerifiedAt = nil
     edited.account.emailProofProviderID = nil
     edited.account.emailSource = nil
   }

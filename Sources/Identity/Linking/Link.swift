@@ -1,6 +1,6 @@
 import Store
 
-/// Adds a way of signing in to the account of an ID token.
+/// Adds a sign-in method to the account of an ID token.
 package struct Link: Sendable {
   let environment: Environment
 
@@ -23,7 +23,8 @@ package struct Link: Sendable {
     let caller = try SessionCheck.open(
       token, in: facts, call: call, endedGuestToo: endedGuestToo, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
-    // A redirect is good once: it is there still when the account may be changed again.
+    // A redirect is valid once. This check comes first, so that the redirect is still unspent when the account may be
+    // changed again.
     _ = try changes.admit(facts, now: environment.clock.now())
 
     var verified: VerifiedLink
@@ -34,7 +35,9 @@ package struct Link: Sendable {
     verified.admitted = admitted
     verified.changes = changes
     query.identity = verified.assertion?.identity
-    if let identity = query.identity, identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
+    if let identity = query.identity, identity.providerID == SignInMethods.phone {
+      query.phoneNumber = identity.subject
+    }
     query.email = verified.email
     query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
@@ -50,7 +53,7 @@ package struct Link: Sendable {
     case .decided(.completed(let digest, let sessionID)):
       return try await completed(digest, by: sessionID, token, call)
     case .decided(.answer(let answer)): return answer
-    case .decided(.passedAlreadyLinked): throw PendingTable.mismatch("only who shows a factor gets this")
+    case .decided(.passedAlreadyLinked): throw PendingTable.mismatch("only a call that shows a second factor gets this")
     case .decided(.alreadyLinked(let opened, let state)):
       return .session(try await grant(opened, state, verified), alreadyLinked: true)
     case .decided(.session(let opened, let state)):
@@ -67,8 +70,9 @@ package struct Link: Sendable {
     return grant
   }
 
-  /// What a guest who has become somebody may ask for again. A handle opens nothing by itself, and a password is not
-  /// hashed for a session that is over.
+  /// Returns whether a call may present this credential after its anonymous session ended (L1).
+  ///
+  /// A pending token opens nothing by itself. A password is not hashed for a session that is over.
   private func opensWithoutGuest(_ credential: Credential) -> Bool {
     switch credential {
     case .pendingToken, .password: false
@@ -76,7 +80,7 @@ package struct Link: Sendable {
     }
   }
 
-  /// Anybody can name any address for a new password, as for a new account.
+  /// Returns the throttle of a new password. As for a new account, any caller can name any email address.
   private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
     guard case .password = credential else { return nil }
     return environment.throttle(.signUps, call: call)
@@ -99,8 +103,9 @@ package struct Link: Sendable {
       alreadyLinked: record.outcome == IdempotencyRecord.alreadyLinked)
   }
 
-  /// The handle was completed before: the same answer, but never a session that is worth more than the caller's own,
-  /// by a factor or by a younger login.
+  /// Repeats the answer of an earlier completion with the same pending token.
+  ///
+  /// Never returns a session with a factor or a younger login that the caller's own session lacks.
   private func completed(
     _ digest: Digest, by sessionID: String, _ token: IDToken, _ call: CallFacts
   ) async throws -> LinkAnswer {

@@ -1,42 +1,45 @@
 import Store
 
-/// What is to be added to the caller's account, verified completely.
+/// A completely verified credential that is added to the caller's account.
 enum LinkProof: Hashable, Sendable {
   case assertion(Assertion)
-  /// A password that was found good enough, as its hash, under the address that the request named.
+  /// An accepted password, as its hash, and the email address that the request named.
   case password(email: String, hash: String)
 }
 
-/// What a decision about linking looks at. Owners may be one and the same account; only ids tell.
+/// Records for a decision about linking. Two owners may be the same account: compare their ids.
 struct LinkFacts: Hashable, Sendable {
   var caller: CallerSession
   var identityOwner: AccountState?
   var emailOwner: AccountState?
-  /// When the proof was put in a pending row that this call completes (L10).
+  /// When the proof was put in the pending row that this call completes (L10).
   var heldSince: Timestamp?
-  /// When the call began to wait for the second factor of the caller's that it has now shown.
+  /// When the call began to wait for the caller's second factor, which it has now shown.
   var shownFactorSince: Timestamp?
 
-  /// Another number in the place of the caller's own: proved by a code of now, and nobody's yet (L2 comes first).
+  /// Returns whether the assertion replaces the caller's phone number. A new code verified it, and no account has it
+  /// yet (L2 comes first).
   fileprivate func replacesNumber(by assertion: Assertion) -> Bool {
-    assertion.identity.providerID == WaysIn.phone && identityOwner == nil && heldSince == nil
+    assertion.identity.providerID == SignInMethods.phone && identityOwner == nil && heldSince == nil
       && caller.state.holdsOther(than: assertion.identity)
   }
 }
 
-/// The rows L1 to L12.
+/// Rows L1 to L12.
 enum LinkDecision: Hashable, Sendable {
   case refuse(Failure)
-  /// L1: the account stays as it is.
+  /// L1: the account does not change.
   case alreadyLinked
-  /// L2: held for the owner, who is not named to the caller.
+  /// L2: the credential waits for its owner, whom the server does not name to the caller.
   case credentialInUse(Assertion, ownerID: String)
   /// L11: decided again after the factor.
   case secondFactorRequired
   case link(AccountEdit)
 
-  /// L1 comes first because it changes nothing; the age of the login before the second factor, because the new login
-  /// that cures it asks for the factor as well.
+  /// Decides a link.
+  ///
+  /// L1 comes first because it changes nothing. The age of the login comes before the second factor, because the new
+  /// login that is needed asks for the factor as well.
   static func decide(_ proof: LinkProof, _ facts: LinkFacts, policy: Policy, now: Timestamp) -> LinkDecision {
     let caller = facts.caller
     if case .assertion(let assertion) = proof {
@@ -44,10 +47,10 @@ enum LinkDecision: Hashable, Sendable {
       guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
       if caller.state.holds(identity) { return .alreadyLinked }
     }
-    // A login that grew too old while the factor was asked for would cost the person both codes.
+    // A login that grows too old while the call waits for the factor would cost the user both codes.
     let asked = facts.shownFactorSince ?? now
-    // Who signed in after the row was made did so to complete it. An older login is a session that a thief may hold,
-    // and the row may be his own.
+    // A login after the row was made serves to complete it. An older session may be stolen, and the row may be the
+    // attacker's own.
     if facts.heldSince.map({ caller.session.authTime < $0 }) ?? true {
       do { try requireRecentLogin(caller, policy: policy, now: asked) } catch { return .refuse(error) }
     }
@@ -61,37 +64,38 @@ enum LinkDecision: Hashable, Sendable {
     }
   }
 
-  /// L12.
+  /// Requires a recent login (L12). Anonymous callers are exempt.
   static func requireRecentLogin(_ caller: CallerSession, policy: Policy, now: Timestamp) throws(Failure) {
     guard !caller.state.account.anonymous else { return }
     try SessionCheck.requireRecentLogin(
       caller, maxAgeMillis: policy.linkRecentLoginMillis, policy: policy, now: now)
   }
 
-  /// A number is no subject of a provider that a person is known by there: another one takes the place of the old, as
-  /// an address does, and wants as new a login. Refused, a person with nothing but a telephone could never change its
-  /// number.
+  /// Requires a login as recent as a change of email address does.
+  ///
+  /// A phone number is not the subject of a user at a provider. Another number replaces it, as with an email address.
+  /// Otherwise a user with only a phone could never change its number.
   private static func requireLoginToReplaceNumber(
     _ caller: CallerSession, policy: Policy, now: Timestamp
   ) throws(Failure) {
     try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now)
   }
 
-  /// L2 to L7, for an anonymous caller as well (L9).
+  /// Decides L2 to L7, also for an anonymous caller (L9).
   private static func decide(
     _ assertion: Assertion, _ facts: LinkFacts, policy: Policy, now: Timestamp
   ) -> LinkDecision {
     let state = facts.caller.state
     if let owner = facts.identityOwner {
       guard facts.heldSince == nil else {
-        return .refuse(PendingTable.mismatch("the identity has become another account's"))
+        return .refuse(PendingTable.mismatch("the identity belongs to another account now"))
       }
       return .credentialInUse(assertion, ownerID: owner.account.id)
     }
     if !facts.replacesNumber(by: assertion), let failure = state.refusal(ofFirstFactor: assertion.identity.providerID) {
       return .refuse(failure)
     }
-    let isMailedLink = assertion.identity.providerID == WaysIn.emailLink
+    let isMailedLink = assertion.identity.providerID == SignInMethods.emailLink
     if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
       return .refuse(.otherSubjectIsLinked(field: "credential"))
     }
@@ -106,29 +110,33 @@ enum LinkDecision: Hashable, Sendable {
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
       !facts.caller.began(before: since)
     {
-      return .refuse(PendingTable.mismatch("the subject changed, and the login is by a way in that came later"))
+      return .refuse(PendingTable.mismatch("the subject changed, and the login uses a later sign-in method"))
     }
     var edit = AccountEdit(state)
     edit.link(assertion, policy: policy, now: now)
     return .link(edit)
   }
 
-  /// L8, and L9 for an account without an address. A link never exchanges an address: the new one would be unproved
-  /// (check 81).
+  /// Decides L8, and L9 for an account without an email address. A link never replaces an address: the new one would be
+  /// unverified (check 81).
   private static func decide(
     email: String, hash: String, _ facts: LinkFacts, policy: Policy, now: Timestamp
   ) -> LinkDecision {
     let account = facts.caller.state.account
     if account.passwordHash != nil {
       return .refuse(
-        Failure(.providerAlreadyLinked, field: "credential.password", hint: "The account has a password already."))
+        Failure(
+          .providerAlreadyLinked, field: "credential.password",
+          hint: "The account already has a password. Call Update to change it."))
     }
     if policy.signUp == .verifyFirst, account.email == nil {
-      return .refuse(.addressIsToBeProvedFirst(byLink: policy.enables(WaysIn.emailLink)))
+      return .refuse(.addressIsToBeVerifiedFirst(byLink: policy.enables(SignInMethods.emailLink)))
     }
     if policy.signUp != .verifyFirst, let owner = facts.emailOwner, owner.account.id != account.id {
       return .refuse(
-        Failure(.emailAlreadyInUse, field: "credential.password.email", hint: "Another account uses this address."))
+        Failure(
+          .emailAlreadyInUse, field: "credential.password.email",
+          hint: "Another account uses this email address."))
     }
     if let own = account.email, own != email {
       return .refuse(.addressIsNotItsOwn(field: "credential.password.email"))
@@ -140,8 +148,10 @@ enum LinkDecision: Hashable, Sendable {
 }
 
 extension Failure {
-  /// The same for a free and an owned email address, so that a guest learns no more than Create tells (check 39).
-  static func addressIsToBeProvedFirst(byLink: Bool) -> Failure {
+  /// Failure for a password before the email address is verified.
+  ///
+  /// The same for a free and an owned address, so that an anonymous user learns no more than Create reveals (check 39).
+  static func addressIsToBeVerifiedFirst(byLink: Bool) -> Failure {
     Failure(
       .operationNotAllowed, field: "credential.password.email",
       hint: byLink
@@ -152,41 +162,48 @@ extension Failure {
   static func otherSubjectIsLinked(field: String) -> Failure {
     Failure(
       .providerAlreadyLinked, field: field,
-      hint: "Another identity of this provider is linked; unlink that one first.")
+      hint: "Another identity of this provider is linked. Unlink that one first.")
   }
 
-  /// Names the address, which a redirect has told nobody but us: without it the person would not know which account to
-  /// sign in to.
+  /// Failure for an identity whose email address belongs to another account.
+  ///
+  /// Names the address, which the redirect revealed only to this service. Without it, the user would not know which
+  /// account to sign in to.
   static func addressOfIdentityIsTaken(field: String, email: String?) -> Failure {
     Failure(
-      .emailAlreadyInUse, field: field, hint: "Another account uses the address of this identity.",
+      .emailAlreadyInUse, field: field, hint: "Another account uses the email address of this identity.",
       metadata: email.map { ["email": $0] } ?? [:])
   }
 
-  /// Of a password or a mailed link. Firebase's link would exchange the address; here that takes a mail to the new one,
-  /// and leaves the old one a way back.
+  /// Failure for a password or a sign-in link with another email address than the account's.
+  ///
+  /// Firebase's link would replace the address. Here a replacement requires an email to the new address, and the old
+  /// address gets a revert link.
   fileprivate static func addressIsNotItsOwn(field: String) -> Failure {
     Failure(
       .invalidField, field: field,
-      hint: "The account has another address. Change that by SendEmailChange to the new one first, then link.")
+      hint: "The account has another email address. Change it with SendEmailChange first, then link.")
   }
 }
 
 // MARK: S8
 
 extension AccountState {
-  /// A row that waited while a subject of its own provider was unlinked met a changed subject (S8): a recycled mailbox.
+  /// Returns whether a subject of the provider was unlinked after `since`.
+  ///
+  /// A row that waited during that time met a changed subject, such as a recycled mailbox (S8).
   func unlinked(_ providerID: String, after since: Timestamp) -> Bool {
     unlinks.contains { $0.key.providerID == providerID && $0.at >= since }
   }
 
-  /// Whether a way in was there at `moment`: after a change of subject only such a one counts, since a newer may be the
-  /// work of the mailbox's new holder.
+  /// Returns whether the account had the sign-in method before the given time.
+  ///
+  /// After a change of subject, only such a method counts. The new holder of the mailbox may have added a later one.
   func held(_ providerID: String, before moment: Timestamp) -> Bool {
     switch providerID {
-    case WaysIn.password: account.passwordSetAt.map { $0 < moment } ?? false
+    case SignInMethods.password: account.passwordSetAt.map { $0 < moment } ?? false
     case FirstFactor.customToken.signInProviderID: true
-    case WaysIn.phone: account.phoneNumberSetAt.map { $0 < moment } ?? false
+    case SignInMethods.phone: account.phoneNumberSetAt.map { $0 < moment } ?? false
     default: identity(of: providerID).map { $0.linkedAt < moment } ?? false
     }
   }

@@ -1,16 +1,18 @@
 import Store
 
-/// From a decision about linking to what is committed and answered.
+/// Turns a link decision into a change and an answer.
 extension Link {
   enum Result: Sendable {
     case session(OpenedSession, AccountState)
-    /// L1: the caller's own session, whole, because a client keeps whatever session it is given: an empty refresh token
-    /// would take the place of a good one. The one that the client has stays good beside it; a guest's is over.
+    /// L1: the caller's own session, with all tokens.
+    ///
+    /// A client keeps the session that it receives, so an empty refresh token would replace a valid one. The token that
+    /// the client has stays valid, too. An anonymous session is over.
     case alreadyLinked(OpenedSession, AccountState)
     /// L1 after a second factor, which the session now has.
     case passedAlreadyLinked(OpenedSession, AccountState)
     case answer(LinkAnswer)
-    /// The handle was completed before, by the session named.
+    /// The named session completed the pending token before.
     case completed(Digest, sessionID: String)
   }
 
@@ -25,7 +27,7 @@ extension Link {
       case .completed(_, let sessionID): return .answer(.completed(digest, sessionID: sessionID))
       case .held(let record, _):
         guard record.accountID == caller.state.account.id else {
-          return refuse(PendingTable.mismatch("held for another account"), record, verified)
+          return refuse(PendingTable.mismatch("the row belongs to another account"), record, verified)
         }
         row = record
       }
@@ -48,8 +50,9 @@ extension Link {
     }
   }
 
-  /// L1 of who is a guest still, because an answer was lost or two windows asked at once. The session is over; but the
-  /// credential alone would open one, and does.
+  /// Answers L1 for a client that still uses an ended anonymous session, after a lost answer or with two windows.
+  ///
+  /// That session is over. The credential alone would open one, so this call opens one.
   private func afterGuest(
     _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> Step<Result> {
@@ -77,8 +80,10 @@ extension Link {
     return .refuse(failure, writing: writes.isEmpty ? nil : Change(writes))
   }
 
-  /// L1 writes nothing of what it was asked for. A code or a token for single use was used all the same: whoever else
-  /// gets hold of it would sign in with it until it expires (check 46).
+  /// Writes L1, which changes nothing of the account.
+  ///
+  /// It still spends a code or a token for single use. Otherwise an attacker who obtains it could sign in with it until
+  /// it expires (check 46).
   private func alreadyLinked(
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -86,7 +91,7 @@ extension Link {
       let sessionID = caller.session.id
       var writes = spent(verified, row, caller, sessionID: sessionID, now)
       writes += verified.spentCode(for: caller.state.account.id, sessionID: sessionID, now)
-      // Without its record a repeat under the call's key would find the token or the code spent.
+      // Without this record, a repeat under the call's key would find the token or the code spent.
       if !writes.isEmpty { writes += rememberAlreadyLinked(caller, sessionID: sessionID, call, now) }
       return environment.repeating(caller, writing: writes, now: now).map { Result.alreadyLinked($0.0, $0.1) }
     }
@@ -102,8 +107,9 @@ extension Link {
     return .commit(Change(writes), .passedAlreadyLinked(opened, caller.state))
   }
 
-  /// The token, and the row that held it: a repeat is answered from the row, as that of any completion. Empty where the
-  /// token is good more than once.
+  /// Spends the token, and completes the row that held it, so that a repeat is answered from the row.
+  ///
+  /// Empty if the token may be used more than once.
   private func spent(
     _ verified: VerifiedLink, _ row: PendingRecord?, _ caller: CallerSession, sessionID: String, _ now: Timestamp
   ) -> [Write] {
@@ -125,7 +131,7 @@ extension Link {
     _ verified: VerifiedLink, _ assertion: Assertion, ownerID: String, _ caller: CallerSession, _ call: CallFacts,
     _ now: Timestamp
   ) -> Step<Result> {
-    let held = HeldAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
+    let held = PendingAssertion(assertion, firstFactor: verified.firstFactor, singleUse: verified.singleUse)
     let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
     let inUse = CredentialInUse(
       email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt, tokens: verified.tokens)
@@ -136,8 +142,9 @@ extension Link {
     return .commit(Change(writes), .answer(.credentialInUse(inUse)))
   }
 
-  /// Holds what was to be linked until the factor has passed; nothing else is written. The factor comes behind what the
-  /// session began with: what is to be linked is no way in yet.
+  /// Stores the credential until the second factor has passed, and writes nothing else.
+  ///
+  /// The factor follows the first factor of the session, because the new credential is not a sign-in method yet.
   private func secondFactor(
     _ verified: VerifiedLink, _ caller: CallerSession, _ row: PendingRecord?, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -146,13 +153,13 @@ extension Link {
     if let failure = caller.state.refusal(ofFirstFactor: first.signInProviderID) {
       return refuse(failure, row, verified)
     }
-    var held: HeldAssertion
+    var held: PendingAssertion
     switch verified.proof {
     case .assertion(let assertion):
-      held = HeldAssertion(assertion, firstFactor: first, singleUse: verified.singleUse)
+      held = PendingAssertion(assertion, firstFactor: first, singleUse: verified.singleUse)
     case .password(let email, let hash):
-      let identity = IdentityKey(providerID: WaysIn.password, subject: account.id)
-      held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
+      let identity = IdentityKey(providerID: SignInMethods.password, subject: account.id)
+      held = PendingAssertion(Assertion(identity: identity, email: email), firstFactor: first)
       held.passwordHash = hash
     }
     held.intent = .link
@@ -166,8 +173,10 @@ extension Link {
       .answer(.secondFactorRequired(required)))
   }
 
-  /// The tokens are fresh and name the new way in, but a link is no login: `auth_time` stays, so that a session of an
-  /// hour cannot make itself young by linking, and the session goes on under its id.
+  /// Writes a link. Its tokens are fresh and name the new sign-in method.
+  ///
+  /// A link is not a login, so `auth_time` stays. Otherwise a session could make itself recent by linking. The session
+  /// continues under its id.
   private func link(
     _ verified: VerifiedLink, _ edit: AccountEdit, _ caller: CallerSession, _ row: PendingRecord?,
     counting counts: [Write], _ call: CallFacts, _ now: Timestamp
@@ -195,8 +204,10 @@ extension Link {
     return .commit(Change(writes), .session(opened, edit.state))
   }
 
-  /// A guest logs in by a link for the first time, and leaves the guest's sessions. A link that passes a second factor
-  /// ends the session that has not passed one. Any other link goes on in the session of the call.
+  /// Returns the session of the answer and its writes.
+  ///
+  /// An anonymous user logs in for the first time and leaves the anonymous sessions. A link that passes a second factor
+  /// ends the session that has not passed one. Any other link continues the session of the call.
   private func sessionOfLink(
     _ verified: VerifiedLink, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> (OpenedSession, [Write]) {
@@ -217,20 +228,25 @@ extension Link {
     var opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     opened.record.signInProviderID = first.signInProviderID
     opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
-    return (opened, [.closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record)])
+    return (
+      opened, [.closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record)]
+    )
   }
 
-  /// A number that another one takes the place of is unlinked as by Unlink: whoever has it has no way in any more and
-  /// no session by it (check 82), and is told so, who may be the owner that a thief shuts out (check 84).
+  /// Unlinks a phone number that another one replaces, as Unlink does.
+  ///
+  /// The holder of the old number loses the sign-in method and every session that began with it (check 82). The server
+  /// notifies the holder, who may be the owner whom an attacker locks out (check 84).
   private func unlinkReplacedNumber(
     _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> [Write] {
     guard let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber else { return [] }
     let accountID = edit.before.id
-    let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": WaysIn.phone])
+    let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": SignInMethods.phone])
     let ending = Write.closeSessionsOf(
-      accountID: accountID, beganWith: WaysIn.phone, except: caller.session.id, at: now, reason: "number_replaced")
+      accountID: accountID, beganWith: SignInMethods.phone, except: caller.session.id, at: now,
+      reason: "number_replaced")
     return [ending, environment.audit(note, call: call, now: now)]
-      + environment.notices(ofUnlinked: WaysIn.phone, by: edit, now: now)
+      + environment.notices(ofUnlinked: SignInMethods.phone, by: edit, now: now)
   }
 }

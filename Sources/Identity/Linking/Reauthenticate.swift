@@ -1,6 +1,8 @@
 import Store
 
-/// Proves the same person again, for what needs a recent login. Never creates, never touches another account.
+/// Authenticates the same user again, for operations that require a recent login.
+///
+/// Never creates an account and never changes another one.
 package struct Reauthenticate: Sendable {
   let environment: Environment
 
@@ -67,11 +69,12 @@ package struct Reauthenticate: Sendable {
       Change([.guardSession(id: caller.session.id, at: now)] + settled + [write]), .secondFactor(required))
   }
 
-  /// A login of its own: a new session with its own id and `auth_time` now (check 99). The one that it was made in
-  /// stays as it was: other windows of the same person still hold its tokens, and being told UNAUTHENTICATED signs them
-  /// out.
+  /// Opens a new session, with its own id and with `auth_time` now (check 99).
+  ///
+  /// The session of the call stays open. Other windows of the user still hold its tokens, and UNAUTHENTICATED would
+  /// sign them out.
   func open(
-    _ held: HeldAssertion, _ edit: AccountEdit, _ caller: CallerSession, passed: PassedFactor? = nil,
+    _ held: PendingAssertion, _ edit: AccountEdit, _ caller: CallerSession, passed: PassedFactor? = nil,
     settled: [Write] = [], _ call: CallFacts, _ now: Timestamp
   ) -> Step<(OpenedSession, AccountState)> {
     let accountID = caller.state.account.id
@@ -94,17 +97,17 @@ package struct Reauthenticate: Sendable {
 extension Reauthenticate {
   private struct Verified: Sendable {
     var proof: ReauthenticationProof
-    /// What is put aside where a second factor has to follow.
-    var held: HeldAssertion
-    /// What the provider says of the person, to be told in the answer.
+    /// Assertion to store if a second factor must follow.
+    var held: PendingAssertion
+    /// The user's profile at the provider, for the answer.
     var userInfo: UserInfo?
     var tokens: ProviderTokens?
-    /// Of a password.
+    /// Admitted attempt of a password.
     var admitted: AdmittedAttempt?
-    var code: ProvedCode?
+    var code: VerifiedCode?
   }
 
-  /// The same counts as a sign-in's: a session is no place to go on guessing.
+  /// Returns the throttle of a sign-in, so that a session allows no additional guesses.
   private func throttle(_ credential: Credential, _ call: CallFacts) -> Throttle? {
     guard case .password(let email, _) = credential else { return nil }
     return environment.throttle(.passwordFailures, of: email, byDevice: true, isVerified: true, call: call)
@@ -132,15 +135,17 @@ extension Reauthenticate {
     case .emailLink(let email, let code):
       return try await verified(.emailLink(email: email, code: code), of: account, call)
     case .anonymous:
-      throw Failure(.invalidField, field: "credential", hint: "An anonymous credential proves nobody.")
+      throw Failure(.invalidField, field: "credential", hint: "Use a credential of this account, not an anonymous one.")
     case .pendingToken:
-      throw PendingTable.mismatch("a held credential does not reauthenticate")
+      throw PendingTable.mismatch("a pending credential cannot reauthenticate")
     }
   }
 
-  /// A provider issues young tokens for an old login too, and the session's `auth_time` would be now (checks 87 and
-  /// 88). Refused before anything is held for a second factor, and before a token for single use is spent. Of somebody
-  /// else's token the age says nothing: the decision refuses it.
+  /// Verifies a provider token and its login time (checks 87 and 88).
+  ///
+  /// A provider can issue a new token for an old login, but the session's `auth_time` would be now. Such a token is
+  /// rejected before it is spent, and before anything is stored for a second factor. The age of another account's token
+  /// does not matter, because the decision rejects it.
   private func verify(_ token: ProviderToken, for state: AccountState) async throws -> VerifiedCredential {
     let verified = try await environment.verify(token)
     guard state.proves(verified.assertion.identity), let authenticatedAt = verified.authenticatedAt,
@@ -148,7 +153,8 @@ extension Reauthenticate {
     else { return verified }
     throw Failure(
       .requiresRecentLogin, field: "credential.provider_token",
-      hint: "The token tells of a login of long ago: have the provider ask the person again.",
+      hint: "The token's `auth_time` is too old. "
+        + "Ask the provider to re-authenticate the user (`prompt=login` or `max_age`).",
       metadata: newLogin(of: state))
   }
 
@@ -163,21 +169,23 @@ extension Reauthenticate {
     }
   }
 
-  /// A provider that did not ask the person again leaves the account's other ways to a newer login.
+  /// Returns the account's other methods for a newer login, if the provider did not authenticate the user again.
   private func newLogin(of state: AccountState) -> [String: String] {
     let policy = environment.policy
     return SessionCheck.recentLogin(
       of: state, maxAgeMillis: policy.recentLoginMillis, confirmed: true, policy: policy)
   }
 
-  /// Another address than the account's own resolves to somebody else, whoever that is and whatever the password: no
-  /// stranger's password is tried here.
+  /// Verifies the password of the account's own email address.
+  ///
+  /// Any other address belongs to another user, whose password must not be tried here.
   private func verify(
     email: String, password: String, for account: AccountRecord, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> ReauthenticationProof {
     guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
     guard account.email == email else { throw ReauthenticateDecision.mismatch }
-    let check = try await environment.passwords.verify(password, hash: account.passwordHash, fate: call.fate)
+    let check = try await environment.passwords.verify(
+      password, hash: account.passwordHash, commitDecision: call.commitDecision)
     guard check.matches else {
       if let admitted { try await environment.count(admitted) }
       throw Failure.wrongPassword
@@ -188,16 +196,16 @@ extension Reauthenticate {
   private func verified(
     _ code: PresentedCode, of account: AccountRecord, _ call: CallFacts
   ) async throws -> Verified {
-    let proved = try await environment.prove(code, ending: .reauthenticate, account: account.id, call)
-    var held = HeldAssertion(proved.assertion, firstFactor: proved.firstFactor)
+    let verified = try await environment.prove(code, ending: .reauthenticate, account: account.id, call)
+    var held = PendingAssertion(verified.assertion, firstFactor: verified.firstFactor)
     held.intent = .reauthenticate
-    return Verified(proof: .assertion(proved.assertion), held: held, code: proved)
+    return Verified(proof: .assertion(verified.assertion), held: held, code: verified)
   }
 
   private func verified(_ credential: VerifiedCredential) -> Verified {
     let assertion = credential.assertion
     let first = environment.firstFactor(of: credential)
-    var held = HeldAssertion(assertion, firstFactor: first, singleUse: credential.singleUse)
+    var held = PendingAssertion(assertion, firstFactor: first, singleUse: credential.singleUse)
     held.intent = .reauthenticate
     return Verified(
       proof: .assertion(assertion), held: held, userInfo: UserInfo(assertion), tokens: credential.tokens)
@@ -207,7 +215,7 @@ extension Reauthenticate {
     _ proof: ReauthenticationProof, by first: FirstFactor, email: String?, subject: String
   ) -> Verified {
     let identity = IdentityKey(providerID: first.signInProviderID, subject: subject)
-    var held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
+    var held = PendingAssertion(Assertion(identity: identity, email: email), firstFactor: first)
     held.intent = .reauthenticate
     return Verified(proof: proof, held: held)
   }

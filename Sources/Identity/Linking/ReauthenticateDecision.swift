@@ -1,14 +1,16 @@
 import Store
 
-/// A credential that was verified completely, as far as it says who the person is.
+/// A completely verified credential, as far as it identifies the user.
 enum ReauthenticationProof: Hashable, Sendable {
   case assertion(Assertion)
-  /// The password set at this moment for the caller's own account matched.
+  /// The password of the caller's own account matched. `setAt` is the time at which it was set.
   case password(setAt: Timestamp?, upgradedHash: String?)
   case customToken(CustomToken)
 }
 
-/// Section 6: only a way in that the caller's own account has already; nobody else's account is even looked at.
+/// Decision about a reauthentication (section 6).
+///
+/// Accepts only a sign-in method that the caller's own account already has. Looks at no other account.
 enum ReauthenticateDecision: Hashable, Sendable {
   case refuse(Failure)
   case secondFactorRequired
@@ -16,7 +18,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
 
   static let mismatch = mismatch(field: "credential")
   static func mismatch(field: String) -> Failure {
-    Failure(.userMismatch, field: field, hint: "It is not one of this account's.")
+    Failure(.userMismatch, field: field, hint: "Use a credential of this account.")
   }
 
   static func decide(

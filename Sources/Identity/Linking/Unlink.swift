@@ -1,6 +1,6 @@
 import Store
 
-/// Takes a way of signing in from the account of an ID token. Never the last usable one.
+/// Removes a sign-in method from the account of an ID token, but never the last usable one.
 package struct Unlink: Sendable {
   private let environment: Environment
 
@@ -30,7 +30,8 @@ package struct Unlink: Sendable {
 
   private typealias Result = (OpenedSession, AccountState)
 
-  /// The caller goes on in a new session; every other one that began with the way in that went is over (check 82).
+  /// Writes an unlink. The caller continues in a new session. Every other session that began with the removed method
+  /// ends (check 82).
   private func unlink(
     _ providerID: String, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {

@@ -1,6 +1,6 @@
 import Store
 
-/// Section 5, in the order of its sentences: what cannot be done at all is said before a new login is asked for.
+/// Decision about an unlink, in the order of section 5. Reports what is impossible before it asks for a new login.
 enum UnlinkDecision: Hashable, Sendable {
   case refuse(Failure)
   case unlink(AccountEdit)
@@ -10,8 +10,8 @@ enum UnlinkDecision: Hashable, Sendable {
   ) -> UnlinkDecision {
     var edit = AccountEdit(caller.state)
     do {
-      try edit.removeWayIn(providerID, keepsAddress: false, policy: policy, now: now)
-      if WaysIn(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
+      try edit.removeMethod(providerID, keepsAddress: false, policy: policy, now: now)
+      if SignInMethods(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
       try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
     } catch {
@@ -20,35 +20,36 @@ enum UnlinkDecision: Hashable, Sendable {
     return .unlink(edit)
   }
 
-  /// Names what would make the unlink possible (check 76): every enabled way in but the one that is to go.
+  /// Returns the failure, which names what would make the unlink possible (check 76): every enabled method except the
+  /// one to remove.
   private static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
-    var addable = policy.passwordEnabled ? [WaysIn.password] : []
-    if policy.emailLinkEnabled { addable.append(WaysIn.emailLink) }
-    if policy.phoneEnabled { addable.append(WaysIn.phone) }
+    var addable = policy.passwordEnabled ? [SignInMethods.password] : []
+    if policy.emailLinkEnabled { addable.append(SignInMethods.emailLink) }
+    if policy.phoneEnabled { addable.append(SignInMethods.phone) }
     addable += policy.enabledProviderIDs.sorted()
     addable.removeAll { $0 == providerID }
     return Failure(
-      .lastSignInMethod, hint: "Add another way of signing in first.",
+      .lastSignInMethod, hint: "This is the account's last sign-in method. Link another one first.",
       metadata: ["addable_methods": addable.joined(separator: ",")])
   }
 }
 
 extension AccountEdit {
-  /// The same for the account's person and for an administrator.
-  mutating func removeWayIn(
+  /// Removes a sign-in method, for the user or for an administrator.
+  mutating func removeMethod(
     _ providerID: String, keepsAddress: Bool, policy: Policy, now: Timestamp
   ) throws(Failure) {
     let account = edited.account
-    if providerID == WaysIn.password, account.passwordHash != nil {
+    if providerID == SignInMethods.password, account.passwordHash != nil {
       removePassword()
-    } else if providerID == WaysIn.emailLink, account.emailLink {
+    } else if providerID == SignInMethods.emailLink, account.emailLink {
       removeEmailLink()
-    } else if providerID == WaysIn.phone, account.phoneNumber != nil {
+    } else if providerID == SignInMethods.phone, account.phoneNumber != nil {
       removePhoneNumber()
     } else if let identity = edited.identity(of: providerID) {
       unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
     } else {
-      throw Failure(.noSuchProvider, field: "provider_id", hint: "It is not linked to this account.")
+      throw Failure(.noSuchProvider, field: "provider_id", hint: "This provider is not linked to the account.")
     }
   }
 }

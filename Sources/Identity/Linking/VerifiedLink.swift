@@ -1,6 +1,6 @@
 import Store
 
-/// A credential of Link after step 4: proved completely, nothing written yet.
+/// A credential of Link after step 4: verified completely, with nothing written yet.
 struct VerifiedLink: Sendable {
   var proof: LinkProof
   var singleUse: SingleUse?
@@ -11,15 +11,16 @@ struct VerifiedLink: Sendable {
   /// The second factor that this call has shown.
   var passed: PassedFactor?
   /// The code that proves the assertion.
-  var code: ProvedCode?
-  /// By what a refusal is counted that tells of an address whose owner the caller has not proved to be.
+  var code: VerifiedCode?
+  /// Count for a failure that reveals whether an email address has an account, if the user has not verified the
+  /// address.
   var admitted: AdmittedAttempt?
-  /// By what the link itself is counted. nil behind a second factor, whose codes are counted.
+  /// Count for the link itself. nil after a second factor, whose codes are counted.
   var changes: Throttle?
 
   var assertion: Assertion? { if case .assertion(let assertion) = proof { assertion } else { nil } }
 
-  /// Uses up the code, where one was presented: what it proved is linked now, or held by another row.
+  /// Spends the code, if one was presented. What it verified is linked now, or stored in another row.
   func spentCode(for accountID: String = "", sessionID: String = "", _ now: Timestamp) -> [Write] {
     code?.spend(for: accountID, sessionID: sessionID, now: now) ?? []
   }
@@ -36,7 +37,7 @@ struct VerifiedLink: Sendable {
     }
   }
 
-  /// How a session that is opened with this way in begins.
+  /// How a session begins that this sign-in method opens.
   var firstFactor: FirstFactor {
     switch proof {
     case .assertion(let assertion): .provider(assertion.identity.providerID)
@@ -55,7 +56,7 @@ struct VerifiedLink: Sendable {
     tokens = verified.tokens
   }
 
-  init(_ code: ProvedCode) {
+  init(_ code: VerifiedCode) {
     self.init(proof: .assertion(code.assertion))
     self.code = code
   }
@@ -68,7 +69,7 @@ struct VerifiedLink: Sendable {
 extension Link {
   enum Verification: Sendable {
     case verified(VerifiedLink)
-    /// The handle was completed before, by the session named.
+    /// The named session completed the pending token before.
     case completed(Digest, sessionID: String)
   }
 
@@ -79,8 +80,8 @@ extension Link {
     case .providerToken(let token):
       return .verified(VerifiedLink(try await environment.verify(token)))
     case .authorizationResponse(let response):
-      // A redirect is good once: it is there still when the person has signed in again. A guest has no login, nor has
-      // one that has become somebody meanwhile.
+      // A redirect is valid once. This check comes first, so that the redirect is still unspent after a new sign-in. An
+      // anonymous session needs no recent login. Neither does an ended one whose account became permanent.
       if caller.session.closedAt == nil {
         try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
       }
@@ -107,7 +108,7 @@ extension Link {
     VerifiedLink(try await environment.prove(code, ending: .link, account: caller.state.account.id, call))
   }
 
-  /// Reads what the row holds. What is fixed about a row is sealed, so that only its state is looked at again later.
+  /// Reads a pending row. Its fixed fields are sealed, so only its state is checked again later.
   private func verify(
     _ digest: Digest, for caller: CallerSession, _ facts: Facts, _ call: CallFacts
   ) throws -> Verification {
@@ -119,7 +120,7 @@ extension Link {
     }
   }
 
-  /// What another account has completed is nothing to this one.
+  /// Opens a pending row. Rejects one that another account completed.
   func open(
     _ record: PendingRecord?, for caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> OpenedPending {

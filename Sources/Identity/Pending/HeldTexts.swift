@@ -1,11 +1,11 @@
 import Encodings
 import Store
 
-// Texts of an answer that a repeated call gets again: recovery codes are returned once, and a reset opens no session
-// that could be asked. Sealed, since they are in no table in clear.
+// Answer texts that a repeated call returns again. Recovery codes are returned once, and a reset opens no session that
+// could repeat its answer. The texts are sealed, because no table stores them in plain text.
 
 extension Environment {
-  /// The write that remembers the call with these texts, where it has a key.
+  /// Returns the write that stores the texts for a repeat of the call, if it has an idempotency key.
   func remember(
     _ texts: [String], accountID: String, sessionID: String?, _ call: CallFacts, _ now: Timestamp
   ) -> [Write] {

@@ -1,9 +1,9 @@
 import Store
 
 extension Environment {
-  /// Puts aside what a call wanted until the second factor of `state` has passed. The row is all that is written.
+  /// Stores a call as pending until the second factor of `state` passes. Writes only the row.
   func holdForSecondFactor(
-    _ held: HeldAssertion, _ state: AccountState, userInfo: UserInfo?, tokens: ProviderTokens?, call: CallFacts,
+    _ held: PendingAssertion, _ state: AccountState, userInfo: UserInfo?, tokens: ProviderTokens?, call: CallFacts,
     now: Timestamp
   ) -> (Write, SecondFactorRequired) {
     var pending = hold(held, purpose: .secondFactor, accountID: state.account.id, call: call, now: now)

@@ -1,4 +1,4 @@
-/// Length-prefixed binary: every field says how long it is, so that no two different rows have the same bytes.
+/// Encoder of length-prefixed binary data. Each field states its length, so different rows never have the same bytes.
 struct Packer {
   private(set) var bytes: [UInt8] = []
 
@@ -16,7 +16,7 @@ struct Packer {
 
   mutating func append(_ text: String) { append(text.utf8) }
 
-  /// Absent and empty are two things.
+  /// Distinguishes an absent text from an empty one.
   mutating func append(_ text: String?) { append(text.map { Array($0.utf8) }) }
 
   mutating func append(_ field: [UInt8]?) {
@@ -25,7 +25,7 @@ struct Packer {
   }
 }
 
-/// Reads what `Packer` wrote. nil from any step: not written by it.
+/// Decoder for the output of `Packer`. A method returns nil for other input.
 struct Unpacker {
   private var rest: ArraySlice<UInt8>
 

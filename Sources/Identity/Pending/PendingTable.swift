@@ -2,22 +2,22 @@ import Encodings
 package import Store
 import Text
 
-/// A row that is not yet written, with the handle that only its client ever gets.
+/// A row that is not yet written, with the pending token that only its client receives.
 package struct NewPending: Hashable, Sendable {
   package var handle: String
   package var record: PendingRecord
 }
 
-/// A row that was found and may be completed by this call, or was completed before.
+/// A row that this call may complete, or that an earlier call completed.
 package enum OpenedPending: Hashable, Sendable {
-  case held(PendingRecord, HeldAssertion)
+  case held(PendingRecord, PendingAssertion)
   case completed(accountID: String, sessionID: String)
 }
 
 extension Environment {
-  /// Makes the row of a held assertion. `accountID` is the account found; only it can ever complete the row.
+  /// Creates the row of a pending assertion. Only the account `accountID` can complete it.
   package func hold(
-    _ held: HeldAssertion, purpose: PendingPurpose, accountID: String, call: CallFacts, now: Timestamp
+    _ held: PendingAssertion, purpose: PendingPurpose, accountID: String, call: CallFacts, now: Timestamp
   ) -> NewPending {
     newPending(
       held.packed, purpose: purpose, identity: held.assertion.identity, email: held.assertion.email,
@@ -41,26 +41,26 @@ extension Environment {
     return NewPending(handle: Base64URL.encode(secret), record: record)
   }
 
-  /// The key of a handle's row; refused where the text is no handle at all.
+  /// Returns the row key of a pending token. Throws if the token is malformed.
   package func pendingDigest(_ handle: String) throws(Failure) -> Digest {
     guard let secret = Base64URL.decode(handle), secret.count == PendingTable.handleBytes else {
-      throw PendingTable.mismatch("not a handle")
+      throw PendingTable.mismatch("malformed pending token")
     }
     return cryptography.sha256(secret)
   }
 
-  /// Opens the row behind a handle for one purpose.
+  /// Opens the row of a pending token for one purpose.
   ///
-  /// A row of another caller, browser or purpose is refused in the same words as an unknown one: who holds somebody
-  /// else's handle learns nothing from it.
+  /// A row of another caller, browser or purpose fails with the same public text as an unknown one, so another user's
+  /// pending token reveals nothing.
   package func openPending(
     _ record: PendingRecord?, purpose: PendingPurpose, call: CallFacts, now: Timestamp
   ) throws(Failure) -> OpenedPending {
-    guard let record else { throw PendingTable.mismatch("unknown handle") }
-    guard record.caller == call.caller else { throw PendingTable.mismatch("another caller's handle") }
-    guard record.binding == call.binding else { throw PendingTable.mismatch("handle of another binding") }
+    guard let record else { throw PendingTable.mismatch("unknown pending token") }
+    guard record.caller == call.caller else { throw PendingTable.mismatch("another caller's pending token") }
+    guard record.binding == call.binding else { throw PendingTable.mismatch("pending token of another binding") }
     guard record.purpose == purpose, purpose.holdsAssertion else {
-      throw PendingTable.mismatch("handle for \(record.purpose.rawValue)")
+      throw PendingTable.mismatch("pending token for purpose \(record.purpose.rawValue)")
     }
     guard !record.isExpired(at: now) else {
       throw Failure(.pendingCredentialExpired, hint: "Sign in with the provider again.")
@@ -72,23 +72,23 @@ extension Environment {
       throw Failure(.pendingCredentialUsed, hint: "Sign in with the provider again.", debug: "no attempts left")
     }
     guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let held = HeldAssertion(packed: plaintext)
+      let held = PendingAssertion(packed: plaintext)
     else { throw PendingTable.mismatch("the row was changed after it was sealed") }
     return .held(record, held)
   }
 }
 
-/// The core's own table of held assertions: what is stored of one, and what about it may never change.
+/// The table of pending assertions: its failures, and the fields of a row that never change.
 package enum PendingTable {
   static let handleBytes = 32
 
-  /// Refusal of a handle that does not fit the call, for whatever reason: the words are always the same.
+  /// The failure for a pending token that does not match the call. The public text is the same for every reason.
   package static func mismatch(_ debug: String) -> Failure {
     Failure(.pendingCredentialMismatch, hint: "Sign in with the provider again.", debug: debug)
   }
 
-  /// What the seal is bound to: every field of the row that is fixed when it is made. A row with any of them changed no
-  /// longer opens.
+  /// Returns the context of the seal: every field that is fixed when the row is created. A row does not open if any of
+  /// them changed.
   static func context(of record: PendingRecord) -> [UInt8] {
     var packer = Packer()
     packer.append(record.digest.bytes)
@@ -108,9 +108,9 @@ package enum PendingTable {
 }
 
 extension CallFacts {
-  /// Where the operator demands it, a call that makes or completes a row names the person's browser.
+  /// Requires a binding to the user's browser, if the operator set `require_binding`.
   package func requireBinding(_ policy: Policy) throws(Failure) {
     guard policy.requireBinding, binding == nil else { return }
-    throw Failure(.invalidField, field: "binding", hint: "This service demands a binding.")
+    throw Failure(.invalidField, field: "binding", hint: "Set binding; this service requires it.")
   }
 }

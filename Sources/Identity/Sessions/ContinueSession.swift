@@ -1,10 +1,12 @@
 import Store
 
 extension Environment {
-  /// A session for the same login as `old`, with a new id and a new refresh token: after what it may do has changed
-  /// (check 99). Nothing was proved anew, so `auth_time` stays, and the absolute end never moves away; a factor that is
-  /// passed now brings both ends nearer (check 92). The device stays that of the login as well: whoever stole a session
-  /// must not make devices known with it, whose guesses would be counted apart (check 105).
+  /// Opens a session for the same login as `old`, with a new id and a new refresh token, after its rights changed
+  /// (check 99).
+  ///
+  /// The user did not authenticate again, so `auth_time` stays, and the absolute end never moves later. A factor that
+  /// is passed now shortens both lifetimes (check 92). The device stays that of the login. Otherwise an attacker with a
+  /// stolen session could register devices, whose guesses are counted separately (check 105).
   func continueSession(
     _ old: SessionRecord, passing factor: FactorRecord? = nil, call: CallFacts, now: Timestamp
   ) -> OpenedSession {
@@ -22,7 +24,8 @@ extension Environment {
     return opened
   }
 
-  /// The session of the call under its own id (SEMANTICS.md, section 8): a change that leaves the login as it was.
+  /// Continues the session of the call under its id, after a change that leaves the login as it was (SEMANTICS.md,
+  /// section 8).
   ///
   /// The answer carries a refresh token that is derived from the present one. The present one stays valid until the new
   /// one is used, so a lost answer costs nothing. The writes also guard that the session is open.
@@ -49,10 +52,10 @@ extension Environment {
   }
 }
 
-/// A session that goes on under its id.
+/// A session that continues under its id.
 struct KeptSession: Sendable {
   var opened: OpenedSession
   var writes: [Write]
-  /// Whether the writes move it to the token of the answer, which else it has already.
+  /// Whether the writes move the session to the token of the answer. If false, it already has that token.
   var isRotated: Bool
 }

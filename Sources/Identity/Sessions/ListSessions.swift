@@ -1,13 +1,13 @@
 package import Store
 
-/// An open session as its account's person sees it.
+/// An open session in the list of its account.
 package struct ListedSession: Hashable, Sendable {
   package var session: SessionRecord
-  /// It is the one that asks.
+  /// Whether it is the session of the call.
   package var isCurrent: Bool
 }
 
-/// The open sessions of the account, the latest first, so that a person can see what it did not open.
+/// The open sessions of the account, latest first, so that users can find sessions that they did not open.
 package struct ListSessions: Reading {
   private let environment: Environment
   private let call: CallFacts

@@ -1,10 +1,10 @@
 package import Store
 
-/// How a session began: what its tokens say in `sign_in_provider` and `amr` (RFC 8176 names where there is one).
+/// How a session began. Its tokens carry this in `sign_in_provider` and `amr` (RFC 8176 names, where one exists).
 package struct FirstFactor: Hashable, Sendable {
   package var signInProviderID: String
   package var methods: [String]
-  /// What a custom token says of this session, beside what the account says of itself: a JSON object, or empty.
+  /// Claims that a custom token adds for this session to those of the account: a JSON object, or empty.
   package var claimsJSON: String
 
   package init(signInProviderID: String, methods: [String], claimsJSON: String = "") {
@@ -13,19 +13,19 @@ package struct FirstFactor: Hashable, Sendable {
     self.claimsJSON = claimsJSON
   }
 
-  package static let password = FirstFactor(signInProviderID: WaysIn.password, methods: ["pwd"])
+  package static let password = FirstFactor(signInProviderID: SignInMethods.password, methods: ["pwd"])
   package static let anonymous = FirstFactor(signInProviderID: "anonymous", methods: ["anon"])
   package static let customToken = FirstFactor(signInProviderID: "custom", methods: ["custom"])
   package static func customToken(_ token: CustomToken) -> FirstFactor {
     FirstFactor(signInProviderID: "custom", methods: ["custom"], claimsJSON: token.claimsJSON)
   }
-  package static let phone = FirstFactor(signInProviderID: WaysIn.phone, methods: ["sms"])
-  package static let emailLink = FirstFactor(signInProviderID: WaysIn.emailLink, methods: ["email"])
+  package static let phone = FirstFactor(signInProviderID: SignInMethods.phone, methods: ["sms"])
+  package static let emailLink = FirstFactor(signInProviderID: SignInMethods.emailLink, methods: ["email"])
   package static func provider(_ providerID: String) -> FirstFactor {
     switch providerID {
-    case WaysIn.password: .password
-    case WaysIn.phone: .phone
-    case WaysIn.emailLink: .emailLink
+    case SignInMethods.password: .password
+    case SignInMethods.phone: .phone
+    case SignInMethods.emailLink: .emailLink
     default: FirstFactor(signInProviderID: providerID, methods: [federated])
     }
   }
@@ -37,13 +37,14 @@ package struct FirstFactor: Hashable, Sendable {
 }
 
 extension SessionRecord {
-  /// Why it was closed, where its account was disabled.
+  /// Close reason of a session whose account was disabled.
   static let disabledReason = "disabled"
-  /// Why it was closed, where its guest has become somebody.
+  /// Close reason of an anonymous session whose account became permanent.
   static let guestEndedReason = "became_permanent"
 
-  /// What the session began with; `signInProviderID` is what was linked last. Sessions that are older than `beganWith`
-  /// tell it by their first method.
+  /// What the session began with. `signInProviderID` is what was linked last.
+  ///
+  /// Sessions that are older than `beganWith` are identified by their first method.
   var beginning: FirstFactor {
     let known: [FirstFactor] = [.password, .phone, .emailLink, .customToken, .anonymous]
     if let first = known.first(where: { $0.methods.first == methods.first }) { return first }
@@ -52,12 +53,14 @@ extension SessionRecord {
       signInProviderID: isKept ? beganWith : FirstFactor.federated, methods: [FirstFactor.federated])
   }
 
-  /// False where all there is to it is a provider that knew its person, perhaps by nothing but an old cookie.
+  /// False if a provider alone vouches for the user, perhaps only by an old cookie.
   var loginIsConfirmed: Bool { methods != [FirstFactor.federated] }
 }
 
 extension Environment {
-  /// Check 88: a provider that says that the person proved itself just now is worth more than one that does not.
+  /// Returns the first factor of a provider credential (check 88).
+  ///
+  /// A provider that states that it authenticated the user just now counts more than one that does not.
   func firstFactor(of credential: VerifiedCredential) -> FirstFactor {
     var first = FirstFactor.provider(credential.assertion.identity.providerID)
     if let authenticatedAt = credential.authenticatedAt, isRecent(authenticatedAt) {
@@ -66,16 +69,16 @@ extension Environment {
     return first
   }
 
-  /// Of a login that a provider tells of, by its own clock.
+  /// Returns whether a login is recent, by the provider's own clock.
   func isRecent(_ authenticatedAt: Timestamp) -> Bool {
     authenticatedAt.adding(millis: policy.recentLoginMillis + Environment.clockSkewMillis) >= clock.now()
   }
 
-  /// How far a provider's clock may be from ours.
+  /// Maximum difference between a provider's clock and the server's, in milliseconds.
   static let clockSkewMillis: Int64 = 60_000
 }
 
-/// A session row that is not yet written, with the one refresh token that fits it.
+/// A session row that is not written yet, with its only valid refresh token.
 package struct OpenedSession: Hashable, Sendable {
   package var record: SessionRecord
   package var refreshToken: String
@@ -100,7 +103,7 @@ extension Environment {
     return OpenedSession(record: record, refreshToken: token.text(cryptography))
   }
 
-  /// Mints the tokens of a session that is durable; never before its commit, or a token would outlive a lost race.
+  /// Mints the tokens of a durable session. Before the commit, a token could outlive a lost race.
   package func grant(_ opened: OpenedSession, _ state: AccountState, now: Timestamp) async throws -> SessionGrant {
     let claims = claims(for: opened.record, state, now: now)
     return grant(opened, state, claims, idToken: try tokens.mintIDToken(claims))
@@ -115,7 +118,7 @@ extension Environment {
       account: state)
   }
 
-  /// What an ID token of this session says now: the account as it is, the login as it was.
+  /// Returns the claims of an ID token for this session: the account as it is now, the login as it was.
   package func claims(for session: SessionRecord, _ state: AccountState, now: Timestamp) -> IDToken {
     let account = state.account
     let lifetimeMillis = policy.idTokenLifetimeMillis(of: session)
@@ -126,12 +129,12 @@ extension Environment {
       methods: passed == nil ? session.firstFactorMethods : session.methods,
       signInProviderID: session.signInProviderID)
     token.email = account.email
-    token.emailVerified = account.emailProved
+    token.emailVerified = account.emailVerified
     token.phoneNumber = account.phoneNumber
     token.name = account.displayName.isEmpty ? nil : account.displayName
     token.picture = account.photoURL.isEmpty ? nil : account.photoURL
     token.identities = state.identities.map(\.key)
-    // One that was withdrawn since, perhaps because somebody else has it, vouches for nobody any more.
+    // A factor that was withdrawn since is omitted. Another user may have it now.
     token.signInSecondFactor = passed?.kind.rawValue
     token.signInSecondFactorID = passed?.id
     token.customClaimsJSON = account.customClaimsJSON

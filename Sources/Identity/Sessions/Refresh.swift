@@ -1,6 +1,6 @@
 import Store
 
-/// Exchanges a refresh token for fresh tokens; the presented one is spent (RFC 9700 section 4.14.2).
+/// Exchanges a refresh token for new tokens and spends the presented one (RFC 9700 4.14.2).
 package struct Refresh: Sendable {
   private let environment: Environment
 
@@ -17,7 +17,7 @@ package struct Refresh: Sendable {
     query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
     let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now in
-      // Untyped, as `recorded` is.
+      // An untyped throw, as in `recorded`.
       let record = try call.recorded(in: facts, at: now)
       return decide(presented, facts, call, now, isRepeat: record != nil)
     }
@@ -27,12 +27,12 @@ package struct Refresh: Sendable {
     }
   }
 
-  /// In a box: it is handed on through places that would each have room for it.
+  /// Indirect, because the frames that it passes through would each reserve memory for it.
   private enum Result: Sendable {
     indirect case opened(OpenedSession, AccountState)
   }
 
-  /// Out of line: inlined, it would have its room in the memory of the call's task, which is taken anew for each call.
+  /// Not inlined, because it would then take memory in the call's task, which is allocated for each call.
   @inline(never)
   private func decide(
     _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp, isRepeat: Bool
@@ -66,7 +66,7 @@ package struct Refresh: Sendable {
       OpenedSession(record: live.session, refreshToken: token.text(environment.cryptography)), live.state)
   }
 
-  /// `auth_time` stays: a refresh is no login (check 87).
+  /// Moves the session to the next token. `auth_time` stays, because a refresh is not a login (check 87).
   private func rotate(
     to token: RefreshToken, _ live: CallerSession, _ remembered: [Write], _ now: Timestamp
   ) -> Step<Result> {

@@ -1,15 +1,16 @@
 import Store
 
-/// What presenting a refresh token of ours means for its session.
+/// Effect of a presented refresh token on its session.
 enum RefreshDecision: Hashable, Sendable {
   case refuse(Failure)
-  /// The token is older than any honest client's: it was copied, and whose copy this is cannot be told.
+  /// The token is older than any honest client's. It was copied, and the server does not know which of its holders
+  /// presents it.
   case endFamily(CallerSession)
-  /// The session moves on to this token.
+  /// The session moves to this token.
   case rotate(RefreshToken, CallerSession)
-  /// It moved on to this token before; the answer was lost, or another call of the same client was faster.
+  /// The session moved to this token before. The answer was lost, or another call of the same client was faster.
   case repeatAnswer(RefreshToken, CallerSession)
-  /// A repeat under its key, of a session that has moved on since: it gets a token that follows the present one.
+  /// A repeat under its key, for a session that has moved since. It gets a token that follows the present one.
   case goOn(CallerSession)
 
   /// - Parameter isRepeat: whether an earlier call with the same token left a record under the call's key.
@@ -32,7 +33,7 @@ enum RefreshDecision: Hashable, Sendable {
     guard let parent = session.parentDigest, equal(digest, parent, cryptography) else {
       return isRepeat ? .goOn(live) : .endFamily(live)
     }
-    // A repeated answer of another call moved the session on, which the holder of this token need not have heard of.
+    // Another call's repeated answer moved the session. The holder of this token may not have received that answer.
     let repeated = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
     if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) {
       return .repeatAnswer(repeated, live)

@@ -3,9 +3,9 @@ package import Store
 
 /// A refresh token: `<session id>.<base64url of a 32-byte secret and a 16-byte tag>`.
 ///
-/// The session id finds the row, so only the SHA-256 of the secret is kept and no old one. The tag is an HMAC under a
-/// key that is not in the database: a token without it was never ours and is merely refused, while one with it that is
-/// no longer good was copied, and ends its session.
+/// The session id finds the row. The store keeps only the SHA-256 of the current secret. The tag is an HMAC under a key
+/// that is not in the database. A token without a valid tag was not issued here and is only rejected. An outdated token
+/// with a valid tag was copied, and ends its session.
 package struct RefreshToken: Hashable, Sendable {
   package static let secretBytes = 32
   private static let tagBytes = 16
@@ -18,7 +18,9 @@ package struct RefreshToken: Hashable, Sendable {
     self.secret = secret
   }
 
-  /// nil: not made here. 48 bytes fill 64 letters, so every letter counts.
+  /// Parses a token. Returns nil if this service did not issue it.
+  ///
+  /// 48 bytes fill 64 letters, so every letter counts.
   package init?(_ text: String, _ cryptography: any Cryptography) {
     guard let dot = text.utf8.firstIndex(of: UInt8(ascii: ".")),
       let bytes = Base64URL.decode(String(text[text.utf8.index(after: dot)...])),
@@ -39,14 +41,16 @@ package struct RefreshToken: Hashable, Sendable {
 
   package func digest(_ cryptography: any Cryptography) -> Digest { cryptography.sha256(secret) }
 
-  /// The token that follows this one: the same on every replica, so that a repeated refresh gets the same answer.
+  /// Returns the token that follows this one. Every replica derives the same token, so a repeated refresh gets the same
+  /// answer.
   package func successor(_ cryptography: any Cryptography) -> RefreshToken {
     RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: secret, family: sessionID))
   }
 
-  /// The token that follows the one of which only the digest is known, for a repeated answer whose first token may be
-  /// lost. Derived, so that all repeats hand out the same; a digest behind a word is no secret's length, so that it
-  /// never meets a `successor`.
+  /// Returns the token that follows the one with this digest, for a repeated answer whose first token may be lost.
+  ///
+  /// Derived, so that all repeats return the same token. The seed has another length than a secret, so the result never
+  /// equals a `successor`.
   package static func repeated(
     after digest: Digest, sessionID: String, _ cryptography: any Cryptography
   ) -> RefreshToken {

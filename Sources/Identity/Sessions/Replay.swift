@@ -1,20 +1,21 @@
 package import Store
 
 extension CallFacts {
-  /// The record that an earlier call left under this call's key. The same key for another request is refused. One that
-  /// has expired is none, whether or not it was swept yet.
+  /// Returns the record that an earlier call left under this call's key. Ignores an expired record, even before it is
+  /// deleted.
   ///
-  /// Untyped, since the optimiser of Swift 6.3 crashes where it inlines a typed throw into the asynchronous callers.
+  /// Throws `Failure(.idempotencyKeyReused)` if the request differs. The throw is untyped, because the optimiser of
+  /// Swift 6.3 crashes when it inlines a typed throw into the asynchronous callers.
   package func recorded(in facts: Facts, at now: Timestamp) throws -> IdempotencyRecord? {
     guard let idempotency, let record = facts.idempotency, now < record.expiresAt else { return nil }
     guard record.request == idempotency.request else {
       throw Failure(
-        .idempotencyKeyReused, field: "idempotency_key", hint: "The key was used for another request.")
+        .idempotencyKeyReused, field: "idempotency_key", hint: "The key belongs to another request. Use a new key.")
     }
     return record
   }
 
-  /// The write that remembers what this call does, where it has a key.
+  /// Returns the write that records what this call does, if it has a key.
   package func remember(
     _ outcome: String, accountID: String, sessionID: String?, policy: Policy, now: Timestamp
   ) -> [Write] {
@@ -34,13 +35,13 @@ extension CallFacts {
 }
 
 extension IdempotencyRecord {
-  /// The outcome of L1.
+  /// Outcome of L1.
   static let alreadyLinked = "already_linked"
 }
 
 extension Environment {
-  /// The record under the call's key, looked up before its credential is: a repeat may bring a token that has expired
-  /// or been spent since.
+  /// Returns the record under the call's key. Call this before verifying the credential: a repeat may bring a token
+  /// that is expired or spent by now.
   package func recorded(_ call: CallFacts) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
@@ -48,10 +49,11 @@ extension Environment {
     return try call.recorded(in: try await first(query), at: clock.now())
   }
 
-  /// The same for a call whose credential could be guessed at. Where there is a record, blocked calls get no answer,
-  /// and another request under its key is a failed attempt: or each guess could be compared with the request that the
-  /// record was made for.
-  /// - Parameter email: whose failures the throttle counts.
+  /// Returns the record for a call whose credential an attacker could guess.
+  ///
+  /// If there is a record, blocked calls get no answer, and another request under its key is a failed attempt.
+  /// Otherwise each guess could be compared with the request of the record.
+  /// - Parameter email: the address whose failures the throttle counts.
   package func recorded(
     _ call: CallFacts, _ throttle: Throttle, of email: String? = nil
   ) async throws -> IdempotencyRecord? {
@@ -76,11 +78,11 @@ extension Environment {
     return try await repeatSession(sessionID, call: call)
   }
 
-  /// Answers a repeated call again: fresh tokens of the session that the first one opened, while it and its account
-  /// still live.
+  /// Answers a repeated call with fresh tokens of the session that the first call opened, while it and its account are
+  /// live.
   ///
-  /// No token was kept, so the session moves to one that is derived from the digest of its present one; repeats after
-  /// that find it in place and hand it out again, so that none of several answers is dead on arrival.
+  /// The server keeps no token, so the session moves to one that is derived from the digest of its present one. Later
+  /// repeats return that same token, so every answer is usable.
   package func repeatSession(_ sessionID: String, call: CallFacts) async throws -> SessionGrant {
     var query = Query()
     query.sessionID = sessionID
@@ -90,8 +92,9 @@ extension Environment {
     return try await grant(opened, state, now: clock.now())
   }
 
-  /// The answer that the completion of a row got, while the session that did it lives; after that the row is simply
-  /// used, and the session of this call none the worse for it.
+  /// Repeats the answer of a completed row, while the session that completed it is live.
+  ///
+  /// After that, throws `Failure.rowWasUsed`. The session of this call stays as it was.
   func repeatingCompletion(
     _ session: SessionRecord?, _ state: AccountState?, now: Timestamp
   ) throws(Failure) -> Step<(OpenedSession, AccountState)> {
@@ -102,7 +105,8 @@ extension Environment {
     }
   }
 
-  /// - Parameter writes: what is committed with it, also where nothing else has to be.
+  /// Continues the session of a repeated call.
+  /// - Parameter writes: committed too, even if nothing else needs a commit.
   func repeating(
     _ caller: CallerSession, writing writes: [Write] = [], now: Timestamp
   ) -> Step<(OpenedSession, AccountState)> {

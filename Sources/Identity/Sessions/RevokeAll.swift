@@ -1,7 +1,9 @@
 import Store
 
-/// Ends every session of the account, the caller's too. It wants no recent login: whoever fears that a session was
-/// stolen must not be kept from ending it, and all that a thief could do with it is sign its person out.
+/// Ends every session of the account, including the caller's.
+///
+/// Requires no recent login. A user who fears that a session was stolen must be able to end it. An attacker can only
+/// sign the user out this way.
 package struct RevokeAll: Sendable {
   private let environment: Environment
 
@@ -21,8 +23,9 @@ package struct RevokeAll: Sendable {
     }
   }
 
-  /// A session that is opened between the count and the commit ends with the others, uncounted. What custom tokens
-  /// could open again counts no more either.
+  /// Writes the end of the sessions. Earlier custom tokens become invalid, too.
+  ///
+  /// A session that is opened between the count and the commit also ends, uncounted.
   private func decide(_ caller: CallerSession, open count: Int, _ call: CallFacts, _ now: Timestamp) -> Step<Int> {
     let accountID = caller.state.account.id
     let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])

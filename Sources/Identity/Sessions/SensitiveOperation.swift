@@ -1,4 +1,4 @@
-/// What needs a recent login (section 6). Link has a window of its own kind, `Policy.linkRecentLoginMillis`.
+/// Operations that require a recent login (section 6). Link has its own window, `Policy.linkRecentLoginMillis`.
 package enum SensitiveOperation: String, Sendable, CaseIterable {
   case changePassword = "password"
   case changeEmail = "email"

@@ -1,19 +1,20 @@
 package import Store
 
-/// The session on whose behalf a call is made, found open, with its account.
+/// The open session on whose behalf a call is made, with its account.
 package struct CallerSession: Hashable, Sendable {
   package var session: SessionRecord
   package var state: AccountState
 
-  /// The account has a second factor, and this session showed none that it still has.
+  /// Whether the account has a second factor, and this session showed none that the account still has.
   package var lacksSecondFactor: Bool { state.hasSecondFactor && state.passedFactor(of: session) == nil }
 }
 
-/// Step 3 of every call with an `id_token`, and what sensitive operations ask of the session.
+/// Step 3 of every call with an `id_token`, and the requirements of sensitive operations.
 package enum SessionCheck {
-  /// - Parameter token: what `Tokens.verifyIDToken` accepted.
+  /// Returns the open session of an ID token with its account.
+  /// - Parameter token: accepted by `Tokens.verifyIDToken`.
   /// - Parameter facts: of a query with the token's `sessionID`.
-  /// - Parameter endedGuestToo: also one that ended because its guest became somebody.
+  /// - Parameter endedGuestToo: accept a session that ended because its anonymous account became permanent.
   package static func open(
     _ token: IDToken, in facts: Facts, call: CallFacts, endedGuestToo: Bool = false, now: Timestamp
   ) throws(Failure) -> CallerSession {
@@ -22,12 +23,12 @@ package enum SessionCheck {
     }
     let caller = try live(facts.session, facts.sessionAccount, endedGuestToo: endedGuestToo, now: now)
     guard caller.session.accountID == token.accountID else {
-      throw Failure(.invalidIDToken, debug: "the session is another account's")
+      throw Failure(.invalidIDToken, debug: "the session belongs to another account")
     }
     return caller
   }
 
-  /// A session that may still be used, or why not.
+  /// Returns the session if it is usable. Throws the reason if it is not.
   package static func live(
     _ session: SessionRecord?, _ state: AccountState?, endedGuestToo: Bool = false, now: Timestamp
   ) throws(Failure) -> CallerSession {
@@ -36,7 +37,7 @@ package enum SessionCheck {
       return CallerSession(session: session, state: state)
     }
     if session.closedAt != nil {
-      // Disabling has closed its sessions. A new one is no cure, and none can be had (section 9).
+      // Disabling closed the sessions of the account. No new session can be opened (section 9).
       let isShut = state.account.disabled && session.closedReason == SessionRecord.disabledReason
       throw isShut ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
     }
@@ -45,8 +46,10 @@ package enum SessionCheck {
     return CallerSession(session: session, state: state)
   }
 
-  /// The window counts from `auth_time`, which no refresh moves, and is closed at its very end. A login that a clock
-  /// dated ahead is not recent: its age is unknown.
+  /// Requires a recent login.
+  ///
+  /// The window starts at `auth_time`, which no refresh changes, and excludes its end. A login with a time in the
+  /// future is not recent, because its age is unknown.
   package static func requireRecentLogin(
     _ caller: CallerSession, maxAgeMillis: Int64, policy: Policy, now: Timestamp
   ) throws(Failure) {
@@ -59,14 +62,14 @@ package enum SessionCheck {
     throw Failure(.requiresRecentLogin, hint: "Reauthenticate and try again.", metadata: metadata)
   }
 
-  /// How the account's person gets to the login that is wanted.
-  /// - Parameter confirmed: the provider has to say that it was a new one.
+  /// Returns how the user can get the required login.
+  /// - Parameter confirmed: the provider must state that the login was a new one.
   static func recentLogin(
     of state: AccountState, maxAgeMillis: Int64, confirmed: Bool, policy: Policy
   ) -> [String: String] {
     var metadata = [
       "max_age_seconds": String(maxAgeMillis / 1000),
-      "methods": WaysIn(state, policy).methods.joined(separator: ","),
+      "methods": SignInMethods(state, policy).methods.joined(separator: ","),
     ]
     if confirmed { metadata["confirmed"] = "required" }
     return metadata

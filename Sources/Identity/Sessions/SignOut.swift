@@ -1,12 +1,12 @@
 import Store
 
-/// Either token names the session that is to end.
+/// The token that names the session to end.
 package enum SignOutRequest: Hashable, Sendable {
   case idToken(String)
   case refreshToken(String)
 }
 
-/// Ends one session. Doing it again, or after the account is gone, is no error: the session is as over as was asked.
+/// Ends one session. Succeeds again if the session or its account no longer exists.
 package struct SignOut: Sendable {
   private let environment: Environment
 

@@ -2,18 +2,18 @@ package import Store
 
 package enum IDTokenStatus: Hashable, Sendable {
   case active(accountID: String, claimsJSON: String)
-  /// A reason of the error table, such as `TOKEN_REVOKED`.
+  /// The failure reason, such as `TOKEN_REVOKED`.
   case inactive(Failure.Reason)
 }
 
-/// Says whether an ID token of ours is good now: signature and expiry, and that its session is still open.
+/// Verifies an ID token of this service: its signature, its expiry, and that its session is open.
 package struct VerifyIDToken: Reading {
   private let environment: Environment
   private let call: CallFacts
   private let text: String
   private let token: Result<IDToken, Failure>
 
-  /// Throws only where tokens cannot be verified at all; a bad token is an answer.
+  /// Throws only if no token can be verified. An invalid token is an answer.
   package init(_ environment: Environment, idToken: String, _ call: CallFacts) throws {
     self.environment = environment
     self.call = call

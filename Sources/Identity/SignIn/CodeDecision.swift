@@ -1,40 +1,43 @@
 import Store
 
-/// Section 3.4, rows phone code and e-mail link: the number or address is proved by this very call.
+/// Decision for a sign-in by phone code or sign-in link, which verifies the number or email address (section 3.4).
 struct CodeDecision: Sendable {
   var assertion: Assertion
   var existingOnly = false
   var claimAddress = false
-  /// The account whose second factor this call has shown.
+  /// The account whose second factor this call verified.
   var passedFor: String?
   var policy: Policy
   var now: Timestamp
-  /// Asked for a fresh id where an account is created.
+  /// Generates the id of a new account.
   var newAccountID: @Sendable () -> String
 
   private var providerID: String { assertion.identity.providerID }
 
   func decide(_ facts: Facts) -> SignInDecision {
-    let isPhone = providerID == WaysIn.phone
+    let isPhone = providerID == SignInMethods.phone
     guard let owner = isPhone ? facts.phoneOwner : facts.emailOwner else {
       return existingOnly ? .refuse(.noAccountYet) : .open(create())
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     if !isPhone, isClaim(of: owner) { return claim(owner) }
-    // An account with a factor is never taken over, nor does it lose anything: the factor guards it (section 3.3).
+    // An account with a second factor is never taken over and loses nothing: the factor protects it (section 3.3).
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     if owner.hasSecondFactor { return signIn(owner) }
-    if isPhone || owner.account.emailProved { return signIn(owner) }
-    return meetUnproved(owner)
+    if isPhone || owner.account.emailVerified { return signIn(owner) }
+    return meetUnverified(owner)
   }
 
-  /// Past a second factor: a claim moves nothing that it guards, and asks for none (`Takeover.claim`). Not from an
-  /// account that waits for the address's owner to come in for the first time (S12), who shows the factor.
+  /// Whether the call claims the email address of an account with a second factor.
+  ///
+  /// A claim moves nothing that the factor protects, so it needs no factor (`Takeover.claim`). It does not apply to an
+  /// account that waits for its owner's first sign-in (S12): there the owner passes the factor.
   private func isClaim(of owner: AccountState) -> Bool {
-    owner.hasSecondFactor && !owner.account.emailProved && claimAddress && !existingOnly && !owner.isUnentered(policy)
+    owner.hasSecondFactor && !owner.account.emailVerified && claimAddress && !existingOnly && !owner.isUnentered(policy)
   }
 
-  /// A way in that is new to the account, such as a first link to its proved address, is noted as one.
+  /// Signs in to the account. Links and audits a sign-in method that is new to it, such as the first sign-in link to
+  /// its verified email address.
   private func signIn(_ owner: AccountState) -> SignInDecision {
     var edit = AccountEdit(owner)
     var notes: [AuditNote] = []
@@ -46,9 +49,10 @@ struct CodeDecision: Sendable {
     return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))
   }
 
-  /// Reclaim; S12, for nobody could sign in before; else claim or conflict, as in S6b.
-  private func meetUnproved(_ owner: AccountState) -> SignInDecision {
-    let ways = WaysIn(owner, policy)
+  /// Decides for an account that never verified the email address: S12 (no user could sign in before), reclaim, else
+  /// claim or conflict as in S6b.
+  private func meetUnverified(_ owner: AccountState) -> SignInDecision {
+    let ways = SignInMethods(owner, policy)
     if owner.isUnentered(policy) { return signIn(owner) }
     let takeover = Takeover(assertion: assertion, policy: policy, now: now)
     if owner.holdsOnlyAddress, policy.reclaim != .refuse { return .open(takeover.reclaim(owner)) }

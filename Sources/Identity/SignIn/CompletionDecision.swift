@@ -1,16 +1,16 @@
 import Store
 
-/// A way into the account that a row was held for, proved by this call.
-enum ProvedWayIn: Hashable, Sendable {
+/// A verified sign-in method for the account of a pending row.
+enum VerifiedMethod: Hashable, Sendable {
   case password(CheckedPassword)
   case identity(Assertion)
   case customToken(CustomToken)
-  /// A number or an address, proved by a code that was sent there.
+  /// A phone number or email address, verified by a code that was sent to it.
   case code(Assertion)
 
   var providerID: String {
     switch self {
-    case .password: WaysIn.password
+    case .password: SignInMethods.password
     case .identity(let assertion): assertion.identity.providerID
     case .customToken: FirstFactor.customToken.signInProviderID
     case .code(let assertion): assertion.identity.providerID
@@ -18,18 +18,22 @@ enum ProvedWayIn: Hashable, Sendable {
   }
 }
 
-/// `SignIn(credential, pending_token)`: signs in to the account found and links the held identity to it, in one
-/// transaction. Resolves only by a way in that this account already has; never creates, reclaims or links on its own.
+/// Decision for `SignIn(credential, pending_token)`, which signs in to the account of the pending row and links the
+/// pending identity to it in one transaction.
+///
+/// The credential must be a sign-in method that this account already has. A completion never creates, reclaims or links
+/// on its own.
 struct CompletionDecision: Sendable {
-  var way: ProvedWayIn
-  /// The account whose second factor this call has shown.
+  var way: VerifiedMethod
+  /// The account whose second factor this call verified.
   var passedFor: String?
   var policy: Policy
   var now: Timestamp
 
-  /// - Parameter facts: of the row with its account, the owner of the held identity, and the owner of the held address.
-  func decide(_ row: PendingRecord, _ held: HeldAssertion, _ facts: Facts) -> SignInDecision {
-    guard let owner = facts.pendingAccount else { return .refuse(PendingTable.mismatch("the account is gone")) }
+  /// Decides on the loaded records.
+  /// - Parameter facts: the account of the row, the owner of the pending identity and the owner of its email address.
+  func decide(_ row: PendingRecord, _ held: PendingAssertion, _ facts: Facts) -> SignInDecision {
+    guard let owner = facts.pendingAccount else { return .refuse(PendingTable.mismatch("the account was deleted")) }
     if let other = resolve(to: owner) { return other }
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }
     let identity = held.assertion.identity
@@ -37,7 +41,7 @@ struct CompletionDecision: Sendable {
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     if let identityOwner = facts.identityOwner {
       guard identityOwner.account.id == owner.account.id else {
-        return .refuse(PendingTable.mismatch("the identity has become another account's"))
+        return .refuse(PendingTable.mismatch("the identity now belongs to another account"))
       }
       return .open(open(owner, linking: nil))
     }
@@ -48,17 +52,17 @@ struct CompletionDecision: Sendable {
       return .refuse(.addressOfIdentityIsTaken(field: "pending_token", email: held.assertion.email))
     }
     if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
-      return .refuse(PendingTable.mismatch("the subject changed, and this way in came after the row"))
+      return .refuse(PendingTable.mismatch("the subject changed, and this sign-in method is newer than the row"))
     }
     if case .code(let proof) = way, !owner.proves(proof.identity), !owner.hasSecondFactor, !owner.isUnentered(policy) {
-      // The mailbox's holder, and an account that never proved it: the one way of a completion to take over.
+      // The only takeover by a completion: the user controls the mailbox, which the account never verified.
       let takeover = Takeover(assertion: proof, policy: policy, now: now, completing: row.digest)
       return .open(takeover.reclaim(owner, linking: held.assertion))
     }
     return .open(open(owner, linking: held.assertion))
   }
 
-  /// nil: the credential is a way into this account, and the account may be entered.
+  /// Checks the credential against the account. nil: it is valid for this account, and the account is enabled.
   func resolve(to owner: AccountState) -> SignInDecision? {
     switch way {
     case .password(let password):
@@ -77,14 +81,16 @@ struct CompletionDecision: Sendable {
     return owner.account.disabled ? .refuse(.userIsDisabled) : nil
   }
 
-  /// An e-mail link on an account that never proved the address: by reclaim, or behind its second factor, which then
-  /// guards everything, or because nobody could sign in to it before (S12).
+  /// Whether a sign-in link may sign in to an account that never verified the email address.
+  ///
+  /// It may by reclaim, behind the account's second factor, which then protects everything, or if no user could sign in
+  /// before (S12).
   private func mayTakeOver(_ owner: AccountState, _ proof: Assertion) -> Bool {
-    proof.identity.providerID == WaysIn.emailLink && owner.account.email == proof.identity.subject
+    proof.identity.providerID == SignInMethods.emailLink && owner.account.email == proof.identity.subject
       && (owner.hasSecondFactor || owner.isUnentered(policy) || (owner.holdsOnlyAddress && policy.reclaim != .refuse))
   }
 
-  private var otherAccount: Failure { PendingTable.mismatch("held for another account than the credential proves") }
+  private var otherAccount: Failure { PendingTable.mismatch("the row belongs to another account than the credential") }
 
   private func open(_ owner: AccountState, linking assertion: Assertion?) -> Opening {
     var edit = AccountEdit(owner)

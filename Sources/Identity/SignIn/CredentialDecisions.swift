@@ -1,6 +1,6 @@
 import Store
 
-/// A password that was checked against the hash that the address' owner had then.
+/// A password after its check against the hash that the owner of the email address had then.
 struct CheckedPassword: Hashable, Sendable {
   var email: String
   var ownerID: String?
@@ -10,9 +10,12 @@ struct CheckedPassword: Hashable, Sendable {
   func isOf(_ account: AccountRecord?) -> Bool { ownerID == account?.id && hash == account?.passwordHash }
 }
 
-/// The credentials of 3.4 that meet no conflict.
+/// Decisions for the credentials of section 3.4 that cannot conflict: password, anonymous and custom token.
 enum CredentialDecision {
-  /// Unknown, without password, wrong: one answer. Disabled is told only to who knows the password.
+  /// Decides a password sign-in.
+  ///
+  /// An unknown email address, an account without a password and a wrong password get the same answer. Only the correct
+  /// password reveals that the account is disabled.
   static func decide(
     _ password: CheckedPassword, _ facts: Facts, passedFor: String? = nil, now: Timestamp
   ) -> SignInDecision {
@@ -28,13 +31,13 @@ enum CredentialDecision {
     return .open(create(account, by: .anonymous, now: now))
   }
 
-  /// The token names the account; an unknown one is created under that name, but never a second time: an id
-  /// whose account was removed is nobody's for ever.
+  /// Decides a custom-token sign-in. The token states the account id, and an unknown id gets a new account. The id of a
+  /// deleted account is never used again.
   static func decide(
     _ token: CustomToken, _ facts: Facts, existingOnly: Bool, passedFor: String? = nil, now: Timestamp
   ) -> SignInDecision {
     guard let owner = facts.account else {
-      if facts.closedAccount != nil { return .refuse(Failure(.accountNotFound, hint: "The account was closed.")) }
+      if facts.closedAccount != nil { return .refuse(Failure(.accountNotFound, hint: "The account was deleted.")) }
       if existingOnly { return .refuse(.noAccountYet) }
       var account = AccountRecord(id: token.accountID, createdAt: now)
       account.customToken = true
@@ -68,18 +71,18 @@ enum CredentialDecision {
 }
 
 extension CustomToken {
-  /// Tokens that were minted before the last cut-off ended with the sessions.
+  /// Rejects tokens that were minted before the account's last cut-off, which also ended its sessions.
   ///
-  /// A token of ours states the cut-off that it was minted under, so the answer is exact and depends on no clock. A
-  /// registered signer's token has only whole seconds: one of the cut-off's own second may be older, and is rejected.
+  /// Our own token states the cut-off that it was minted under, so the check is exact and needs no clock. A registered
+  /// signer's token has only whole seconds. One from the same second as the cut-off may be older, and is rejected.
   func refusal(by account: AccountRecord, at now: Timestamp) -> Failure? {
     guard let validAfter = account.tokensValidAfter else { return nil }
     let isOlder =
       if let cutOff {
         cutOff != validAfter
       } else if validAfter.isAhead(of: now) {
-        // A clock that ran ahead dated the cut-off. What was minted within the skew is accepted, since no token could
-        // be used otherwise until that time comes.
+        // A clock that ran ahead set the cut-off. Tokens minted within the allowed skew are accepted: otherwise no
+        // token would be valid until that time.
         issuedAt < now.adding(millis: -Timestamp.clockSkewMillis)
       } else {
         issuedAt < validAfter

@@ -1,18 +1,20 @@
 import Store
 
-/// Rows S1 to S12: an assertion meets the accounts.
+/// Decision for a provider's assertion against the existing accounts (rows S1 to S12).
 ///
-/// The first match decides. Identity known: S10, S11, S1. No address to compare, or a free one: S9, else create.
-/// Somebody's address: S8, S12, S10, then S5 to S7, with S11 before any write to that account.
+/// The first match decides:
+/// - known identity: S10, S11, S1
+/// - no email address to compare, or an unused one: S9, else create
+/// - email address of an account: S8, S12, S10, then S5 to S7, with S11 before any write to that account
 struct FederatedDecision: Sendable {
   var assertion: Assertion
   var existingOnly = false
   var claimAddress = false
-  /// The account whose second factor this call has shown.
+  /// The account whose second factor this call verified.
   var passedFor: String?
   var policy: Policy
   var now: Timestamp
-  /// Asked for a fresh id where an account is created.
+  /// Generates the id of a new account.
   var newAccountID: @Sendable () -> String
 
   private var providerID: String { assertion.identity.providerID }
@@ -24,7 +26,7 @@ struct FederatedDecision: Sendable {
     return existingOnly ? .refuse(.noAccountYet) : .open(create())
   }
 
-  /// S10, S11, S1.
+  /// Signs in to the account that has the identity (S10, S11, S1).
   private func signIn(_ known: AccountState, emailOwner: AccountState?) -> SignInDecision {
     if known.account.disabled { return .refuse(.userIsDisabled) }
     if known.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(known) }
@@ -44,7 +46,7 @@ struct FederatedDecision: Sendable {
     return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))
   }
 
-  /// S2, S3, S4. In duplicate mode no address is copied, so that none is ever compared.
+  /// Creates an account (S2, S3, S4). In duplicate mode it copies no email address, so none is ever compared.
   private func create() -> Opening {
     var account = AccountRecord(id: newAccountID(), createdAt: now)
     account.displayName = assertion.displayName
@@ -66,40 +68,42 @@ struct FederatedDecision: Sendable {
   }
 }
 
-// MARK: somebody's address
+// MARK: the email address belongs to an account
 
 extension FederatedDecision {
   private func meet(_ owner: AccountState) -> SignInDecision {
-    let ways = WaysIn(owner, policy)
+    let ways = SignInMethods(owner, policy)
     if owner.identity(of: providerID) != nil { return subjectChanged(owner, ways) }
     if owner.isUnentered(policy) { return adopt(owner) }
     if owner.account.disabled, assertion.tier >= .verified { return .refuse(.userIsDisabled) }
-    if owner.account.emailProved { return meetProved(owner, ways) }
-    if assertion.tier >= .verified { return meetUnproved(owner, ways) }
+    if owner.account.emailVerified { return meetVerified(owner, ways) }
+    if assertion.tier >= .verified { return meetUnverified(owner, ways) }
     return .accountExists(conflict(owner, ways))
   }
 
-  /// S8. The mailbox may have a new holder, so whatever it could open does not count.
-  private func subjectChanged(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
-    let ways = ways.without([providerID, WaysIn.emailLink])
+  /// S8. The mailbox may have a new holder, so the sign-in methods that depend on it do not count.
+  private func subjectChanged(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
+    let ways = ways.without([providerID, SignInMethods.emailLink])
     let reason = ways.isEmpty ? AccountExists.Reason.askAdministrator : .subjectChanged
     return .accountExists(Conflict(owner: owner, ways: ways, reason: reason))
   }
 
-  /// S12. Nobody can sign in to it, so nobody is kept out; but a disabled account stays shut, an enrolled factor is
-  /// asked for before anything is written, and an identity that was unlinked does not come back of itself.
+  /// S12. No user can sign in to the account, so linking the identity locks out no one.
+  ///
+  /// A disabled account stays disabled. An enrolled factor must pass before any write. An unlinked identity does not
+  /// come back on its own.
   private func adopt(_ owner: AccountState) -> SignInDecision {
     let wasUnlinked = owner.unlinks.contains { $0.key == assertion.identity }
     guard assertion.tier == .authoritative, !wasUnlinked else {
-      return .accountExists(conflict(owner, WaysIn(mailedLinkUnder: policy)))
+      return .accountExists(conflict(owner, SignInMethods(mailedLinkUnder: policy)))
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     return link(owner, details: ["proof": "authoritative assertion"])
   }
 
-  /// S5. `auto_link` needs a proof on both sides: an administrator's word is none of the person's, and an unlink says
-  /// that the person wanted it apart.
-  private func meetProved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+  /// S5. `auto_link` needs a proof on both sides. An administrator's statement is no proof by the user, and an unlink
+  /// shows that the user wanted the provider separate.
+  private func meetVerified(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
     let account = owner.account
     guard policy.autoLink == .authoritative, assertion.tier == .authoritative, let proof = account.emailProof,
       [.assertion, .emailLink, .confirmation].contains(proof), !account.madeByAdministrator,
@@ -108,10 +112,10 @@ extension FederatedDecision {
     return link(owner, details: ["proof": "authoritative assertion", "account_proof": proof.rawValue])
   }
 
-  /// S6a and S6b.
-  private func meetUnproved(_ owner: AccountState, _ ways: WaysIn) -> SignInDecision {
+  /// S6a and S6b: the account never verified its email address.
+  private func meetUnverified(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
     if owner.holdsOnlyAddress, reclaims { return .open(takeover.reclaim(owner)) }
-    // A claim names the mailbox's provider as its proof; a merely verified address needs a mailed code instead.
+    // A claim needs an assertion by the mailbox's own provider. A merely verified address needs an emailed code.
     let canClaim = assertion.tier == .authoritative
     if canClaim, claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }
     var conflict = conflict(owner, ways)
@@ -130,7 +134,7 @@ extension FederatedDecision {
     }
   }
 
-  private func conflict(_ owner: AccountState, _ ways: WaysIn) -> Conflict {
+  private func conflict(_ owner: AccountState, _ ways: SignInMethods) -> Conflict {
     Conflict(owner: owner, ways: ways, reason: ways.isEmpty ? .askAdministrator : .none)
   }
 

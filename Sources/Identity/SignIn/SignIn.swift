@@ -1,9 +1,9 @@
 import Store
 
-/// Proves a credential and opens a session. A conflict or a second factor is an answer, not a failure.
+/// Verifies a credential and opens a session. A conflict or a required second factor is an answer, not a failure.
 ///
-/// What needs much room is out of line (`inline(never)`): inlined, it would have its room in the memory of the call's
-/// task, which is taken anew for each call, and whatever its credential is.
+/// Functions with large frames are `@inline(never)`. Inlined, they would enlarge the memory of every call's task, which
+/// is allocated for each call, regardless of its credential.
 package struct SignIn: Sendable {
   let environment: Environment
 
@@ -41,13 +41,13 @@ package struct SignIn: Sendable {
     }
   }
 
-  /// The outcome of an earlier call under the same key: what it put aside, or fresh tokens of the session that it
-  /// opened.
+  /// Repeats the outcome of an earlier call with the same idempotency key: its stored answer, or fresh tokens of its
+  /// session.
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> SignInAnswer {
     switch try environment.heldAnswer(of: record) {
     case .accountExists(let exists): return .accountExists(exists)
     case .secondFactorRequired(let required): return .secondFactorRequired(required)
-    case .credentialInUse: throw PendingTable.mismatch("the record is of a link")
+    case .credentialInUse: throw PendingTable.mismatch("the idempotency record belongs to a Link call")
     case nil: break
     }
     var grant = try await environment.repeatSession(of: record, call: call)
@@ -55,7 +55,7 @@ package struct SignIn: Sendable {
     return .session(grant)
   }
 
-  /// nil: the credential has to be checked again.
+  /// Converts the outcome to an answer. nil: check the credential again.
   func answer(_ settled: Settled<Result>, _ attempt: Attempt) async throws -> SignInAnswer? {
     switch settled {
     case .repeated(let record): return try await repeated(record, attempt.call)
@@ -86,7 +86,7 @@ package struct SignIn: Sendable {
 // MARK: credentials
 
 extension SignIn {
-  /// Rows S1 to S12.
+  /// Signs in by a provider's assertion (rows S1 to S12).
   @inline(never)
   private func signIn(
     _ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts
@@ -136,7 +136,8 @@ extension SignIn {
       _ = try throttle.admit(facts, now: environment.clock.now())
       let checked = try await check(email, password, facts.emailOwner?.account, call)
       var attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
-      // Again: of a burst of guesses none is told apart that a block has overtaken while it was checked.
+      // Check for a block again. If one began during the password check, as in a burst of guesses, the answer must not
+      // reveal whether this guess was right.
       facts = try await environment.load(query)
       attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
       let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
@@ -148,12 +149,13 @@ extension SignIn {
     throw Failure(.overloaded, retryAfterMillis: 100, debug: "the password keeps changing")
   }
 
-  /// The same work whether the account is unknown, has no password, or another one (check 35).
+  /// Checks a password. Does the same work for an unknown account, one without a password and a wrong password
+  /// (check 35).
   func check(
     _ email: String, _ password: String, _ owner: AccountRecord?, _ call: CallFacts
   ) async throws -> CheckedPassword {
     let hash = owner?.passwordHash
-    let check = try await environment.passwords.verify(password, hash: hash, fate: call.fate)
+    let check = try await environment.passwords.verify(password, hash: hash, commitDecision: call.commitDecision)
     return CheckedPassword(email: email, ownerID: owner?.id, hash: hash, check: check)
   }
 
@@ -211,7 +213,7 @@ extension SignIn {
 
   func answered(_ settled: Settled<Result>, _ attempt: Attempt) async throws -> SignInAnswer {
     guard let answer = try await answer(settled, attempt) else {
-      throw Failure(.invalidLoginCredentials, debug: "only a password is checked again")
+      throw Failure(.invalidLoginCredentials, debug: "only a password can require a second check")
     }
     return answer
   }

@@ -1,8 +1,8 @@
 import Store
 
-/// Handles in a sign-in: completing a held link beside another credential, and standing as the credential itself.
+/// Pending tokens in a sign-in: completing a pending link with another credential, or being the credential itself.
 extension SignIn {
-  /// `SignIn(credential, pending_token)`.
+  /// Completes a pending link: `SignIn(credential, pending_token)`.
   func complete(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     var query = Query()
     query.idempotency = call.idempotency?.key
@@ -14,7 +14,7 @@ extension SignIn {
       throttle?.look(into: &query)
     }
     var facts = try await environment.first(query)
-    // A redirect is good once: it is not spent on a row that cannot be completed, or not yet.
+    // A redirect is valid once: do not spend it on a row that cannot be completed now.
     _ = try environment.openPending(facts.pending, purpose: .link, call: call, now: environment.clock.now())
     if case .authorizationResponse = request.credential, let row = facts.pending {
       try await requireChangeable(row.accountID, call)
@@ -34,12 +34,12 @@ extension SignIn {
     throw Failure(.overloaded, retryAfterMillis: 100, debug: "the password keeps changing")
   }
 
-  /// The credential, as far as it can be verified without records.
+  /// A credential after the part of its verification that needs no records.
   private enum Verified: Sendable {
     case password(email: String, password: String)
     case provider(VerifiedCredential)
     case customToken(CustomToken)
-    case code(ProvedCode)
+    case code(VerifiedCode)
   }
 
   private func verify(_ credential: Credential, _ call: CallFacts) async throws -> Verified {
@@ -58,11 +58,11 @@ extension SignIn {
       return .code(try await environment.prove(.emailLink(email: email, code: code), ending: .signIn, call))
     case .anonymous, .pendingToken:
       throw Failure(
-        .invalidField, field: "credential", hint: "This credential proves no account that could complete a link.")
+        .invalidField, field: "credential", hint: "Complete the link with a credential of an existing account.")
     }
   }
 
-  private func prove(_ verified: Verified, _ facts: Facts, _ call: CallFacts) async throws -> ProvedWayIn {
+  private func prove(_ verified: Verified, _ facts: Facts, _ call: CallFacts) async throws -> VerifiedMethod {
     switch verified {
     case .password(let email, let password):
       .password(try await check(email, password, facts.emailOwner?.account, call))
@@ -72,9 +72,11 @@ extension SignIn {
     }
   }
 
-  /// nil: the credential has to be looked at again. The row says whose identity and address matter; what is fixed
-  /// about it is sealed, so that only its state is looked at again in each round.
-  private func complete(_ way: ProvedWayIn, _ begun: Attempt, _ facts: Facts) async throws -> SignInAnswer? {
+  /// Completes the row with a verified credential. nil: check the credential again.
+  ///
+  /// The row states the identity and email address to look up. Its fixed fields are sealed, so each round checks only
+  /// its state again.
+  private func complete(_ way: VerifiedMethod, _ begun: Attempt, _ facts: Facts) async throws -> SignInAnswer? {
     let (call, now) = (begun.call, environment.clock.now())
     let opened = try environment.openPending(facts.pending, purpose: .link, call: call, now: now)
     var attempt = begun
@@ -88,11 +90,11 @@ extension SignIn {
     case .completed(_, let sessionID): query.sessionID = sessionID
     case .held(let row, let held):
       query.identity = row.identity
-      let isMailedLink = row.identity.providerID == WaysIn.emailLink
+      let isMailedLink = row.identity.providerID == SignInMethods.emailLink
       query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
       query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
       attempt.userInfo = UserInfo(held.assertion)
-      // Codes have a count of their own, and a mailed link may be the owner's, who takes the account back by it.
+      // Codes have their own limit, and an owner must be able to recover the account with a sign-in link.
       if attempt.code == nil { changes = environment.throttle(.changes, of: row.accountID, call: call) }
       changes?.look(into: &query)
     }
@@ -109,7 +111,7 @@ extension SignIn {
     _ = try changes.admit(try await environment.load(query), now: environment.clock.now())
   }
 
-  private func attempt(_ verified: Verified, _ way: ProvedWayIn, _ call: CallFacts) -> Attempt {
+  private func attempt(_ verified: Verified, _ way: VerifiedMethod, _ call: CallFacts) -> Attempt {
     switch (verified, way) {
     case (.provider(let credential), _): Attempt(credential, environment.firstFactor(of: credential), call)
     case (.code(let code), _): Attempt(code, call)
@@ -121,7 +123,7 @@ extension SignIn {
   }
 
   private func complete(
-    _ way: ProvedWayIn, _ attempt: Attempt, _ asked: Query, _ facts: Facts, counting changes: Throttle?,
+    _ way: VerifiedMethod, _ attempt: Attempt, _ asked: Query, _ facts: Facts, counting changes: Throttle?,
     _ now: Timestamp
   ) throws -> Step<Result> {
     let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
@@ -130,25 +132,27 @@ extension SignIn {
     attempt.code = try attempt.code.map { try environment.proveAgain($0, facts.code, attempt.call, now) }
     switch try environment.openPending(facts.pending, purpose: .link, call: attempt.call, now: now) {
     case .completed:
-      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account is gone") }
+      guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account was deleted") }
       if let refused = decision.resolve(to: owner) { return step(refused, attempt, now) }
-      // What a second factor may have guarded is not told again to who has only the first.
+      // The first factor alone must not repeat an answer that the second factor may have protected.
       if owner.hasSecondFactor { return .refuse(.rowWasUsed) }
-      // Completed only since it was looked at first: the session that did it was not asked for.
+      // Another call completed the row after the first look-up, so this query did not load that call's session.
       if asked.sessionID == nil { return .answer(.checkAgain) }
       return try environment.repeatingCompletion(facts.session, facts.sessionAccount, now: now)
         .map { .session(Granted($0.0, $0.1, nil)) }
     case .held(let row, let held):
       let decided = decision.decide(row, held, facts)
       if facts.identityOwner == nil { attempt.alsoSpent = held.singleUse }
-      // Only once the credential was right: what is wrong is counted, whether or not the account may be changed.
+      // Only for a valid credential: a wrong one counts even if the account has reached its limit of changes.
       if case .open = decided { attempt.change = try changes?.admit(facts, now: now) }
       return step(decided, attempt, now)
     }
   }
 
-  /// A `credential_in_use` handle as the credential: its bearer proved the identity when the row was made, so the
-  /// provider is not asked twice. Spent by its first success.
+  /// Signs in with the pending token of `credential_in_use` as the credential.
+  ///
+  /// The provider verified the identity when the row was created, so it is not asked again. The first success uses up
+  /// the token.
   func present(_ handle: String, _ call: CallFacts) async throws -> SignInAnswer {
     var query = Query()
     query.idempotency = call.idempotency?.key
@@ -168,9 +172,9 @@ extension SignIn {
 
   func present(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> SignInDecision {
     let providerID = attempt.held.assertion.identity.providerID
-    let isNumber = providerID == WaysIn.phone
+    let isNumber = providerID == SignInMethods.phone
     guard let owner = isNumber ? facts.phoneOwner : facts.identityOwner, owner.account.id == attempt.row?.accountID
-    else { return .refuse(PendingTable.mismatch("the identity has another owner by now")) }
+    else { return .refuse(PendingTable.mismatch("the identity now belongs to another account")) }
     guard environment.policy.enables(providerID) else { return .refuse(.notEnabled(providerID)) }
     if isNumber { return byCode(attempt, now).decide(facts) }
     return federated(attempt, now).decide(facts)
@@ -178,7 +182,7 @@ extension SignIn {
 
   private func heldToPresent(
     _ record: PendingRecord?, _ call: CallFacts, _ now: Timestamp
-  ) throws -> (PendingRecord, HeldAssertion) {
+  ) throws -> (PendingRecord, PendingAssertion) {
     switch try environment.openPending(record, purpose: .credentialInUse, call: call, now: now) {
     case .held(let row, let held): return (row, held)
     case .completed: throw Failure.rowWasUsed

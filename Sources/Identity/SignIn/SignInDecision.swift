@@ -1,35 +1,36 @@
 import Store
 
-/// What the rules of section 3 make of a verified credential and the records it met. Pure: nothing is loaded, written
-/// or drawn here.
+/// The result of the rules of section 3 for a verified credential and the loaded records.
+///
+/// Pure: a decision loads nothing, writes nothing and draws no random values.
 enum SignInDecision: Hashable, Sendable {
   case refuse(Failure)
   indirect case open(Opening)
-  /// The assertion is held for the account found.
+  /// The assertion becomes a pending credential of the account found.
   indirect case accountExists(Conflict)
-  /// S11: what was to be done is held, and decided again once the factor has passed.
+  /// S11: the call becomes pending, and is decided again after the factor passes.
   indirect case secondFactorRequired(AccountState)
-  /// The password that was checked is not the account's any more.
+  /// The account's password changed after the check.
   case checkAgain
 }
 
-/// A session to be opened, with the writes that come before it in the same transaction.
+/// A session to open, with the writes that precede it in the same transaction.
 struct Opening: Hashable, Sendable {
-  /// The account as it will be.
+  /// The account after the writes.
   var state: AccountState
   var writes: [Write]
   var notes: [AuditNote] = []
   var isNewAccount = false
   var revokedProviderIDs: [String] = []
-  /// The account that the address was claimed from, as it will be.
+  /// The account that loses its email address to a claim, after the writes.
   @Held var detached: AccountState?
 }
 
-/// An address that another account owns.
+/// An email address that belongs to another account.
 struct Conflict: Hashable, Sendable {
   var owner: AccountState
-  /// The ways in that can complete the held credential.
-  var ways: WaysIn
+  /// The sign-in methods that can complete the pending credential.
+  var ways: SignInMethods
   var reason = AccountExists.Reason.none
   var canClaimAddress = false
 }
@@ -37,13 +38,13 @@ struct Conflict: Hashable, Sendable {
 extension Failure {
   static let userIsDisabled = Failure(.userDisabled, hint: "An administrator disabled this account.")
   static let wrongPassword = Failure(.invalidLoginCredentials, field: "credential")
-  static let noAccountYet = Failure(.accountNotFound, hint: "Nobody has signed in with this credential before.")
+  static let noAccountYet = Failure(.accountNotFound, hint: "No account has this credential; sign up first.")
   static let tokenWasSpent = Failure(
-    .missingOrInvalidNonce, field: "credential", hint: "The token was used before; get a new one.")
-  static let passwordNotEnabled = notEnabled(WaysIn.password, field: "credential.password")
+    .missingOrInvalidNonce, field: "credential", hint: "The token was already used; get a new one.")
+  static let passwordNotEnabled = notEnabled(SignInMethods.password, field: "credential.password")
   static let anonymousNotEnabled = notEnabled("anonymous", field: "credential.anonymous")
-  static let phoneNotEnabled = notEnabled(WaysIn.phone, field: "credential.phone_code")
-  static let emailLinkNotEnabled = notEnabled(WaysIn.emailLink, field: "credential.email_link")
+  static let phoneNotEnabled = notEnabled(SignInMethods.phone, field: "credential.phone_code")
+  static let emailLinkNotEnabled = notEnabled(SignInMethods.emailLink, field: "credential.email_link")
   static func notEnabled(_ method: String, field: String = "credential") -> Failure {
     Failure(.operationNotAllowed, field: field, hint: "This sign-in method is not enabled.", debug: method)
   }

@@ -1,9 +1,9 @@
 import Store
 
-/// What signing in does to an account that exists.
+/// Changes that a sign-in makes to an existing account.
 extension AccountEdit {
-  /// The writes of a sign-in: where only its time is new, a note that lets parallel sign-ins of one person pass each
-  /// other.
+  /// The writes of a sign-in. If only its time changes, `touchAccount` lets parallel sign-ins of a user commit without
+  /// conflict.
   var signInWrites: [Write] {
     var account = edited.account
     account.lastSignInAt = before.lastSignInAt
@@ -12,9 +12,10 @@ extension AccountEdit {
     return [.touchAccount(id: before.id, version: before.version, lastSignInAt: lastSignInAt)] + hanging
   }
 
-  /// S1: the identity's own profile follows its provider, as far as that says anything: Apple tells the name at the
-  /// first consent only, and GitHub the address to who asked for it. The account's name and photo are its person's, and
-  /// only filled where they are empty.
+  /// Updates the identity's profile with the fields that the provider returned (S1).
+  ///
+  /// Apple returns the name at the first consent only, and GitHub returns the email address only on request. The
+  /// account's name and photo belong to its user and are set only while empty.
   mutating func refresh(_ assertion: Assertion) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
@@ -30,8 +31,10 @@ extension AccountEdit {
     hanging.append(.updateIdentity(new))
   }
 
-  /// S1: an empty address is filled, an unproved one is proved. By 3.5 a first proof without a session of the account
-  /// must not keep ways in that came before it; so it is taken only where this identity is the one way in there is.
+  /// Sets a missing email address, and marks an unverified one as verified (S1).
+  ///
+  /// By section 3.5, a first proof without a session of the account must not keep earlier sign-in methods. So it counts
+  /// only if this identity is the account's only sign-in method.
   mutating func fillAddress(_ email: String, of assertion: Assertion) {
     if edited.account.email == nil {
       edited.account.email = email
@@ -41,32 +44,35 @@ extension AccountEdit {
     let isOnlyWayIn =
       account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && !account.customToken
       && edited.identities.count == 1
-    guard account.email == email, !account.emailProved, assertion.tier >= .verified, isOnlyWayIn else { return }
-    // No `emailProvedAt`: beside what proves the address there is nothing that could be in doubt.
+    guard account.email == email, !account.emailVerified, assertion.tier >= .verified, isOnlyWayIn else { return }
+    // No `emailVerifiedAt`: the account has no other sign-in method that could be in doubt.
     edited.account.emailProof = .assertion
     edited.account.emailProofProviderID = assertion.identity.providerID
   }
 
-  /// Reclaim: removes everything unverified, and returns the providers that it removed. Custom claims stay: only
-  /// administrators set them, in an import or by SetCustomClaims; those of custom tokens are the session's.
-  mutating func dropUnproved(now: Timestamp) -> [String] {
+  /// Removes everything unverified for a reclaim, and returns the removed providers.
+  ///
+  /// Custom claims stay, because only administrators set them, by an import or SetCustomClaims. The claims of custom
+  /// tokens belong to the session.
+  mutating func dropUnverified(now: Timestamp) -> [String] {
     let account = edited.account
-    let gone = account.passwordHash != nil ? [WaysIn.password] : account.emailLink ? [WaysIn.emailLink] : []
+    let gone =
+      account.passwordHash != nil ? [SignInMethods.password] : account.emailLink ? [SignInMethods.emailLink] : []
     removePassword()
     removeEmailLink()
     edited.account.displayName = ""
     edited.account.photoURL = ""
     edited.account.tokensValidAfter = now
-    // Whoever brought the address, it is the next assertion that stands for it.
+    // The next assertion becomes the source of the email address.
     edited.account.email = nil
     edited.account.emailSource = nil
     return gone
   }
 
-  /// What the event of a reclaim states in addition to the removed providers.
+  /// Details of a reclaim event in addition to the removed providers.
   var keptByReclaim: [String: String] { edited.account.customClaimsJSON.isEmpty ? [:] : ["kept": "custom_claims"] }
 
-  /// Claim: the address, and the password or mailed link that it names.
+  /// Removes the email address for a claim, with the password or sign-in link that depends on it.
   mutating func detachAddress() {
     removePassword()
     removeEmailLink()

@@ -1,39 +1,40 @@
 import Store
 
-/// One try to sign in: what was verified, before any record is looked at. It is handed on many times, so that all of it
-/// is kept outside.
+/// One sign-in attempt: what the call verified before it loaded any record.
+///
+/// Functions pass it on many times, so its large fields are stored out of line.
 struct Attempt: Sendable {
-  /// What is put aside where the person has to do something else first.
-  @Boxed var held: HeldAssertion
-  /// What the provider says of the person, to be told in the answer.
+  /// The content of the pending row if the user must complete another step first.
+  @Boxed var held: PendingAssertion
+  /// The provider's user profile, for the answer.
   @Held var userInfo: UserInfo?
   /// The tokens of the provider whose credential this call presents.
   @Held var tokens: ProviderTokens?
   let call: CallFacts
-  /// The row that this call completes.
+  /// The pending row that this call completes.
   @Held var row: PendingRecord?
-  /// The other token of a completion: the credential's own, beside the held one.
+  /// The single-use token of the completed row, which is spent in addition to the credential's own.
   @Held var alsoSpent: SingleUse?
-  /// Of a password: what its failure is counted by. Of an anonymous sign-up: what it is counted by itself.
+  /// The throttle of a password, which counts failures, or of an anonymous sign-up, which counts every attempt.
   @Held var admitted: AdmittedAttempt?
-  /// By what a completion is counted, which links as Link does.
+  /// The throttle of account changes for a completion, which links an identity like Link.
   @Held var change: AdmittedAttempt?
-  /// The second factor that this call has shown.
+  /// The second factor that this call verified.
   @Held var passed: PassedFactor?
-  /// The code that proves the credential, used up by what this call commits.
-  @Held var code: ProvedCode?
+  /// The code that is the credential. The commit of this call uses it up.
+  @Held var code: VerifiedCode?
 
-  /// - Parameter request: what it asks for beside the credential.
+  /// - Parameter request: the source of `existingOnly` and `claimAddress`.
   init(
     _ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts, asking request: SignInRequest? = nil
   ) {
-    let held = HeldAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
+    let held = PendingAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
     self.init(held, call, asking: request)
     userInfo = UserInfo(verified.assertion)
     $tokens = verified.$tokens
   }
 
-  private init(_ held: HeldAssertion, _ call: CallFacts, asking request: SignInRequest? = nil) {
+  private init(_ held: PendingAssertion, _ call: CallFacts, asking request: SignInRequest? = nil) {
     var held = held
     held.intent = .signIn
     if let request { (held.existingOnly, held.claimAddress) = (request.existingOnly, request.claimAddress) }
@@ -43,32 +44,32 @@ struct Attempt: Sendable {
 
   init(_ first: FirstFactor, email: String?, passwordHash: String?, _ call: CallFacts) {
     let identity = IdentityKey(providerID: first.signInProviderID, subject: "")
-    var held = HeldAssertion(Assertion(identity: identity, email: email), firstFactor: first)
+    var held = PendingAssertion(Assertion(identity: identity, email: email), firstFactor: first)
     held.passwordHash = passwordHash
     self.init(held, call)
   }
 
-  /// What waited for its second factor.
-  init(_ held: HeldAssertion, passed: PassedFactor, _ call: CallFacts) {
+  /// Resumes a call that waited for its second factor.
+  init(_ held: PendingAssertion, passed: PassedFactor, _ call: CallFacts) {
     self.held = held
     self.passed = passed
     if held.firstFactor.isFederated { userInfo = UserInfo(held.assertion) }
     self.call = call
   }
 
-  init(_ code: ProvedCode, _ call: CallFacts, asking request: SignInRequest? = nil) {
-    self.init(HeldAssertion(code.assertion, firstFactor: code.firstFactor), call, asking: request)
+  init(_ code: VerifiedCode, _ call: CallFacts, asking request: SignInRequest? = nil) {
+    self.init(PendingAssertion(code.assertion, firstFactor: code.firstFactor), call, asking: request)
     self.code = code
   }
 
-  /// A mailed link names its account by the address in every mode.
+  /// Returns the look-ups of the attempt. A sign-in link identifies its account by email address in every mode.
   func query(_ policy: Policy) -> Query {
     let identity = held.assertion.identity
     var query = Query()
     query.idempotency = call.idempotency?.key
     query.identity = identity
-    if identity.providerID == WaysIn.phone { query.phoneNumber = identity.subject }
-    let comparesEmail = policy.oneAccountPerEmail || identity.providerID == WaysIn.emailLink
+    if identity.providerID == SignInMethods.phone { query.phoneNumber = identity.subject }
+    let comparesEmail = policy.oneAccountPerEmail || identity.providerID == SignInMethods.emailLink
     query.email = comparesEmail ? held.assertion.email : nil
     query.code = code?.digest
     query.spentToken = held.singleUse?.digest
@@ -84,8 +85,8 @@ extension UserInfo {
   }
 }
 
-/// What an idempotency record keeps of a sign-in beside its session: "signed_in", "created", or "reclaimed" with the
-/// providers that went.
+/// The outcome of a sign-in in an idempotency record: "signed_in", "created", or "reclaimed" with the removed
+/// providers. The record has the session in another field.
 struct SignInOutcome: Hashable, Sendable {
   var isNewAccount = false
   var revokedProviderIDs: [String] = []
@@ -115,7 +116,7 @@ extension SessionGrant {
   }
 }
 
-/// From a decision about signing in to what is committed and answered.
+/// Conversion of a sign-in decision to writes and an answer.
 extension SignIn {
   enum Result: Sendable {
     case session(Granted)
@@ -123,11 +124,11 @@ extension SignIn {
     case checkAgain
   }
 
-  /// A session, and what its answer tells once it is durable. A class, since all of it is handed on as it is.
+  /// A session and the content of the answer once it is durable. A class, because functions pass it on unchanged.
   final class Granted: Sendable {
     let session: OpenedSession
     let state: AccountState
-    /// nil: the row was completed before, by this session.
+    /// nil: this session completed the row in an earlier call.
     let outcome: SignInOutcome?
 
     init(_ session: OpenedSession, _ state: AccountState, _ outcome: SignInOutcome?) {
@@ -142,18 +143,18 @@ extension SignIn {
     case .refuse(let failure): refuse(failure, attempt, now)
     case .open(let opening):
       attempt.passed.map { $0.account.id != opening.state.account.id } ?? false
-        ? refuse(PendingTable.mismatch("the credential has become another account's"), attempt, now)
+        ? refuse(PendingTable.mismatch("the credential now belongs to another account"), attempt, now)
         : open(opening, attempt, now)
     case .accountExists(let conflict): hold(conflict, attempt, now)
     case .secondFactorRequired(let state):
       attempt.passed == nil
         ? hold(state, attempt, now)
-        : refuse(PendingTable.mismatch("the credential has become another account's"), attempt, now)
+        : refuse(PendingTable.mismatch("the credential now belongs to another account"), attempt, now)
     case .checkAgain: .answer(.checkAgain)
     }
   }
 
-  /// Leaves nothing behind but what counts the attempt.
+  /// Rejects the attempt. Writes nothing but its counts.
   private func refuse(_ failure: Failure, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
     let rows = [attempt.row, attempt.passed?.row].compactMap(\.self)
     var counts = rows.map { Write.countPendingAttempt($0.digest) }
@@ -161,7 +162,7 @@ extension SignIn {
     return .refuse(failure, writing: counts.isEmpty ? nil : Change(counts))
   }
 
-  /// What becomes of the counts once the credential was good.
+  /// Returns the throttle writes after a valid credential.
   private func settled(_ attempt: Attempt, isNewAccount: Bool, _ now: Timestamp) -> [Write] {
     guard let admitted = attempt.admitted else { return [] }
     return isNewAccount ? admitted.count(at: now) : admitted.reset(at: now)
@@ -172,10 +173,10 @@ extension SignIn {
     let call = attempt.call
     let opened = environment.openSession(
       accountID: account.id, by: attempt.held.firstFactor, secondFactor: attempt.passed?.factor, call: call, now: now)
-    // Room for what nearly every sign-in writes.
+    // Sufficient for nearly every sign-in.
     var writes: [Write] = []
     writes.reserveCapacity(8)
-    // First, since what comes after it may remove the row.
+    // First, because a later write may delete the row.
     if let code = attempt.code { writes += code.spend(for: account.id, sessionID: opened.record.id, now: now) }
     writes += opening.writes
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
@@ -208,8 +209,8 @@ extension SignIn {
     let assertion = held.assertion
     let pending = environment.hold(
       held, purpose: .link, accountID: conflict.owner.account.id, call: attempt.call, now: now)
-    // Below the configured tier the answer tells no more than that the address is taken (section 7): not even that
-    // its account has another identity of this provider, or no way in at all.
+    // Below the configured tier the answer states only that the email address is in use (section 7). It does not reveal
+    // whether the account has another identity of this provider, or no sign-in method.
     let reveals = environment.reveals(assertion.tier, to: attempt.call)
     let exists = AccountExists(
       email: assertion.email ?? "", providerIDs: reveals ? conflict.ways.providerIDs : [],
@@ -231,7 +232,7 @@ extension SignIn {
     if held.assertion.identity.subject.isEmpty { held.assertion.identity.subject = state.account.id }
     let (write, required) = environment.holdForSecondFactor(
       held, state, userInfo: attempt.userInfo, tokens: attempt.tokens, call: attempt.call, now: now)
-    // What the code proved is held by the new row from now on.
+    // The new pending row now holds what the code verified.
     let settled = (attempt.code?.spend(now: now) ?? []) + settled(attempt, isNewAccount: false, now)
     let remembered = environment.remember(
       .secondFactorRequired(required), accountID: state.account.id, attempt.call, now)

@@ -1,22 +1,23 @@
 import Store
 
-/// Section 3.3: a proved mailbox meets an account that never proved it.
+/// Takeover of an email address from an account that never verified it (section 3.3).
 struct Takeover: Sendable {
-  /// What proves the mailbox.
+  /// The assertion that proves control of the mailbox.
   var assertion: Assertion
   var policy: Policy
   var now: Timestamp
-  /// The row that the same call completes: it was made before, and is kept.
+  /// The older row that the same call completes. The takeover does not delete it.
   var completing: Digest?
 
   private var providerID: String { assertion.identity.providerID }
 
-  /// The mailbox's holder takes over an account that nobody proved: same id, and in one transaction everything goes
-  /// that somebody else may have planted.
-  /// - Parameter held: linked in the same step.
+  /// Gives an account with an unverified email address to the holder of the mailbox.
+  ///
+  /// The account keeps its id. The same transaction removes everything that an attacker may have planted.
+  /// - Parameter held: a pending assertion to link in the same step.
   func reclaim(_ owner: AccountState, linking held: Assertion? = nil) -> Opening {
     var edit = AccountEdit(owner)
-    let revoked = edit.dropUnproved(now: now)
+    let revoked = edit.dropUnverified(now: now)
     edit.link(assertion, policy: policy, now: now)
     let id = owner.account.id
     let details = ["provider_id": providerID, "revoked_provider_ids": revoked.joined(separator: ",")]
@@ -36,12 +37,14 @@ struct Takeover: Sendable {
       notes: notes, revokedProviderIDs: revoked)
   }
 
-  /// The address leaves an account that never proved it, with what it names there, outstanding codes and changes of
-  /// address included (check 7); all else stays with that account. Its second factor is not asked for: it guards the
-  /// account's data, of which nothing moves.
-  /// - Parameter opening: of the new account that has the address from now on.
+  /// Moves an email address from an account that never verified it to a new account.
+  ///
+  /// The old account also loses the sign-in methods that depend on the address, outstanding codes and pending changes
+  /// of the address (check 7). It keeps everything else. No second factor is required: it protects the account's data,
+  /// and none of it moves.
+  /// - Parameter opening: the opening of the new account, which gets the address.
   func claim(from owner: AccountState, opening: Opening) -> Opening {
-    let detached = DetachedAddress(from: owner, provedBy: providerID, sparing: completing, now: now)
+    let detached = DetachedAddress(from: owner, verifiedBy: providerID, sparing: completing, now: now)
     var opening = opening
     opening.writes = detached.writes + opening.writes
     opening.detached = detached.state
@@ -50,18 +53,18 @@ struct Takeover: Sendable {
   }
 }
 
-/// What taking an address from an account that never proved it does to that account.
+/// The effect of a takeover on the account that never verified the email address.
 struct DetachedAddress: Sendable {
   var writes: [Write]
-  /// The account without it.
+  /// The account without the address.
   var state: AccountState
   var note: AuditNote
 
-  init(from owner: AccountState, provedBy providerID: String, sparing row: Digest? = nil, now: Timestamp) {
+  init(from owner: AccountState, verifiedBy providerID: String, sparing row: Digest? = nil, now: Timestamp) {
     var edit = AccountEdit(owner)
     edit.detachAddress()
     let id = owner.account.id
-    let sessionsOver = [WaysIn.password, WaysIn.emailLink].map {
+    let sessionsOver = [SignInMethods.password, SignInMethods.emailLink].map {
       Write.closeSessionsOf(accountID: id, beganWith: $0, except: nil, at: now, reason: "address claimed")
     }
     writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: row)]
@@ -71,7 +74,7 @@ struct DetachedAddress: Sendable {
 }
 
 extension Environment {
-  /// Tells the person of the account that an address was claimed from, where it can be reached otherwise.
+  /// Notifies the user of an account that lost its email address to a claim, at other verified addresses and by phone.
   func notices(ofDetached email: String, from state: AccountState, now: Timestamp) -> [Write] {
     let others = state.identities.filter { $0.tier >= .verified }.compactMap(\.email).filter { $0 != email }
     let values = ["email": email]

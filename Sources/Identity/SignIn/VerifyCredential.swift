@@ -1,6 +1,6 @@
 import Store
 
-/// Step 4 of every call with a credential: complete, and with nothing written.
+/// Verification of a credential, step 4 of each call. It is complete and writes nothing.
 extension Environment {
   func verify(_ token: ProviderToken) async throws -> VerifiedCredential {
     guard policy.enabledProviderIDs.contains(token.providerID) else {

@@ -1,29 +1,30 @@
 package import Store
 import Text
 
-/// What a call does that may be done only so often.
+/// An action of a call that is rate-limited.
 package enum ThrottledMatter: Sendable {
-  /// Of an address.
+  /// Wrong passwords for an email address.
   case passwordFailures
-  /// Of an address, a number or an account, whatever the code is for; second factors included.
+  /// Wrong codes for an email address, phone number or account. All purposes count, including second factors.
   case codeFailures
-  /// That nobody vouches for.
+  /// Sign-ups without an identity or code that verifies the user.
   case signUps
   /// Flows that a client starts without a session.
   case flowStarts
   /// Flows that a verified session starts. The caller's limit never rejects these.
   case sessionFlowStarts
-  /// Mails and messages, to an address or a number; or the codes of one account's second factors.
+  /// Emails and text messages to a recipient, or the second-factor codes of an account.
   case sends
-  /// Resets of passwords, by email to an address.
+  /// Password resets by email to an address.
   case resets
-  /// Of an account, by whoever holds a session of it.
+  /// Changes of an account by any of its sessions.
   case changes
   /// New passwords that a session of the account sets.
   case passwordChanges
 
-  /// Of the subject, or of a known device of its owner, or of all of them, in its stead, and of the network and the
-  /// caller; nil: not counted by it.
+  /// The counters of the subject, the network and the caller. nil: not counted.
+  ///
+  /// `device` replaces `subject` on known devices of its owner. It counts each device, or all of them together.
   fileprivate var kinds:
     (subject: ThrottleKind?, device: ThrottleKind?, network: ThrottleKind?, caller: ThrottleKind?)
   {
@@ -46,14 +47,14 @@ package enum ThrottledMatter: Sendable {
   }
 }
 
-/// Everything that one attempt is counted by. Used in this order:
+/// All counters of one attempt. Use it in this order:
 ///
 ///   let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
 ///   throttle.look(into: &query)                               // with the look-up that the call makes anyway
 ///   let admitted = try throttle.admit(facts, now: now)        // before any work: TOO_MANY_ATTEMPTS, with RetryInfo
 ///   ...
-///   Change(... + admitted.count(at: now))                     // a failure, or a message that is to be sent
-///   Change(... + admitted.reset(at: now))                     // a success; empty where nothing was counted
+///   Change(... + admitted.count(at: now))                     // a failure, or a message to send
+///   Change(... + admitted.reset(at: now))                     // a success; empty if nothing was counted
 package struct Throttle: Sendable {
   fileprivate struct Counter: Sendable {
     var kind: ThrottleKind
@@ -63,9 +64,9 @@ package struct Throttle: Sendable {
 
   fileprivate var counters: [Counter]
   private let matter: ThrottledMatter
-  /// nil where no device counts, or the caller names none.
+  /// nil: devices have no count of their own, or the caller sent no device id.
   private let deviceID: String?
-  /// nil: the device is that of whom the query finds.
+  /// nil: the device must belong to the account that the query finds.
   fileprivate var deviceOwnerID: String?
   /// Whether a session or a verified first factor makes the attempt.
   private let isVerified: Bool
@@ -77,7 +78,9 @@ package struct Throttle: Sendable {
     self.isVerified = isVerified
   }
 
-  /// Where devices count, the query must find the subject's owner, by the address or number or by a session, unless the
+  /// Adds the counters to the query.
+  ///
+  /// If devices count, the query must find the subject's owner by email address, phone number or session, unless the
   /// subject is an account.
   package func look(into query: inout Query) {
     query.throttles += counters.map(\.key)
@@ -86,12 +89,13 @@ package struct Throttle: Sendable {
     query.deviceOwnerID = deviceOwnerID
   }
 
-  /// Rejects what is blocked. A rejection depends on nothing but what was counted, and on a device only where its
-  /// session is known: it is the same for an address without an account.
+  /// Rejects a blocked attempt.
   ///
-  /// A caller's limit is about all its users, so it must not stop those whom no attacker can pose as: it does not apply
-  /// to known devices and verified sessions. Once it is used up, other networks are slowed down to
-  /// `ThrottleRules.pastCallerLimitMax` attempts in a window.
+  /// A rejection depends only on the counts, and on a device only if its session is known. So it is the same for an
+  /// email address without an account.
+  ///
+  /// A caller's limit covers all its users, but does not apply to known devices and verified sessions: no attacker can
+  /// pose as those users. Past the limit, every network has `ThrottleRules.pastCallerLimitMax` attempts in a window.
   package func admit(_ facts: Facts, now: Timestamp) throws(Failure) -> AdmittedAttempt {
     let isKnown = isKnownDevice(facts)
     let other = isKnown ? matter.kinds.subject : matter.kinds.device
@@ -110,25 +114,25 @@ package struct Throttle: Sendable {
     return AdmittedAttempt(throttle: fitting, known: known)
   }
 
-  /// Whether the widest network of the client has few attempts in this window. False where none is known.
+  /// Whether the widest network of the client has few attempts in this window. False if no network is known.
   private func isQuietNetwork(_ facts: Facts, _ now: Timestamp) -> Bool {
     guard let widest = counters.last(where: { $0.kind == matter.kinds.network }) else { return false }
     let record = facts.throttles.first { $0.key == widest.key }
     return record.map { $0.count(at: now, widest.rule) } ?? 0 < ThrottleRules.pastCallerLimitMax
   }
 
-  /// A guest has verified nothing.
+  /// Whether a verified user makes the attempt. An anonymous user has verified nothing.
   private func isVerifiedUser(_ facts: Facts) -> Bool {
     isVerified && !(facts.sessionAccount?.account.anonymous ?? false)
   }
 }
 
-/// An attempt that may go on.
+/// An attempt that may proceed.
 package struct AdmittedAttempt: Sendable {
   fileprivate let throttle: Throttle
   fileprivate let known: Set<Digest>
 
-  /// The writes that count it: once it has failed, or beside what it does.
+  /// Returns the writes that count the attempt, after a failure or together with its effect.
   package func count(at now: Timestamp) -> [Write] {
     throttle.counters.map { counter in
       .countThrottle(
@@ -138,8 +142,9 @@ package struct AdmittedAttempt: Sendable {
     }
   }
 
-  /// The writes that follow a success: only failures in a row count against an account. What a network or a caller has
-  /// failed at stays counted, since one right guess, at an account of one's own, must not pay for all the others.
+  /// Returns the writes after a success. They reset the counts of the account, which limit consecutive failures.
+  ///
+  /// The counts of the network and the caller stay: an attacker must not reset them by signing in to their own.
   package func reset(at now: Timestamp) -> [Write] {
     throttle.counters.compactMap { counter in
       switch counter.kind {
@@ -153,18 +158,23 @@ package struct AdmittedAttempt: Sendable {
 }
 
 extension Throttle {
-  /// Whoever signs up with a stranger's address has devices on it: none gets mails of its own until it is proved.
+  /// Whether a known device makes the attempt.
+  ///
+  /// An attacker who signs up with another user's email address has known devices for it. So devices have no separate
+  /// limit of emails until the address is verified.
   private func isKnownDevice(_ facts: Facts) -> Bool {
     guard deviceID != nil, facts.deviceIsKnown else { return false }
     switch matter {
-    case .sends, .resets: return facts.emailOwner?.account.emailProved ?? true
+    case .sends, .resets: return facts.emailOwner?.account.emailVerified ?? true
     case .passwordFailures, .codeFailures, .signUps, .flowStarts, .sessionFlowStarts, .changes, .passwordChanges:
       return true
     }
   }
 
-  /// A wrong password that a block has overtaken is answered like a right one. Wrong digits have a row whose tries they
-  /// use up in any case.
+  /// Whether a count fails while its key is blocked.
+  ///
+  /// If a block began during the attempt, a wrong password gets the same answer as the right one. Wrong digits always
+  /// use up an attempt of their row.
   fileprivate var refusesBlocked: Bool {
     switch matter {
     case .codeFailures: false
@@ -174,10 +184,11 @@ extension Throttle {
 }
 
 extension Environment {
+  /// Returns the throttle of an attempt.
   /// - Parameters:
-  ///   - subject: the address or number in its normal form, or the account's id; unused for sign-ups.
-  ///   - byDevice: whether known devices of the subject's owner are counted apart. Never where the call is somebody
-  ///     else's to make, whose own devices would be known as well.
+  ///   - subject: the normalised email address or phone number, or the account id; unused for sign-ups.
+  ///   - byDevice: whether known devices of the subject's owner are counted separately. Must be false if another user
+  ///     may make the call, because that user's devices would count as known too.
   ///   - isVerified: whether a session or a verified first factor makes the attempt.
   package func throttle(
     _ matter: ThrottledMatter, of subject: String = "", byDevice: Bool = false, isVerified: Bool = false,
@@ -203,23 +214,25 @@ extension Environment {
     return Throttle(counters, matter, deviceID: deviceID, isVerified: isVerified)
   }
 
-  /// For an account whose session or first factor was verified, and whose known devices have counts of their own. They
-  /// have to be its own: the query may find another account, such as the owner of an address that a provider asserts.
+  /// Returns the throttle for an account whose session or first factor is verified. Its known devices count separately.
+  ///
+  /// Only the account's own devices count as known. The query may find another account, such as the owner of an email
+  /// address that a provider asserts.
   package func throttle(_ matter: ThrottledMatter, ofAccount accountID: String, call: CallFacts) -> Throttle {
     var throttle = self.throttle(matter, of: accountID, byDevice: true, isVerified: true, call: call)
     throttle.deviceOwnerID = accountID
     return throttle
   }
 
-  /// Each part behind its length, so that no two lists of parts meet.
+  /// Returns the key of a counter. Each part follows its length, so different lists of parts never collide.
   func throttleKey(_ kind: ThrottleKind, _ parts: [String]) -> Digest {
     var input = Array(kind.rawValue.utf8)
     for part in parts { input += Array(" \(part.utf8.count) \(part)".utf8) }
     return cryptography.throttleKey(input)
   }
 
-  /// Lifts the blocks of the password of this address: its user has shown that the mailbox is theirs. A device that is
-  /// still known after that has a count of its own.
+  /// Returns the writes that lift the password blocks of an email address, after proof of control over the mailbox. A
+  /// device that stays known has its own count.
   func liftPasswordBlocks(of email: String, call: CallFacts, now: Timestamp) -> [Write] {
     var counts = [(ThrottleKind.passwordFailuresPerAccount, [email])]
     if !call.deviceID.isEmpty { counts.append((.passwordFailuresPerDevice, [email, call.deviceID])) }
@@ -228,9 +241,9 @@ extension Environment {
     }
   }
 
-  /// Counts a failure that has no change of its own, also where nobody waits for it any more.
+  /// Counts a failure that has no other writes, even if the client no longer waits for the answer.
   package func count(_ admitted: AdmittedAttempt) async throws {
-    _ = try await commit(Change(admitted.count(at: clock.now())), Fate())
+    _ = try await commit(Change(admitted.count(at: clock.now())), CommitDecision())
   }
 }
 

@@ -1,15 +1,17 @@
 package import Store
 
-/// How often each kind of attempt may be made. The numbers leave room for people who mistype and for offices behind one
-/// address, and none for guessing.
+/// The limit of each kind of attempt.
+///
+/// The limits allow typing errors and offices behind one IP address, but no guessing.
 package struct ThrottleRules: Hashable, Sendable {
   private static let minute: Int64 = 60_000
   private static let hour: Int64 = 60 * minute
   private static let day: Int64 = 24 * hour
 
-  /// How many attempts of one network a window still admits once its caller's limit is used up. What one network may do
-  /// by itself is little enough for an attack that needs very many of them, and enough for the users of a network that
-  /// has no part in it.
+  /// Attempts that one network may still make in a window after its caller's limit is used up.
+  ///
+  /// The number is too low for an attack, which needs very many attempts. It is sufficient for the users of a network
+  /// that takes no part in the attack.
   static let pastCallerLimitMax = 5
 
   private var rules: [ThrottleKind: ThrottleRule] = [:]
@@ -24,7 +26,7 @@ package struct ThrottleRules: Hashable, Sendable {
   private static func standard(_ kind: ThrottleKind) -> ThrottleRule {
     switch kind {
     case .passwordFailuresPerAccount, .passwordFailuresPerDevice:
-      // SP 800-63B-4, 3.2.2: no more than 100 in a row.
+      // NIST SP 800-63B-4, 3.2.2: at most 100 consecutive failures.
       ThrottleRule(
         100, inMillis: 30 * day, blockMillis: 15 * minute, blockMillisMax: day, countAgainMax: 10)
     case .codeFailuresPerAccount, .codeFailuresOnKnownDevices:

@@ -6,7 +6,7 @@ package struct CodeCheck: Hashable, Sendable {
   package var expiresAt: Timestamp
 }
 
-/// What a mailed code is for, for the page that its link leads to. Consumes nothing.
+/// Reports the purpose of an emailed code to the page that its link opens. Does not use up the code.
 package struct CheckCode: Reading {
   private let environment: Environment
   private let call: CallFacts
@@ -27,7 +27,7 @@ package struct CheckCode: Reading {
       field: "code", call: call, now: now
     ).row
     guard let mode = CodeMode(row.purpose), let email = row.email else {
-      throw Failure.wrongSentCode("no mailed code", field: "code")
+      throw Failure.wrongSentCode("not an emailed code", field: "code")
     }
     return CodeCheck(mode: mode, email: email, expiresAt: row.expiresAt)
   }

@@ -1,11 +1,11 @@
 import Encodings
 package import Store
 
-/// Codes in the pending table: their making, and the one way to open them.
+/// Creation and opening of codes in the pending table.
 extension Environment {
-  /// Makes the row of a code. `accountID` is the account found, or empty: the row is the same either way.
+  /// Creates the row of a code. `accountID` is empty if no account was found; the row is otherwise the same.
   func newCode(
-    _ code: HeldCode, purpose: PendingPurpose, identity: IdentityKey, email: String? = nil, accountID: String,
+    _ code: PendingCode, purpose: PendingPurpose, identity: IdentityKey, email: String? = nil, accountID: String,
     lifetimeMillis: Int64, call: CallFacts, now: Timestamp
   ) -> NewPending {
     var pending = newPending(
@@ -15,7 +15,7 @@ extension Environment {
     return pending
   }
 
-  /// Puts the code in the place of the one that was asked for before.
+  /// Returns the writes that replace the previously requested code with this one.
   func insert(_ code: NewPending) -> [Write] {
     [
       .endPendings(code.record.purpose, code.record.identity),
@@ -23,17 +23,17 @@ extension Environment {
     ]
   }
 
-  /// The key of a code's row; refused where the text is no code at all.
+  /// Returns the row key of a code. Throws if the code is malformed.
   func codeDigest(_ code: String, field: String) throws(Failure) -> Digest {
     guard let secret = Base64URL.decode(code), secret.count == PendingTable.handleBytes else {
-      throw Failure.wrongSentCode("not a code", field: field)
+      throw Failure.wrongSentCode("malformed code", field: field)
     }
     return cryptography.sha256(secret)
   }
 
-  /// Opens the row behind a code. One of another caller, browser or purpose is refused like an unknown one.
+  /// Opens the row of a code. A code of another caller, browser or purpose fails like an unknown one.
   ///
-  /// - Parameter isBound: false for calls that name no binding: what they redeem was asked for without one.
+  /// - Parameter isBound: false for calls without a binding, which redeem codes that were requested without one.
   func openCode(
     _ record: PendingRecord?, _ purposes: Set<PendingPurpose>, isBound: Bool = true, field: String, call: CallFacts,
     now: Timestamp
@@ -47,49 +47,49 @@ extension Environment {
       throw Failure.wrongSentCode("code for \(record.purpose.rawValue)", field: field)
     }
     guard !record.isExpired(at: now), record.completedAt == nil, record.attemptsLeft > 0 else {
-      throw Failure(.expiredCode, field: field, hint: "Ask for a new one.")
+      throw Failure(.expiredCode, field: field, hint: "Request a new code.")
     }
     guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let held = HeldCode(packed: plaintext)
+      let held = PendingCode(packed: plaintext)
     else { throw Failure.wrongSentCode("the row was changed after it was sealed", field: field) }
     return OpenedCode(row: record, held: held)
   }
 }
 
-/// A row that was found and is good for this call.
+/// A row that is valid for this call.
 package struct OpenedCode: Hashable, Sendable {
   package var row: PendingRecord
-  package var held: HeldCode
+  package var held: PendingCode
 
-  /// The write that uses it up; it goes through for one call only.
+  /// Returns the write that uses up the code. It succeeds for one call only.
   func spend(for accountID: String = "", sessionID: String = "", now: Timestamp) -> Write {
     .completePending(row.digest, version: row.version, at: now, accountID: accountID, sessionID: sessionID)
   }
 }
 
 extension Failure {
-  /// The words are the same whatever does not fit.
+  /// The failure for a code that does not match. The public text is the same for every reason.
   static func wrongSentCode(_ debug: String, field: String) -> Failure {
-    Failure(.invalidCode, field: field, hint: "It is not the code that was sent last.", debug: debug)
+    Failure(.invalidCode, field: field, hint: "Enter the code that was sent last.", debug: debug)
   }
 
   /// The code is valid. The email address that the user entered with it is the field to correct.
   static func otherMailbox(field: String) -> Failure {
     Failure(
       .invalidCode, field: field, hint: "Enter the email address that the link was sent to.",
-      debug: "mailed to another address")
+      debug: "sent to another email address")
   }
 }
 
-/// By whom the row of a code is found when the next is asked for.
+/// Keys that find a code's row when the next code is requested.
 extension IdentityKey {
-  static func phone(_ number: String) -> IdentityKey { IdentityKey(providerID: WaysIn.phone, subject: number) }
+  static func phone(_ number: String) -> IdentityKey { IdentityKey(providerID: SignInMethods.phone, subject: number) }
 
-  /// Of a mail: the address that it goes to.
-  static func mail(_ email: String) -> IdentityKey { IdentityKey(providerID: WaysIn.password, subject: email) }
+  /// The key of an emailed code: its recipient.
+  static func mail(_ email: String) -> IdentityKey { IdentityKey(providerID: SignInMethods.password, subject: email) }
 
-  /// Of a change of address: the account, since it has one change at a time.
+  /// The key of an email change: the account, because it has one change at a time.
   static func addressOf(_ accountID: String) -> IdentityKey {
-    IdentityKey(providerID: WaysIn.password, subject: accountID)
+    IdentityKey(providerID: SignInMethods.password, subject: accountID)
   }
 }

@@ -2,11 +2,11 @@ import Store
 
 package struct EmailConfirmed: Hashable, Sendable {
   package var email: String
-  /// Fresh tokens, where the call was made in a session.
+  /// Fresh tokens, if the call was made in a session.
   package var session: SessionGrant?
 }
 
-/// Redeems the code of a verification, of a change of address, or of the way back from one.
+/// Redeems the code of an email verification, an email change, or the reversal of one.
 package struct ConfirmEmail: Sendable {
   private let environment: Environment
 
@@ -24,8 +24,8 @@ package struct ConfirmEmail: Sendable {
     let opened = try open(facts, call, environment.clock.now())
     query.email = opened.row.email
     if opened.row.purpose == .revertEmail { return try await revert(query, call) }
-    // Section 3.5: without a session of the account, a stranger who registered the address would be waiting behind its
-    // owner's own click.
+    // Section 3.5: the call needs a session of the account. Otherwise the click of the address's owner would verify an
+    // account that an attacker registered with the address.
     guard !idToken.isEmpty else {
       throw Failure(
         .requiresRecentLogin, field: "id_token", hint: "Sign in to the account, and follow the link again.")
@@ -35,7 +35,7 @@ package struct ConfirmEmail: Sendable {
     let loaded = try await environment.load(query)
     let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
-      // Another click at the same time was faster.
+      // A concurrent click was faster.
       if let row = facts.pending, isProof(row, by: caller.session), row.proves(caller.state) {
         return environment.repeating(caller, now: now)
       }
@@ -60,8 +60,8 @@ package struct ConfirmEmail: Sendable {
     return EmailConfirmed(email: email, session: try await environment.repeatSession(of: record, call: call))
   }
 
-  /// A second click on the link in the session that the first one confirmed: the email address is verified, so the call
-  /// succeeds and changes nothing.
+  /// Answers another click on the link in the session that confirmed the first. The email address is verified already,
+  /// so the call succeeds and changes nothing.
   private func clickedAgain(_ row: PendingRecord, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     var query = Query()
@@ -71,7 +71,7 @@ package struct ConfirmEmail: Sendable {
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       guard !row.isExpired(at: now), row.caller == call.caller, isProof(row, by: caller.session),
         row.proves(caller.state)
-      else { return .refuse(Failure(.expiredCode, field: "code", hint: "Ask for a new one.")) }
+      else { return .refuse(Failure(.expiredCode, field: "code", hint: "Request a new code.")) }
       return environment.repeating(caller, now: now)
     }
     return try await confirmed(session, state)
@@ -89,7 +89,7 @@ package struct ConfirmEmail: Sendable {
       facts.pending, [.verifyEmail, .changeEmail, .revertEmail], isBound: false, field: "code", call: call, now: now)
   }
 
-  /// The session of the call goes on, as after Link.
+  /// Verifies the account's email address. The session of the call continues, as after Link.
   private func verify(
     _ code: OpenedCode, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -106,7 +106,7 @@ package struct ConfirmEmail: Sendable {
     }
   }
 
-  /// Every other session is over, and the old address gets the way back.
+  /// Changes the email address. Ends every other session, and sends the revert link to the old address.
   private func change(
     _ code: OpenedCode, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) -> Step<Result> {
@@ -137,7 +137,7 @@ package struct ConfirmEmail: Sendable {
     environment.remember([account.email ?? ""], accountID: account.id, sessionID: sessionID, call, now)
   }
 
-  /// Needs no session: who holds the proved address of before cannot sign in by it any more.
+  /// Reverts an email change. Needs no session: the owner of the old verified address can no longer sign in with it.
   private func revert(_ query: Query, _ call: CallFacts) async throws -> EmailConfirmed {
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<String> in
@@ -162,15 +162,15 @@ package struct ConfirmEmail: Sendable {
     _ now: Timestamp
   ) -> Change {
     let account = edit.before
-    // First, since the address is unique.
+    // First, because email addresses are unique.
     var detached: [Write] = []
     if let squatter, squatter.account.id != account.id, let email = code.row.email {
-      let taken = DetachedAddress(from: squatter, provedBy: WaysIn.emailLink, now: now)
+      let taken = DetachedAddress(from: squatter, verifiedBy: SignInMethods.emailLink, now: now)
       detached = taken.writes + [environment.audit(taken.note, call: call, now: now)]
       detached += environment.notices(ofDetached: email, from: taken.state, now: now)
     }
-    let others = account.emailProved ? [account.email].compactMap(\.self) : []
-    // The ways back that were mailed for later changes are the thief's; an earlier one may be the first owner's.
+    let others = account.emailVerified ? [account.email].compactMap(\.self) : []
+    // Revert links of later changes belong to the attacker. An earlier one may belong to the first owner.
     let writes: [Write] =
       [code.spend(for: account.id, now: now)] + edit.writes + [
         .closeSessions(accountID: account.id, except: nil, at: now, reason: "email_reverted"),
@@ -183,8 +183,8 @@ package struct ConfirmEmail: Sendable {
 }
 
 extension PendingRecord {
-  /// Whether the account has the email address that the row was sent to, verified.
+  /// Whether the account has verified the email address that the code was sent to.
   fileprivate func proves(_ state: AccountState) -> Bool {
-    state.account.emailProved && state.account.email == email
+    state.account.emailVerified && state.account.email == email
   }
 }

@@ -1,14 +1,14 @@
 import Store
 
-/// What following a mailed link does to the address of an account (sections 3.5 and 6). `code` was opened already.
+/// Decisions about an account's email address after a click on an emailed link (sections 3.5 and 6).
 enum EmailDecision {
   enum Outcome: Hashable, Sendable {
     case refuse(Failure)
-    /// With what the event says beside its type.
+    /// `details` are the details of the audit event.
     case edit(AccountEdit, details: [String: String] = [:])
   }
 
-  /// The first proof keeps the earlier ways in, since it is given inside a session of the account.
+  /// Decides a verification. Earlier sign-in methods stay, because the first proof is made in a session of the account.
   static func verify(_ code: OpenedCode, _ caller: CallerSession, now: Timestamp) -> Outcome {
     guard caller.state.account.id == code.row.accountID else { return .refuse(otherAccount) }
     guard caller.state.account.email == code.row.email else { return .refuse(addressMoved) }
@@ -17,7 +17,8 @@ enum EmailDecision {
     return .edit(edit)
   }
 
-  /// - Parameter owner: of the new address, by now.
+  /// Decides an email change.
+  /// - Parameter owner: the current owner of the new address.
   static func change(_ code: OpenedCode, _ caller: CallerSession, owner: AccountState?, now: Timestamp) -> Outcome {
     guard caller.state.account.id == code.row.accountID else { return .refuse(otherAccount) }
     guard let email = code.row.email else { return .refuse(addressMoved) }
@@ -33,15 +34,16 @@ enum EmailDecision {
     return .edit(edit)
   }
 
-  /// The way back: whoever changed the address may be a thief, so what came to the account since then goes as well.
+  /// Decides the reversal of an email change. The change may be an attacker's, so sign-in methods and factors that were
+  /// added since go too.
   static func revert(_ code: OpenedCode, _ state: AccountState?, owner: AccountState?, now: Timestamp) -> Outcome {
     guard let state, let email = code.row.email else { return .refuse(addressMoved) }
     if state.account.disabled { return .refuse(.userIsDisabled) }
-    // One that nobody proved is detached: a thief could take the address that he set free by merely naming it.
-    if let owner, owner.account.id != state.account.id, owner.account.emailProved { return .refuse(.addressIsTaken) }
+    // An unverified owner loses the address. Otherwise an attacker could block the reversal by registering with it.
+    if let owner, owner.account.id != state.account.id, owner.account.emailVerified { return .refuse(.addressIsTaken) }
     var edit = AccountEdit(state)
     edit.changeAddress(to: email, now: now)
-    let revoked = edit.dropWaysIn(addedSince: code.row.createdAt)
+    let revoked = edit.dropMethods(addedSince: code.row.createdAt)
     let factors = edit.dropFactors(addedSince: code.row.createdAt)
     edit.edited.account.tokensValidAfter = now
     let details = [
@@ -53,51 +55,54 @@ enum EmailDecision {
   }
 
   private static let otherAccount = Failure(
-    .userMismatch, field: "id_token", hint: "The link is for another account than the one that is signed in.")
-  private static let addressMoved = Failure.wrongSentCode("the account has another address by now", field: "code")
+    .userMismatch, field: "id_token", hint: "The link is for another account; sign in to that account first.")
+  private static let addressMoved = Failure.wrongSentCode("the account now has another email address", field: "code")
 }
 
 extension Failure {
-  static let addressIsTaken = Failure(.emailAlreadyInUse, field: "code", hint: "Another account has this address.")
+  static let addressIsTaken = Failure(.emailAlreadyInUse, field: "code", hint: "The email address is already in use.")
 }
 
 extension AccountEdit {
-  /// To one that is proved by this very call. What a former address left in doubt stays so.
+  /// Changes the email address to one that this call verifies. Sign-in methods that a former address left in doubt stay
+  /// in doubt.
   mutating func changeAddress(to email: String, now: Timestamp) {
     edited.account.email = email
     noteProof(at: now)
-    edited.account.emailSource = WaysIn.password
+    edited.account.emailSource = SignInMethods.password
     edited.account.emailProof = .confirmation
     edited.account.emailProofProviderID = nil
     edited.account.anonymous = false
   }
 
-  /// - Returns: the providers of what went.
-  mutating func dropWaysIn(addedSince moment: Timestamp) -> [String] {
+  /// Removes the sign-in methods that were added since a time.
+  /// - Returns: the providers of the removed methods.
+  mutating func dropMethods(addedSince moment: Timestamp) -> [String] {
     var dropped: [String] = []
     if let setAt = edited.account.passwordSetAt, setAt >= moment {
       removePassword()
-      dropped.append(WaysIn.password)
+      dropped.append(SignInMethods.password)
     }
     if let setAt = edited.account.phoneNumberSetAt, setAt >= moment {
       removePhoneNumber()
-      dropped.append(WaysIn.phone)
+      dropped.append(SignInMethods.phone)
     }
     return dropped + dropIdentities { $0.linkedAt >= moment }
   }
 
-  /// Ways in that came while nobody had proved the address, but for identities that prove it themselves.
-  mutating func dropWaysIn(addedBefore moment: Timestamp) -> [String] {
+  /// Removes the sign-in methods that were added before the email address was verified, except identities that verify
+  /// it themselves.
+  mutating func dropMethods(addedBefore moment: Timestamp) -> [String] {
     var dropped: [String] = []
     if let setAt = edited.account.phoneNumberSetAt, setAt < moment {
       removePhoneNumber()
-      dropped.append(WaysIn.phone)
+      dropped.append(SignInMethods.phone)
     }
     let email = edited.account.email
     return dropped + dropIdentities { $0.linkedAt < moment && !($0.email == email && $0.tier >= .verified) }
   }
 
-  /// A factor of the thief's would keep the owner out.
+  /// Removes the factors that were added since a time. An attacker's factor would lock out the owner.
   mutating func dropFactors(addedSince moment: Timestamp) -> [FactorRecord] {
     let gone = edited.factors.filter { $0.enrolledAt >= moment }
     edited.factors.removeAll { $0.enrolledAt >= moment }

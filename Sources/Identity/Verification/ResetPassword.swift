@@ -2,14 +2,15 @@ import Store
 
 package struct PasswordWasReset: Hashable, Sendable {
   package var email: String
-  /// Ways in that went because nobody had proved them.
+  /// Providers of the sign-in methods that were removed because they were unverified.
   package var revokedProviderIDs: [String] = []
-  /// The address was claimed.
+  /// Whether the email address was claimed for a new account.
   package var isNewAccount = false
 }
 
-/// Redeems the code of a reset. It opens no session: who holds the mailbox signs in with the new password, and shows
-/// the second factor where there is one.
+/// Redeems the code of a password reset.
+///
+/// It opens no session. The user signs in with the new password, and passes the second factor if the account has one.
 package struct ResetPassword: Sendable {
   private let environment: Environment
 
@@ -23,7 +24,7 @@ package struct ResetPassword: Sendable {
     query.pending = try environment.codeDigest(code, field: "code")
     query.idempotency = call.idempotency?.key
     let facts = try await environment.first(query)
-    // A record of an equal call that was faster wins over its spent code.
+    // If an equal call was faster, its record takes precedence over the used code.
     if try call.recorded(in: facts, at: environment.clock.now()) == nil {
       _ = try open(facts, call, environment.clock.now())
     }
@@ -61,7 +62,7 @@ package struct ResetPassword: Sendable {
 
   private func again(_ record: IdempotencyRecord) throws -> PasswordWasReset {
     let texts = try environment.heldTexts(of: record)
-    guard texts.count >= 2 else { throw PendingTable.mismatch("the record is not of a reset") }
+    guard texts.count >= 2 else { throw PendingTable.mismatch("the idempotency record does not belong to a reset") }
     return PasswordWasReset(
       email: texts[0], revokedProviderIDs: Array(texts[2...]), isNewAccount: texts[1] == "new")
   }
@@ -70,8 +71,10 @@ package struct ResetPassword: Sendable {
     try environment.openCode(facts.pending, [.resetPassword], isBound: false, field: "code", call: call, now: now)
   }
 
-  /// A reset of a proved account leaves the ways back from changes of its address alone: a thief who holds the new
-  /// address must not end them.
+  /// Resets the password.
+  ///
+  /// The revert links of a verified account stay valid: an attacker who controls the new email address must not end
+  /// them.
   private func reset(
     _ code: OpenedCode, _ edit: AccountEdit, _ revoked: [String], isReclaim: Bool, _ call: CallFacts, _ now: Timestamp
   ) -> Change {
@@ -83,16 +86,16 @@ package struct ResetPassword: Sendable {
     writes.append(
       isReclaim ? .deletePendings(accountID: id) : .endPendings(.changeEmail, .addressOf(id)))
     if isReclaim {
-      let reclaim = details.merging(["provider_id": WaysIn.password]) { $1 }.merging(edit.keptByReclaim) { $1 }
+      let reclaim = details.merging(["provider_id": SignInMethods.password]) { $1 }.merging(edit.keptByReclaim) { $1 }
       writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: reclaim), call: call, now: now))
     }
     writes.append(environment.audit(AuditNote(.passwordReset, accountID: id, details: details), call: call, now: now))
     return Change(writes + environment.notices(.passwordChanged, to: edit.state, now: now))
   }
 
-  /// As a sign-in that claims, but for the session.
+  /// Claims the email address like a sign-in, but opens no session.
   private func claim(_ code: OpenedCode, _ opening: Opening, _ call: CallFacts, _ now: Timestamp) -> Change {
-    // First, since what comes after it removes the row.
+    // First, because a later write deletes the row.
     var writes = [code.spend(for: opening.state.account.id, now: now)] + opening.writes
     if let detached = opening.detached, let email = code.row.email {
       writes += environment.notices(ofDetached: email, from: detached, now: now)
@@ -103,13 +106,15 @@ package struct ResetPassword: Sendable {
   }
 }
 
-/// Sections 3.3 and 3.5. An account that never proved the address fares as with a mailed link (`CodeDecision`), but a
-/// reset opens no session and so asks for no second factor.
+/// Decision for a password reset (sections 3.3 and 3.5).
+///
+/// The rules for an account that never verified the email address are those of a sign-in link (`CodeDecision`). But a
+/// reset opens no session, so it asks for no second factor.
 struct ResetDecision: Sendable {
   enum Outcome: Hashable, Sendable {
     case refuse(Failure)
     case reset(AccountEdit, revoked: [String], isReclaim: Bool)
-    /// The account loses the address alone, and a new one has it.
+    /// The account loses only the email address, which a new account gets.
     case claim(Opening)
   }
 
@@ -117,7 +122,7 @@ struct ResetDecision: Sendable {
   var claimAddress = false
   var policy: Policy
   var now: Timestamp
-  /// Asked for a fresh id where an account is created.
+  /// Generates the id of a new account.
   var newAccountID: @Sendable () -> String
 
   func decide(_ code: OpenedCode, _ state: AccountState?) -> Outcome {
@@ -125,16 +130,16 @@ struct ResetDecision: Sendable {
       return .refuse(.wrongSentCode("the account has another address by now", field: "code"))
     }
     if state.account.disabled { return .refuse(.userIsDisabled) }
-    guard state.account.emailProved else { return meetUnproved(state, email) }
+    guard state.account.emailVerified else { return meetUnverified(state, email) }
     var edit = AccountEdit(state)
-    let revoked = state.account.emailProvedAt.map { edit.dropWaysIn(addedBefore: $0) } ?? []
+    let revoked = state.account.emailVerifiedAt.map { edit.dropMethods(addedBefore: $0) } ?? []
     edit.reset(hash: hash, email: email, now: now)
     return .reset(edit, revoked: revoked, isReclaim: false)
   }
 
-  /// S12, for nobody could sign in before; else reclaim, claim or neither. A claim moves nothing that a second factor
-  /// guards, and asks for none (`Takeover.claim`).
-  private func meetUnproved(_ owner: AccountState, _ email: String) -> Outcome {
+  /// Decides for an account that never verified the email address: S12 (no user could sign in before), else reclaim,
+  /// claim or neither. A claim moves nothing that a second factor protects, so it needs none (`Takeover.claim`).
+  private func meetUnverified(_ owner: AccountState, _ email: String) -> Outcome {
     let isUnentered = owner.isUnentered(policy)
     if owner.hasSecondFactor, isUnentered || !claimAddress {
       return .refuse(requiresSecondFactor(mayClaim: !isUnentered))
@@ -145,42 +150,42 @@ struct ResetDecision: Sendable {
       return .reset(edit, revoked: [], isReclaim: false)
     }
     if owner.holdsOnlyAddress, policy.reclaim != .refuse {
-      let revoked = edit.dropUnproved(now: now)
+      let revoked = edit.dropUnverified(now: now)
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: revoked, isReclaim: true)
     }
-    return claimAddress ? .claim(claim(email, from: owner)) : .refuse(unproved)
+    return claimAddress ? .claim(claim(email, from: owner)) : .refuse(unverified)
   }
 
   private func claim(_ email: String, from owner: AccountState) -> Opening {
     var edit = AccountEdit(AccountState(account: AccountRecord(id: newAccountID(), createdAt: now)))
     edit.reset(hash: hash, email: email, now: now)
     let account = edit.edited.account
-    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": WaysIn.password])
+    let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": SignInMethods.password])
     let opening = Opening(
       state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
     return Takeover(assertion: .mailbox(email), policy: policy, now: now).claim(from: owner, opening: opening)
   }
 
-  // MARK: refusals, which leave the code good
+  // MARK: failures that leave the code valid
 
-  private var unproved: Failure {
-    let orLink = policy.emailLinkEnabled ? ", or sign in by a mailed link" : ""
+  private var unverified: Failure {
+    let orLink = policy.emailLinkEnabled ? ", or use a sign-in link" : ""
     return Failure(
       .unverifiedEmail, field: "code",
-      hint: "The account never proved this address; repeat with claim_address to take it to a new account\(orLink).")
+      hint: "The email address is unverified; repeat with claim_address to move it to a new account\(orLink).")
   }
 
   private func requiresSecondFactor(mayClaim: Bool) -> Failure {
-    var ways = mayClaim ? ["Repeat with claim_address to take the address to a new account."] : []
-    if policy.emailLinkEnabled { ways.append("Sign in by a mailed link and the account's second factor.") }
+    var ways = mayClaim ? ["Repeat with claim_address to move the email address to a new account."] : []
+    if policy.emailLinkEnabled { ways.append("Use a sign-in link and the account's second factor.") }
     if ways.isEmpty { ways.append("Ask an administrator.") }
     return Failure(.requiresSecondFactor, field: "code", hint: ways.joined(separator: " Or: "))
   }
 }
 
 extension AccountEdit {
-  /// Custom tokens from before are cut off with the sessions.
+  /// Sets the password and verifies the email address. Earlier custom tokens end with the sessions.
   mutating func reset(hash: String, email: String, now: Timestamp) {
     setPassword(hash: hash, email: email, now: now)
     prove(by: .reset, now: now)

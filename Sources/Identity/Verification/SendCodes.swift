@@ -1,10 +1,10 @@
 package import Store
 
 package struct SendPhoneCodeRequest: Hashable, Sendable {
-  /// E.164.
+  /// The phone number in E.164.
   package var phoneNumber: String
   package var purpose: FlowPurpose
-  /// Of the account, for all purposes but a sign-in.
+  /// The ID token of the account; empty for a sign-in.
   package var idToken: String
   package var locale: String
 
@@ -21,7 +21,7 @@ package struct PhoneCodeSent: Hashable, Sendable {
   package var expiresAt: Timestamp
 }
 
-/// Sends six digits to a telephone. The same is done whether or not the number is somebody's (check 39).
+/// Sends a six-digit code to a phone. Does the same whether or not an account has the number (check 39).
 package struct SendPhoneCode: Sendable {
   private let environment: Environment
 
@@ -29,7 +29,7 @@ package struct SendPhoneCode: Sendable {
 
   package func callAsFunction(_ request: SendPhoneCodeRequest, _ call: CallFacts) async throws -> PhoneCodeSent {
     guard environment.policy.phoneEnabled, environment.policy.textMessagesEnabled else {
-      throw Failure(.operationNotAllowed, hint: "This service sends no codes to telephones.")
+      throw Failure(.operationNotAllowed, hint: "Phone codes are not enabled on this server.")
     }
     try call.requireBinding(environment.policy)
     let token = try sessionToken(of: request)
@@ -52,7 +52,7 @@ package struct SendPhoneCode: Sendable {
   private func sessionToken(of request: SendPhoneCodeRequest) throws -> IDToken? {
     guard request.purpose != .signIn else {
       guard request.idToken.isEmpty else {
-        throw Failure(.invalidField, field: "id_token", hint: "A code that signs in takes none.")
+        throw Failure(.invalidField, field: "id_token", hint: "Omit id_token for a sign-in code.")
       }
       return nil
     }
@@ -63,7 +63,7 @@ package struct SendPhoneCode: Sendable {
     _ request: SendPhoneCodeRequest, of callerID: String?, _ ownerID: String?, _ counts: [Write], _ call: CallFacts,
     _ now: Timestamp
   ) -> Step<PhoneCodeSent> {
-    let code = HeldCode(
+    let code = PendingCode(
       purpose: request.purpose, accountID: callerID ?? "", digits: environment.randomness.digits(SentCode.digits),
       locale: request.locale)
     let pending = environment.newCode(
@@ -78,16 +78,17 @@ package struct SendPhoneCode: Sendable {
   }
 }
 
-/// Mails a link that signs in. The same is done whether or not the address is somebody's (check 39).
+/// Sends a sign-in link by email. Does the same whether or not an account has the address (check 39).
 package struct SendEmailLink: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// - Parameter email: normalised.
+  /// Sends the link and returns its expiry time.
+  /// - Parameter email: the normalised email address.
   package func callAsFunction(_ email: String, _ order: MailOrder, _ call: CallFacts) async throws -> Timestamp {
     guard environment.policy.emailLinkEnabled else {
-      throw Failure(.operationNotAllowed, hint: "Sign-in by a mailed link is not enabled.")
+      throw Failure(.operationNotAllowed, hint: "Sign-in links are not enabled.")
     }
     try environment.requireMail(order, call)
     try call.requireBinding(environment.policy)
@@ -98,7 +99,7 @@ package struct SendEmailLink: Sendable {
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let pending = environment.newCode(
-        HeldCode(), purpose: .emailLink, identity: .mail(email), email: email,
+        PendingCode(), purpose: .emailLink, identity: .mail(email), email: email,
         accountID: facts.emailOwner?.account.id ?? "",
         lifetimeMillis: environment.policy.emailLinkLifetimeMillis, call: call, now: now)
       let mail = environment.mail(.emailLink, pending, to: email, order, now)
@@ -107,15 +108,17 @@ package struct SendEmailLink: Sendable {
   }
 }
 
-/// Mails a link with which a new password is set, where the address is an account's. For an unknown one a row is
-/// written that nothing ever opens, and its mail is put into the queue and taken out again, so that both take the same
-/// way and meet the same limits (check 39).
+/// Sends a link to set a new password, if an account has the email address.
+///
+/// For an unknown address it writes a row that no code opens, queues the email and removes it again. So both cases do
+/// the same work and meet the same limits (check 39).
 package struct SendPasswordReset: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// - Parameter email: normalised.
+  /// Sends the link and returns its expiry time.
+  /// - Parameter email: the normalised email address.
   package func callAsFunction(_ email: String, _ order: MailOrder, _ call: CallFacts) async throws -> Timestamp {
     guard environment.policy.passwordEnabled else {
       throw Failure(.operationNotAllowed, hint: "Passwords are not enabled.")
@@ -129,7 +132,7 @@ package struct SendPasswordReset: Sendable {
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let owner = facts.emailOwner
       let pending = environment.newCode(
-        HeldCode(), purpose: .resetPassword, identity: .mail(email), email: email,
+        PendingCode(), purpose: .resetPassword, identity: .mail(email), email: email,
         accountID: owner?.account.id ?? "", lifetimeMillis: environment.policy.passwordResetLifetimeMillis,
         call: call, now: now)
       var mail = [environment.mail(.resetPassword, pending, to: email, order, now)]
@@ -140,7 +143,7 @@ package struct SendPasswordReset: Sendable {
 }
 
 extension Write {
-  /// Takes out of the queue what this puts in.
+  /// The write that removes the delivery that this write queues.
   fileprivate var undoingEnqueue: Write? {
     guard case .enqueueDelivery(let delivery, _) = self else { return nil }
     return .removeDelivery(id: delivery.id)

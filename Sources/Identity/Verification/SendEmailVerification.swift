@@ -1,6 +1,6 @@
 package import Store
 
-/// Mails a link that proves the address of the account of an ID token.
+/// Sends a verification link to the email address of the ID token's account.
 package struct SendEmailVerification: Sendable {
   private let environment: Environment
 
@@ -19,10 +19,10 @@ package struct SendEmailVerification: Sendable {
       let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
       let counts = try throttle.admit(facts, now: now).count(at: now)
       guard let email = account.email else {
-        return .refuse(Failure(.operationNotAllowed, field: "id_token", hint: "The account has no address."))
+        return .refuse(Failure(.operationNotAllowed, field: "id_token", hint: "The account has no email address."))
       }
       let pending = environment.newCode(
-        HeldCode(), purpose: .verifyEmail, identity: .mail(email), email: email, accountID: account.id,
+        PendingCode(), purpose: .verifyEmail, identity: .mail(email), email: email, accountID: account.id,
         lifetimeMillis: environment.policy.emailVerificationLifetimeMillis, call: call, now: now)
       let mail = environment.mail(.verifyEmail, pending, to: email, order, now)
       return .commit(Change(counts + environment.insert(pending) + [mail]), pending.record.expiresAt)
@@ -30,14 +30,17 @@ package struct SendEmailVerification: Sendable {
   }
 }
 
-/// Mails a link to a new address of the account of an ID token. Whether the address is free is not told here: who has
-/// the mailbox learns it when the link is followed.
+/// Sends a link to a new email address for the ID token's account.
+///
+/// The call does not reveal whether the address is in use. Only a user who controls the mailbox learns that, from the
+/// link.
 package struct SendEmailChange: Sendable {
   private let environment: Environment
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  /// - Parameter newEmail: normalised.
+  /// Sends the link and returns its expiry time.
+  /// - Parameter newEmail: the normalised email address.
   package func callAsFunction(
     idToken: String, newEmail: String, _ order: MailOrder, _ call: CallFacts
   ) async throws -> Timestamp {
@@ -52,7 +55,7 @@ package struct SendEmailChange: Sendable {
       if let refusal = SendEmailChange.refusal(caller, newEmail, environment.policy, now) { return .refuse(refusal) }
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let accountID = caller.state.account.id
-      let held = HeldCode(accountID: accountID, continueURI: order.continueURI, locale: order.locale)
+      let held = PendingCode(accountID: accountID, continueURI: order.continueURI, locale: order.locale)
       let pending = environment.newCode(
         held, purpose: .changeEmail, identity: .addressOf(accountID), email: newEmail, accountID: accountID,
         lifetimeMillis: environment.policy.emailChangeLifetimeMillis, call: call, now: now)
@@ -67,10 +70,10 @@ package struct SendEmailChange: Sendable {
   ) -> Failure? {
     let account = caller.state.account
     guard !account.anonymous else {
-      return Failure(.operationNotAllowed, field: "id_token", hint: "Link a way of signing in first.")
+      return Failure(.operationNotAllowed, field: "id_token", hint: "Link a sign-in method first.")
     }
     guard account.email != newEmail else {
-      return Failure(.invalidField, field: "new_email", hint: "It is the account's address already.")
+      return Failure(.invalidField, field: "new_email", hint: "The account already has this email address.")
     }
     do {
       try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now)

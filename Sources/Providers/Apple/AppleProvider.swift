@@ -1,12 +1,12 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `apple.com`. Our client secret there is a statement that we sign, the redirect is a form post, and a token from a
-/// native kit has the hash of its nonce, which makes it good once.
+/// `apple.com`. The client secret is a JWT that we sign, and the redirect is a form post. A token from a native SDK
+/// contains the hash of its nonce, so it is valid only once.
 struct AppleProvider: OIDCAdapter {
-  /// Of the field `user` in the form post.
+  /// Maximum length of the field `user` in the form post, in bytes.
   static let userBytesMax = 4096
 
   let client: OIDCClient
@@ -34,10 +34,10 @@ struct AppleProvider: OIDCAdapter {
     try settings.checkSignedTokens()
     try settings.require(
       settings.client.authentication == .privateKeyJWT, "client_authentication",
-      "cannot be set: Apple has one of its own")
+      "cannot be set: Apple has its own method")
     guard settings.client.isConfigured else { return }
-    try settings.require(!settings.client.teamID.isEmpty, "team_id", "must be set, as private_key_file is")
-    try settings.require(!settings.client.keyID.isEmpty, "key_id", "must be set, as private_key_file is")
+    try settings.require(!settings.client.teamID.isEmpty, "team_id", "must be set together with private_key_file")
+    try settings.require(!settings.client.keyID.isEmpty, "key_id", "must be set together with private_key_file")
   }
 
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
@@ -53,8 +53,8 @@ struct AppleProvider: OIDCAdapter {
     client = OIDCClient(settings, flow: flow, fetching: fetching)
   }
 
-  /// The person's name comes once, at its first consent, in the form and not under the signature: good enough to be
-  /// shown, and for nothing else.
+  /// Adds the user's name. Apple sends it only at the first consent, in the form and unsigned, so it is for display
+  /// only.
   func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
     var verified = try await client.finish(callback, of: flow, at: now)
     if verified.assertion.displayName.isEmpty, let user = callback["user"] {
@@ -65,7 +65,7 @@ struct AppleProvider: OIDCAdapter {
 
   static func name(in user: String) -> String {
     guard let name = (try? JSONValue.parse(Array(user.utf8), byteCountMax: userBytesMax))?["name"] else { return "" }
-    let parts = [name["firstName"], name["lastName"]].map(Person.text).filter { !$0.isEmpty }
-    return Person.text(.string(parts.joined(separator: " ")))
+    let parts = [name["firstName"], name["lastName"]].map(ProfileClaims.text).filter { !$0.isEmpty }
+    return ProfileClaims.text(.string(parts.joined(separator: " ")))
   }
 }

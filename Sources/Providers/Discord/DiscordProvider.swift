@@ -1,9 +1,10 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `discord.com`: the code flow with a proof key, and access tokens that Discord says were issued to our application.
-/// The tokens are good for every application's profile calls (check 50).
+/// `discord.com`: the code flow with a proof key, and access tokens that Discord reports as issued to our application.
+///
+/// Profile calls accept the tokens of every application (check 50).
 struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
   let audienceProofs: [CredentialKind: AudienceProof] = [
     .accessToken: .providersCheck, .authorizationResponse: .redemption,
@@ -28,7 +29,7 @@ struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
 
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
     try settings.checkFlowsAreConfigured()
-    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one: the application's id")
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must contain one id: that of the application")
   }
 
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
@@ -40,7 +41,7 @@ struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
   }
 
   func hint(instead kind: CredentialKind) -> String {
-    "Discord issues no ID tokens: send an access token of our application, or begin with StartFlow."
+    "Send an access token of our application, or call StartFlow: Discord issues no ID tokens."
   }
 
   func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {
@@ -59,7 +60,7 @@ struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
     }
     let assertion = try await person(presented.accessToken)
     guard subject == assertion.identity.subject else {
-      throw ProviderRefusal.invalid(why: "the token is of another person than the profile")
+      throw ProviderRefusal.invalid(why: "the token and the profile belong to different users")
     }
     var own = ProvidersOwnTokens()
     own.accessToken = presented.accessToken
@@ -72,13 +73,13 @@ struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
     guard let subject = profile.value["id"]?.string, Decimal.isID(subject) else {
       throw ProviderRefusal.unavailable(why: "users/@me: no id")
     }
-    var assertion = Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
+    var assertion = ProfileClaims.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
     if assertion.displayName.isEmpty { assertion.displayName = assertion.username }
     assertion.photoURL = photoURL(of: subject, profile.value["avatar"])
     return assertion
   }
 
-  /// Discord names a file, not its address.
+  /// Returns the photo's URL. Discord supplies only the file name.
   private func photoURL(of subject: String, _ file: JSONValue?) -> String {
     guard let file = file?.string, (1...64).contains(file.utf8.count),
       URLEncoding.percentEncoded(file).utf8.count == file.utf8.count, !file.utf8.contains(UInt8(ascii: "."))

@@ -1,11 +1,11 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// What we ask Facebook's Graph: what a token is, and who its bearer is. The Graph API is published with its tokens in
-/// the query, so no address of a call is ever logged.
+/// The calls to Facebook's Graph API that inspect a token and read its bearer's profile. The API takes tokens in the
+/// query, so the URL of a call is never logged.
 struct FacebookGraph: Sendable {
   let applicationID: String
   let secret: Secret
@@ -16,12 +16,12 @@ struct FacebookGraph: Sendable {
   struct Inspected: Hashable, Sendable {
     var subject: String
     var scopes: [String]
-    /// nil: it does not end by itself.
+    /// nil if the token does not expire.
     var expiresAt: Int64?
   }
 
-  /// Shows with each call that whoever has the token is also who has the application's secret, so that one that leaked
-  /// is of no use elsewhere.
+  /// Returns the proof that the bearer of a token also has the application's secret. Each call contains it, so a leaked
+  /// token is useless elsewhere.
   func proof(of accessToken: String) -> String {
     String(decoding: Hexadecimal.encode(hmacSHA256(key: secret, Array(accessToken.utf8))), as: UTF8.self)
   }
@@ -59,8 +59,8 @@ struct FacebookGraph: Sendable {
     return try ProviderCalls.document(answer)
   }
 
-  /// Everything that debug_token says of a token has to be right: whose application it was issued to (check 47), that
-  /// it is a person's, and that neither it nor the consent behind it has ended.
+  /// Checks everything that debug_token reports. Facebook must have issued the token to our application (check 47) and
+  /// to a user. Neither the token nor its consent may have expired.
   static func read(
     _ document: JSONValue, applicationID: String, at now: Timestamp
   ) throws(ProviderRefusal) -> Inspected {
@@ -73,7 +73,7 @@ struct FacebookGraph: Sendable {
       if let end, end <= now.seconds { throw .expired }
     }
     guard data["is_valid"]?.bool == true else { throw .invalid(why: "debug_token: not valid") }
-    guard data["type"]?.string == "USER" else { throw .invalid(why: "debug_token: not the token of a person") }
+    guard data["type"]?.string == "USER" else { throw .invalid(why: "debug_token: not a user's token") }
     guard let subject = data["user_id"]?.idText, Decimal.isID(subject) else {
       throw .invalid(why: "debug_token: no user_id")
     }
@@ -81,41 +81,41 @@ struct FacebookGraph: Sendable {
     return Inspected(subject: subject, scopes: Array(scopes.prefix(TokenAnswer.scopesMax)), expiresAt: expiresAt)
   }
 
-  /// In seconds since 1970; 0, and nothing, is never.
+  /// Returns a time in seconds since 1970; nil for 0 and for an absent value, which mean never.
   private static func moment(_ value: JSONValue?) throws(ProviderRefusal) -> Int64? {
     guard let value else { return nil }
-    guard let seconds = value.int, seconds >= 0 else { throw .unavailable(why: "debug_token: an end that is no time") }
+    guard let seconds = value.int, seconds >= 0 else { throw .unavailable(why: "debug_token: expiry is not a time") }
     return seconds == 0 ? nil : seconds
   }
 
-  /// The profile has to be of the person whom the token was issued for (check 47).
+  /// Checks that the profile is that of the user for whom the token was issued (check 47).
   static func subject(of profile: Document, sameAs inspected: Inspected) throws(ProviderRefusal) -> String {
     guard let subject = profile.value["id"]?.string else { throw .unavailable(why: "me: no id") }
     guard subject.utf8.elementsEqual(inspected.subject.utf8) else {
-      throw .invalid(why: "the profile is of another person than the token")
+      throw .invalid(why: "the token and the profile belong to different users")
     }
     return subject
   }
 }
 
-/// Facebook's errors are objects with a number (Graph API, Handle Errors).
+/// Facebook's errors, which are objects with a number (Graph API, Handle Errors).
 enum FacebookErrors {
-  /// Whose token the call was made with, and so whose fault it is if that is no good.
+  /// The owner of the call's token. It determines who must correct an invalid token.
   enum Bearer { case person, application }
 
   static let vendor = VendorErrors { FacebookErrors.refusal($0, of: .person) }
 
-  /// nil: no error of this kind.
+  /// Returns nil if the document is not such an error.
   static func refusal(_ document: JSONValue, of bearer: Bearer) -> ProviderRefusal? {
     guard let error = document["error"], let code = error["code"]?.int else { return nil }
     let why = "Facebook's error \(code)"
     switch code {
-    // Trouble of its own, and limits of calls.
+    // Internal errors and rate limits.
     case 2, 4, 17, 32, 341, 613: return .unavailable(why: why)
     case 190 where bearer == .application: return .refused(why: why)
-    // 463: the token has ended.
+    // 463: the token has expired.
     case 190: return error["error_subcode"]?.int == 463 ? .expired : .invalid(why: why)
-    // A parameter is wrong, which with us is the code, or a token to be inspected that is not our application's.
+    // A parameter is invalid: the code, or an inspected token of another application.
     case 100: return .invalid(why: why)
     default: return .refused(why: why)
     }

@@ -1,8 +1,10 @@
-import Fetch
+import HTTPClient
 import Store
 
-/// `facebook.com`: the code flow, access tokens that Facebook says were issued to our application, and the ID tokens of
-/// Limited Login. No address is ever more than unverified: Facebook does not say that it checked one (check 56).
+/// `facebook.com`: the code flow, access tokens that Facebook reports as issued to our application, and ID tokens of
+/// Limited Login.
+///
+/// Every email address stays unverified: Facebook does not report that it verified one (check 56).
 struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
   let audienceProofs: [CredentialKind: AudienceProof] = [
     .idToken: .audienceClaim, .accessToken: .providersCheck, .authorizationResponse: .redemption,
@@ -14,19 +16,19 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
 
   static func standard(id: String) -> ProviderSettings {
     var settings = ProviderSettings(id: id)
-    // The version is part of the address, so that a new one is a matter of configuration.
+    // The URL contains the version, so that configuration can change it.
     settings.endpoints = Endpoints(
       authorization: "https://www.facebook.com/v25.0/dialog/oauth",
       token: "https://graph.facebook.com/v25.0/oauth/access_token", profile: "https://graph.facebook.com/v25.0/me",
       audienceCheck: "https://graph.facebook.com/v25.0/debug_token")
-    // Limited Login signs with keys of its own.
+    // Limited Login has its own signing keys.
     settings.issuers = ["https://www.facebook.com"]
     settings.keys = .jwks(url: "https://limited.facebook.com/.well-known/oauth/openid/jwks/")
     settings.nonce = .required
     settings.client.authentication = .post
     settings.scopes = ["public_profile", "email"]
     settings.callerParameters = ["auth_type", "display", "locale"]
-    // Its dialog takes one with OpenID Connect only, which is a trial of Facebook's.
+    // Its dialog accepts a proof key only with OpenID Connect, which Facebook offers as a trial.
     settings.usesProofKey = false
     return settings
   }
@@ -34,12 +36,12 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
     try settings.checkSignedTokens()
     try settings.checkFlowsAreConfigured()
-    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one: the application's id")
-    try settings.require(settings.nonce == .required, "nonce", "must be required: its ID tokens are to be used once")
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must contain one id: that of the application")
+    try settings.require(settings.nonce == .required, "nonce", "must be required, so that each ID token is used once")
     try settings.require(
       settings.emailTrust == .asserted(.unverified, authoritativeDomains: []), "email_trust",
-      "must be unverified: Facebook does not say that it checked an address")
-    // A discovery document takes the owner's away, and names those of Limited Login at most.
+      "must be unverified: Facebook does not report whether it verified an address")
+    // A discovery document replaces the owner's endpoints, and names at most those of Limited Login.
     let needed: Set<String> = ["authorization_url", "token_url", "profile_url", "audience_check_url"]
     for (setting, url) in settings.endpoints.all where needed.contains(setting) {
       try settings.require(!url.isEmpty, setting, "must be set: a discovery document does not name it")
@@ -81,13 +83,14 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
     return try await person(of: answer.own, at: now)
   }
 
-  /// Also after a flow of ours the token is inspected: nothing else says what the person granted, and declined.
+  /// Inspects the token and reads the profile. This is necessary also after a flow: only the inspection reports what
+  /// the user granted and declined.
   private func person(of tokens: ProvidersOwnTokens, at now: Timestamp) async throws -> VerifiedToken {
     let inspected = try await graph.inspect(tokens.accessToken, at: now)
     let profile = try await graph.profile(tokens.accessToken)
     let subject = try FacebookGraph.subject(of: profile, sameAs: inspected)
-    var assertion = Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
-    assertion.photoURL = Person.url(profile.value.member(at: "picture.data.url"))
+    var assertion = ProfileClaims.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
+    assertion.photoURL = ProfileClaims.url(profile.value.member(at: "picture.data.url"))
     var own = tokens
     own.grantedScopes = inspected.scopes
     own.expiresInSeconds =

@@ -1,8 +1,8 @@
-import Fetch
+import HTTPClient
 import Store
 
-/// `oauth2.<name>`: any provider of the authorization code grant, by configuration. That we redeemed the code is all
-/// that proves whom its access token was issued to, so that none is taken from anybody else.
+/// `oauth2.<name>`: any provider of the authorization code grant, by configuration. Only our redemption of the code
+/// proves the audience of its access token, so callers cannot present one.
 struct OAuth2Provider: CodeAdapter {
   let settings: ProviderSettings
   let flow: CodeFlow
@@ -31,9 +31,9 @@ struct OAuth2Provider: CodeAdapter {
     let answer = try await redeem(callback, of: state, at: now)
     let profile = try await flow.calls.document(
       settings.endpoints.profile, accessToken: answer.own.accessToken, settings.claims)
-    let subject = try Person.subject(profile.value.member(at: settings.claims.subject))
+    let subject = try ProfileClaims.subject(profile.value.member(at: settings.claims.subject))
     return VerifiedToken(
-      assertion: Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes),
+      assertion: ProfileClaims.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes),
       own: answer.own)
   }
 }

@@ -1,9 +1,11 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `github.com`: the code flow with a proof key, and access tokens that GitHub itself says were issued to our
-/// application. That `/user` answers proves nothing: it does so for a token of every application (check 48).
+/// `github.com`: the code flow with a proof key, and access tokens that GitHub itself reports as issued to our
+/// application.
+///
+/// A response of `/user` proves nothing: GitHub sends it for a token of every application (check 48).
 struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
   let audienceProofs: [CredentialKind: AudienceProof] = [
     .accessToken: .providersCheck, .authorizationResponse: .redemption,
@@ -23,7 +25,7 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
     settings.scopes = ["user:email"]
     settings.callerParameters = ["allow_signup", "login", "prompt"]
     settings.emailTrust = .asserted(.verified, authoritativeDomains: [])
-    // The login can be given up, and registered anew by somebody else.
+    // A user can give up a login, and another user can register it.
     settings.claims.subject = "id"
     settings.claims.picture = "avatar_url"
     settings.claims.username = "login"
@@ -32,16 +34,16 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
 
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
     try settings.checkFlowsAreConfigured()
-    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one")
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must contain one id")
   }
 
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
     self.settings = settings
     var flow = CodeFlow(settings, proof: try settings.clientProof(), fetching: fetching)
     flow.authorization.loginHintName = "login"
-    // The nearest to asking the person again that GitHub has.
+    // GitHub cannot re-authenticate the user. This is the closest option.
     flow.authorization.freshLogin = ["prompt": "select_account"]
-    // It asks for scopes with blanks and grants them with commas.
+    // Requests separate scopes with blanks, responses with commas.
     flow.scopeSeparators = [UInt8(ascii: ","), UInt8(ascii: " ")]
     flow.vendorErrors = GitHubProvider.errors
     self.flow = flow
@@ -51,13 +53,13 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
   }
 
   func hint(instead kind: CredentialKind) -> String {
-    "GitHub issues no ID tokens: send an access token of our application, or begin with StartFlow."
+    "Send an access token of our application, or call StartFlow: GitHub issues no ID tokens."
   }
 
   func start(_ request: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
     let prompt = request.parameters["prompt"]
     guard prompt == nil || prompt == "select_account" else {
-      throw ProviderRefusal.invalidParameter(name: "custom_parameters", hint: "prompt: select_account, or nothing.")
+      throw ProviderRefusal.invalidParameter(name: "custom_parameters", hint: "Omit `prompt` or use `select_account`.")
     }
     return try flow.start(request, at: settings.endpoints.authorization)
   }
@@ -74,12 +76,12 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
     own.grantedScopes = checked.scopes
     let assertion = try await person(of: own)
     guard checked.subject == nil || checked.subject == assertion.identity.subject else {
-      throw ProviderRefusal.invalid(why: "the token is of another person than the profile")
+      throw ProviderRefusal.invalid(why: "the token and the profile belong to different users")
     }
     return VerifiedToken(assertion: assertion, own: own)
   }
 
-  /// GitHub demands a User-Agent; the fetcher sends one with every request.
+  /// Reads the profile. GitHub requires a User-Agent, which the HTTP client sends with every request.
   private func person(of tokens: ProvidersOwnTokens) async throws -> Assertion {
     let answer = try await flow.calls.answer(settings.endpoints.profile, accessToken: tokens.accessToken)
     try GitHubLimit.check(answer)
@@ -87,13 +89,14 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
     guard let number = profile.value["id"]?.int, number > 0 else {
       throw ProviderRefusal.unavailable(why: "user: no id")
     }
-    var assertion = Person.assertion(String(number), of: settings, documents: [profile.value], profile: profile.bytes)
+    var assertion = ProfileClaims.assertion(
+      String(number), of: settings, documents: [profile.value], profile: profile.bytes)
     assertion.setEmail(try await email(of: tokens), .checked, settings.emailTrust)
     return assertion
   }
 
-  /// The address in the profile is whatever the person wants to be shown; the one that counts is in a list of its own,
-  /// which a person need not let us see.
+  /// Returns the trusted email address. The user chooses the one in the profile for display. The one that counts is in
+  /// a separate list, to which the user may deny access.
   private func email(of tokens: ProvidersOwnTokens) async throws -> String? {
     let answer = try await addresses(settings.endpoints.emails, tokens)
     guard answer.status == 403 || answer.status == 404 else {
@@ -102,14 +105,14 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
       let url = URLEncoding.url(settings.endpoints.emails, adding: [GitHubAddresses.longestPage])
       let most = try GitHubAddresses.list(try await addresses(url, tokens))
       guard !GitHubAddresses.mayGoOn(most, after: GitHubAddresses.perPageMax) else {
-        throw ProviderRefusal.unavailable(why: "user/emails: none of \(most.count) is the first")
+        throw ProviderRefusal.unavailable(why: "user/emails: none of \(most.count) is primary")
       }
       return GitHubAddresses.trusted(most)
     }
-    // To who asks too often GitHub says the same. Taken for a person without an address, it would be given an account
-    // beside the one that it has.
+    // GitHub sends the same to a client that exceeds its limits. Treated as a user without an address, the user would
+    // get a second account.
     guard !tokens.grantedScopes.contains(where: { $0 == "user:email" || $0 == "user" }) else {
-      throw ProviderRefusal.unavailable(why: "user/emails: status \(answer.status), although it is granted")
+      throw ProviderRefusal.unavailable(why: "user/emails: status \(answer.status), although the scope is granted")
     }
     return nil
   }
@@ -130,9 +133,9 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
 }
 
 enum GitHubAddresses {
-  /// Made by GitHub for people who hide theirs; mail to it reaches nobody.
+  /// The domain of GitHub's addresses for users who hide theirs. GitHub does not deliver mail to it.
   static let hiddenDomain = "users.noreply.github.com"
-  /// How many a page of the list has where nothing is asked for, and at most.
+  /// The number of addresses on a page of the list: the default and the maximum.
   static let perPage = 30
   static let perPageMax = 100
   static let longestPage = Parameter("per_page", String(perPageMax))
@@ -144,15 +147,15 @@ enum GitHubAddresses {
     return addresses
   }
 
-  /// The page is full, and the person's first address is not on it: it may be on the next.
+  /// Returns whether the next page may have the user's primary address: the page is full and does not contain it.
   static func mayGoOn(_ addresses: [JSONValue], after perPage: Int) -> Bool {
     addresses.count >= perPage && !addresses.contains { $0["primary"]?.bool == true }
   }
 
-  /// Only the one that is both the person's first and verified (check 58).
+  /// Returns the address that is both primary and verified (check 58).
   static func trusted(_ addresses: [JSONValue]) -> String? {
     let first = addresses.first { $0["primary"]?.bool == true && $0["verified"]?.bool == true }
-    guard let email = Person.email(first?["email"]), !email.hasSuffix("@" + hiddenDomain) else { return nil }
+    guard let email = ProfileClaims.email(first?["email"]), !email.hasSuffix("@" + hiddenDomain) else { return nil }
     return email
   }
 }

@@ -1,20 +1,21 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Tokens
 
-/// Asks GitHub whether it issued a token to our application; it answers only to us, and for us.
+/// The check whether GitHub issued a token to our application. GitHub answers only this application, and only about its
+/// tokens.
 struct GitHubTokenCheck: Sendable {
   static let scopesMax = TokenAnswer.scopesMax
 
   let clientID: String
   let secret: Secret
-  /// With `{client_id}` in the place of ours.
+  /// Contains `{client_id}` in place of our client id.
   let url: String
   let calls: ProviderCalls
 
   struct Checked: Hashable, Sendable {
-    /// nil where GitHub names no person.
+    /// nil if GitHub names no user.
     var subject: String?
     var scopes: [String]
   }
@@ -34,14 +35,14 @@ struct GitHubTokenCheck: Sendable {
         ], body: body.bytes))
     try GitHubLimit.check(answer)
     switch answer.status {
-    // 422: it does not even look like a token.
+    // 422: the text does not look like a token.
     case 404, 422: throw ProviderRefusal.invalid(why: "GitHub did not issue the token to us")
-    case 401, 403: throw ProviderRefusal.refused(why: "GitHub does not take our credentials: status \(answer.status)")
+    case 401, 403: throw ProviderRefusal.refused(why: "GitHub does not accept our credentials: status \(answer.status)")
     default: return try read(try ProviderCalls.document(answer).value)
     }
   }
 
-  /// RFC 7617, 2: as they are, and not form-encoded as at a token endpoint.
+  /// RFC 7617, 2: unencoded, unlike the form-encoded credentials at a token endpoint.
   private var credentials: String { "Basic " + Base64.padded(Array("\(clientID):\(secret.revealed)".utf8)) }
 
   private var ourURL: String { url.replacing("{client_id}", with: URLEncoding.percentEncoded(clientID)) }

@@ -1,15 +1,17 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `google.com`. Several applications of one owner (web, iOS, Android) share their people, so that `client_ids` are an
-/// allow-list; an organisation's domain in the request is only a wish, and is looked at again in the token.
+/// `google.com`. Several applications of one owner (web, iOS, Android) share their users, so `client_ids` is an
+/// allow-list.
+///
+/// The domain of an organisation in a request is only a preference, so the token's domain is checked again.
 struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
   let client: OIDCClient
   private let calls: ProviderCalls
 
   static func standard(id: String) -> ProviderSettings {
-    // Its older tokens name the issuer without the scheme.
+    // Google's older tokens name the issuer without the scheme.
     let issuer = "https://accounts.google.com"
     var settings = ProviderSettings(id: id)
     settings.issuers = [issuer, "accounts.google.com"]
@@ -20,7 +22,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
       audienceCheck: "https://oauth2.googleapis.com/tokeninfo")
     settings.scopes = ["openid", "email", "profile"]
     settings.callerParameters = ["access_type", "hd", "login_hint", "prompt"]
-    // It cannot ask for the password again; choosing the account is the most that it offers.
+    // Google cannot ask for the password again. At most it offers the choice of an account.
     settings.freshLogin = .selectAccount
     settings.emailTrust = .google
     return settings
@@ -36,7 +38,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     let domains = settings.hostedDomains
     client = OIDCClient(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
       try GoogleProvider.check(claims.all, isOf: domains)
-      return try Person.subject(claims.all["sub"])
+      return try ProfileClaims.subject(claims.all["sub"])
     }
     calls = ProviderCalls(providerID: settings.id, fetching: fetching)
   }
@@ -52,7 +54,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     }
   }
 
-  /// The domain that the caller asks for is in an address which the person can change: it is kept for the end.
+  /// Starts a flow and keeps the requested domain until its end. The user can change the domain in the URL.
   func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
     var started = try await client.start(flow, at: now)
     started.kept = flow.parameters["hd"]?.lowercased() ?? ""
@@ -66,7 +68,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     }
   }
 
-  /// `*` is an organisation, whichever.
+  /// `*` means any organisation.
   private static func check(_ document: JSONValue, isOfAsked asked: String) throws(ProviderRefusal) {
     guard !asked.isEmpty else { return }
     let domain = document["hd"]?.string ?? ""
@@ -75,7 +77,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     }
   }
 
-  /// Its own check says for which client the token was issued; who the bearer is, is then asked with the token.
+  /// Verifies that Google issued the token to one of our clients, then reads the profile with the token.
   func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
     let accessToken = presented.accessToken
     guard TokenAnswer.isToken(accessToken) else { throw ProviderRefusal.invalid(why: "no access token") }
@@ -86,13 +88,13 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     let expiresAt = try expiry(of: check, at: now)
     let url = try await profileURL(at: now)
     let profile = try await calls.document(url, accessToken: accessToken)
-    let subject = try Person.subject(profile.value["sub"])
+    let subject = try ProfileClaims.subject(profile.value["sub"])
     guard check["sub"] == .string(subject) else {
-      throw ProviderRefusal.invalid(why: "the profile is of another subject")
+      throw ProviderRefusal.invalid(why: "the profile belongs to another subject")
     }
     try GoogleProvider.check(profile.value, isOf: client.settings.hostedDomains)
     var verified = VerifiedToken(
-      assertion: Person.assertion(
+      assertion: ProfileClaims.assertion(
         subject, of: client.settings, documents: [profile.value], profile: profile.bytes))
     verified.own.accessToken = accessToken
     verified.own.expiresInSeconds = TokenAnswer.life(expiresAt - now.seconds)
@@ -101,13 +103,13 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     return verified
   }
 
-  /// Where configuration leaves it to the discovery document, that is read first.
+  /// Returns the configured URL, or the one in the discovery document.
   private func profileURL(at now: Timestamp) async throws -> String {
     let configured = client.settings.endpoints.profile
     return configured.isEmpty ? try await client.served(at: now).endpoints.profile : configured
   }
 
-  /// When a token of ours ends, in seconds since 1970; refuses one of anybody else's.
+  /// Returns when the token expires, in seconds since 1970. Rejects a token of another client.
   private func expiry(of check: JSONValue, at now: Timestamp) throws(ProviderRefusal) -> Int64 {
     func isOurs(_ claim: JSONValue?) -> Bool {
       guard let claimed = claim?.string else { return false }
@@ -117,7 +119,7 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     guard check["azp"] == nil || isOurs(check["azp"]) else {
       throw .invalid(why: TokenRefusal.authorizedParty.rawValue)
     }
-    // It writes numbers as texts here.
+    // This endpoint writes numbers as text.
     guard let expiry = check["exp"].flatMap({ $0.int ?? $0.string.flatMap { Int64($0) } }) else {
       throw .invalid(why: TokenRefusal.expiryMissing.rawValue)
     }

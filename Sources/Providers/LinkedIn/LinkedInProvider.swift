@@ -1,9 +1,11 @@
-import Fetch
+import HTTPClient
 import Store
 
-/// `linkedin.com`, by its OpenID Connect. It takes proof keys from native applications only, and does not give every
-/// nonce back. Its ID token says in a text that an address is verified, which is no word (check 55): a flow asks
-/// userinfo, and what only a kit's token says stays unverified.
+/// `linkedin.com`, by OpenID Connect. It accepts proof keys only from native applications, and does not return every
+/// nonce.
+///
+/// Its ID token has `email_verified` as text, which does not count (check 55). A flow therefore reads userinfo, and an
+/// address that only an SDK's token contains stays unverified.
 struct LinkedInProvider: OIDCAdapter {
   let client: OIDCClient
 
@@ -30,9 +32,9 @@ struct LinkedInProvider: OIDCAdapter {
   init(_ settings: ProviderSettings, fetching: any HTTPSFetching) throws(ProviderSettingsError) {
     var flow = try CodeFlow.openID(settings, fetching: fetching)
     flow?.authorization.loginHintName = nil
-    // It asks for scopes with blanks and grants them with commas.
+    // Requests separate scopes with blanks, responses with commas.
     flow?.scopeSeparators = [UInt8(ascii: ","), UInt8(ascii: " ")]
-    // Whatever of a redemption does not fit the code, and a code that is too old, is one of these two.
+    // LinkedIn reports an expired code, and any mismatch with the code, as one of these errors.
     flow?.vendorErrors = .badCode(as: ["invalid_request", "invalid_redirect_uri"])
     client = OIDCClient(settings, flow: flow, fetching: fetching)
   }

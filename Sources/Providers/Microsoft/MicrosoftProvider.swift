@@ -1,18 +1,18 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
 /// `microsoft.com`: Entra ID, and personal accounts.
 ///
-/// A person is `tid.oid`, its directory and its object there. `sub` would be another one for every application of ours,
-/// and the address is whatever the directory's administrator writes there (nOAuth), so neither can be the identity.
+/// The subject is `tid.oid`: the user's directory and the user's object there. `sub` differs for each of our
+/// applications. The directory's administrator can write any email address (nOAuth). Neither can be the identity.
 struct MicrosoftProvider: OIDCAdapter {
   static let consumerTenant = "9188040d-6c67-4c5b-b112-36a304b66dad"
-  /// Where Microsoft runs the mailboxes of personal accounts.
+  /// Domains in which Microsoft runs the mailboxes of personal accounts.
   static let consumerDomains: Set<String> = ["hotmail.com", "live.com", "msn.com", "outlook.com"]
   private static let host = "https://login.microsoftonline.com"
   private static let issuer = host + "/" + ProviderTokenRules.tenantPlaceholder + "/v2.0"
-  /// In an endpoint it stands for the tenant of configuration.
+  /// Represents the configured tenant in an endpoint.
   static let tenantPart = "{tenant}"
 
   let client: OIDCClient
@@ -27,7 +27,7 @@ struct MicrosoftProvider: OIDCAdapter {
     settings.client.authentication = .post
     settings.scopes = ["openid", "email", "profile"]
     settings.callerParameters = ["domain_hint", "login_hint", "prompt"]
-    // An address that Graph says is under none of the token's claims about addresses.
+    // None of the token's claims about email addresses covers an address from Graph.
     settings.profileUse = .never
     settings.emailTrust = .microsoft(trustedTenants: [], trustsDomainOwnership: true)
     return settings
@@ -38,18 +38,18 @@ struct MicrosoftProvider: OIDCAdapter {
     let tenants = settings.tenants
     try settings.require(
       isID(tenants.tenant) || ["common", "organizations", "consumers"].contains(tenants.tenant), "tenant",
-      "must be common, organizations, consumers or the id of one, in lower case")
-    try settings.require(tenants.allowed.allSatisfy(isID), "allowed_tenants", "must be ids, in lower case")
+      "must be common, organizations, consumers or a tenant id in lower case")
+    try settings.require(tenants.allowed.allSatisfy(isID), "allowed_tenants", "must be tenant ids in lower case")
     try settings.require(
       !settings.requireResponseIssuer || !metadataIssuer(settings).contains(ProviderTokenRules.tenantPlaceholder),
-      "require_response_issuer", "needs one tenant: those of many are not known before the code is redeemed")
+      "require_response_issuer", "needs a single tenant: with several, the issuer is unknown before the redemption")
     switch settings.emailTrust {
     case .microsoft(let trusted, _):
-      try settings.require(trusted.allSatisfy(isID), "email_trusted_tenants", "must be ids, in lower case")
+      try settings.require(trusted.allSatisfy(isID), "email_trusted_tenants", "must be tenant ids in lower case")
     case .asserted(.unverified, []): break
     case .asserted, .google:
       throw settings.wrong(
-        "email_trust", "must be default or unverified: which tenants are believed is email_trusted_tenants")
+        "email_trust", "must be default or unverified: email_trusted_tenants contains the trusted tenants")
     }
   }
 
@@ -66,7 +66,7 @@ struct MicrosoftProvider: OIDCAdapter {
     ) { claims throws(ProviderRefusal) in try MicrosoftProvider.subject(of: claims.all, tenants) }
   }
 
-  /// The metadata of many tenants names the placeholder itself, that of one its own issuer.
+  /// Returns the issuer that the metadata must name: the placeholder for several tenants, its own issuer for one.
   private static func metadataIssuer(_ settings: ProviderSettings) -> String {
     let issuer = settings.issuers.first ?? ""
     let placeholder = ProviderTokenRules.tenantPlaceholder
@@ -77,7 +77,7 @@ struct MicrosoftProvider: OIDCAdapter {
     }
   }
 
-  /// That `iss` is the issuer of `tid` is looked at before.
+  /// Returns the subject. An earlier check ensures that `iss` is the issuer of `tid`.
   static func subject(of claims: JSONValue, _ tenants: TenantSettings) throws(ProviderRefusal) -> String {
     guard let tenant = claims["tid"]?.string, isID(tenant) else { throw .invalid(why: "TENANT") }
     guard admits(tenants, tenant) else { throw .wrongOrganisation(why: "TENANT") }
@@ -87,19 +87,19 @@ struct MicrosoftProvider: OIDCAdapter {
     return tenant + "." + object
   }
 
-  /// Firebase keeps what Graph calls a person: the object without its directory, of a personal account as the sixteen
-  /// digits that end it.
+  /// Returns the subject for an id that Firebase keeps. That is Graph's id: the object without its directory. For a
+  /// personal account it is the last 16 digits of the object's id.
   static func subject(ofImported text: String, _ tenants: TenantSettings) throws(ProviderRefusal) -> String {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
     if parts.count == 2, parts.allSatisfy(isID) { return text }
     let object = text.utf8.count == 16 ? personal + text.prefix(4) + "-" + text.dropFirst(4) : text
-    guard isID(object) else { throw refusal(ofImported: "It is no object's id, in lower case.") }
+    guard isID(object) else { throw refusal(ofImported: "It must be an object id in lower case.") }
     if object.hasPrefix(personal) { return consumerTenant + "." + object }
     let named = isID(tenants.tenant) ? [tenants.tenant] : tenants.allowed.subtracting([consumerTenant])
     let known = named.filter { admits(tenants, $0) }
     guard known.count == 1, let tenant = known.first else {
       throw refusal(
-        ofImported: "Put the id of its directory and a dot before it: microsoft.com is not set to admit a single one.")
+        ofImported: "Put the directory's id and a dot before it: microsoft.com does not admit exactly one directory.")
     }
     return tenant + "." + object
   }
@@ -121,7 +121,7 @@ struct MicrosoftProvider: OIDCAdapter {
     return isOfKind && (tenants.allowed.isEmpty || tenants.allowed.contains(tenant))
   }
 
-  /// RFC 9562, 4, in the one spelling that Entra has: two spellings would be two people.
+  /// Returns whether the text is a UUID (RFC 9562, 4) in Entra's only spelling: two spellings would be two users.
   private static func isID(_ text: String) -> Bool {
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     return parts.map(\.count) == [8, 4, 4, 4, 12]

@@ -1,24 +1,24 @@
 import Crypto
 import Encodings
 
-/// What makes one request of OAuth 1.0a different from every other (RFC 5849, 3.3).
+/// The values that make one OAuth 1.0a request unique (RFC 5849, 3.3).
 struct RequestStamp: Hashable, Sendable {
-  /// Random, and of ASCII.
+  /// Random ASCII text.
   var nonce: String
-  /// Since 1970; the provider compares it with its own clock.
+  /// Seconds since 1970. The provider compares them with its own clock.
   var seconds: Int64
 }
 
-/// Signs requests with HMAC-SHA1 (RFC 5849, 3.4.2) in the name of the application and, where there is a token already,
-/// of a person.
+/// A signer of requests with HMAC-SHA1 (RFC 5849, 3.4.2) for the application and, if there is a token, for a user.
 struct OAuth1Signer: Sendable {
   let consumerKey: String
   let consumerSecret: Secret
-  /// Empty while there is none; so is its secret.
+  /// Empty if there is none; so is its secret.
   var token = ""
   var tokenSecret = ""
 
-  /// The Authorization header of one request (3.5.1); nil where its URL cannot be signed.
+  /// Returns the Authorization header of one request (3.5.1); nil if its URL cannot be signed.
+  ///
   /// - Parameter extra: further parameters of the protocol, such as a callback or a verifier.
   func authorization(_ request: SignedRequest, _ stamp: RequestStamp, adding extra: [Parameter] = []) -> String? {
     var oauth = Form([

@@ -1,8 +1,8 @@
-/// One request as the signature of OAuth 1.0a sees it.
+/// The parts of a request that an OAuth 1.0a signature covers.
 package struct SignedRequest: Hashable, Sendable {
   package var method: String
   package var url: String
-  /// The body, where it is a form; any other body is not part of the signature (RFC 5849, 3.4.1.3.1).
+  /// The body, if it is a form. No other body is part of the signature (RFC 5849, 3.4.1.3.1).
   package var form: Form
 
   package init(method: String, url: String, form: Form = Form()) {
@@ -12,19 +12,20 @@ package struct SignedRequest: Hashable, Sendable {
   }
 }
 
-/// The text that a signature is over (RFC 5849, 3.4.1), from the request alone: the same request is always the same
-/// text, however a client, a proxy or the provider spelt it.
+/// The signature base string (RFC 5849, 3.4.1). It depends only on the request: the same request always has the same
+/// text, however a client, a proxy or the provider spelled it.
 package enum SignatureBase {
-  /// - Parameter oauth: the parameters of the Authorization header; `realm` and the signature itself do not count.
-  /// - Returns: nil where the URL is none of http or https, or its query is no form.
+  /// Returns the base string; nil if the URL is not http or https, or if its query is not a form.
+  ///
+  /// - Parameter oauth: parameters of the Authorization header. `realm` and the signature itself do not count.
   package static func text(_ request: SignedRequest, oauth: Form) -> String? {
     guard let uri = uri(request.url), let parameters = parameters(request, oauth: oauth) else { return nil }
     return [request.method.uppercased(), uri, normalised(parameters)].map(URLEncoding.percentEncoded)
       .joined(separator: "&")
   }
 
-  /// The base string URI (3.4.1.2): scheme and host in lower case, the port where it is not the scheme's own, the path
-  /// as it is; no query, no fragment.
+  /// Returns the base string URI (3.4.1.2): scheme and host in lower case, a non-default port, and the unchanged path.
+  /// It has no query and no fragment.
   static func uri(_ url: String) -> String? {
     let whole = url.utf8.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
     guard let colon = whole.firstIndex(of: UInt8(ascii: ":")) else { return nil }
@@ -41,8 +42,8 @@ package enum SignatureBase {
     return scheme + "://" + authority + (path.isEmpty ? "/" : path)
   }
 
-  /// The parameters of query, header and body, decoded (3.4.1.3.1). The signature does not count wherever it stands,
-  /// and the realm does not in the header.
+  /// Returns the decoded parameters of query, header and body (3.4.1.3.1), without the signature in any of them and
+  /// without the header's realm.
   private static func parameters(_ request: SignedRequest, oauth: Form) -> [Parameter]? {
     let text = request.url.utf8.prefix { $0 != UInt8(ascii: "#") }.drop { $0 != UInt8(ascii: "?") }.dropFirst()
     guard let query = Form(parsing: Array(text)) else { return nil }
@@ -50,7 +51,7 @@ package enum SignatureBase {
     return (query.parameters + header + request.form.parameters).filter { $0.name != "oauth_signature" }
   }
 
-  /// Encoded first and sorted then, by the bytes of the name and, where a name occurs again, of the value (3.4.1.3.2).
+  /// Encodes the parameters, then sorts them by the bytes of the name and, for equal names, of the value (3.4.1.3.2).
   static func normalised(_ parameters: [Parameter]) -> String {
     let encoded = parameters.map { parameter in
       (name: bytes(parameter.name), value: bytes(parameter.value))

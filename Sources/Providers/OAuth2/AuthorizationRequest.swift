@@ -1,38 +1,40 @@
-/// What no caller may put into an authorization request, whatever the provider (check 66): with one of these it could
-/// send the code elsewhere, bind it to another session, or ask for more than the flow says.
+/// Parameters that no caller may set in an authorization request, for any provider (check 66). With one of them a
+/// caller could redirect the code, bind it to another session, or request more than the flow states.
 enum ReservedParameters {
   static let names: Set<String> = [
     "client_id", "client_secret", "response_type", "response_mode", "redirect_uri", "scope", "state", "nonce", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "request", "request_uri", "registration",
     "id_token_hint", "max_age", "appsecret_proof",
   ]
-  /// What statements of ours begin with, and everything of OAuth 1.0a.
+  /// The prefixes of client assertions and of every OAuth 1.0a parameter.
   static let prefixes = ["client_assertion", "oauth_"]
 
-  /// What it is reserved as; nil where it is not. In whatever case: a provider may take `State` for `state`.
+  /// Returns the reserved name or prefix that a name matches; nil if none. The comparison ignores case, because a
+  /// provider may treat `State` as `state`.
   static func match(_ name: String) -> String? {
     let name = name.lowercased()
     return names.contains(name) ? name : prefixes.first { name.hasPrefix($0) }.map { $0 + "*" }
   }
 }
 
-/// What a flow asks a provider's authorization endpoint (RFC 6749, 4.1.1), and what a caller may have in it. How many
-/// and how long a caller's wishes may be is looked at where they arrive.
+/// The request to a provider's authorization endpoint (RFC 6749, 4.1.1), and what a caller may add. Services checks the
+/// number and the length of a caller's values.
 struct AuthorizationRequest: Sendable {
   let providerID: String
   var clientID: String
-  /// In every request, in front of the caller's own.
+  /// Part of every request, before the caller's own.
   var basicScopes: [String]
   var scopeSeparator = " "
-  /// What a caller may set, by exact name.
+  /// Parameters that a caller may set, by exact name.
   var callerParameters: Set<String>
   var sendsProofKey: Bool
-  /// OpenID Connect Core 3.1.2.1; plain OAuth has none.
+  /// OpenID Connect Core 3.1.2.1; plain OAuth has no nonce.
   var sendsNonce = false
   var responseMode = StartedFlow.ResponseMode.query
-  /// nil: the provider takes no hint, so a caller's is let go.
+  /// nil if the provider accepts no hint. The request then omits a caller's.
   var loginHintName: String? = "login_hint"
-  /// What makes the provider ask the person again (check 88), whatever a caller sets; empty where it cannot.
+  /// Parameters that make the provider re-authenticate the user (check 88). They override a caller's. Empty if the
+  /// provider cannot do this.
   var freshLogin: [String: String] = [:]
 
   init(providerID: String, clientID: String, basicScopes: [String], callerParameters: Set<String>, sendsProofKey: Bool)
@@ -44,12 +46,12 @@ struct AuthorizationRequest: Sendable {
     self.sendsProofKey = sendsProofKey
   }
 
-  /// The same flow has the same URL: parameters stand in the order of their names.
+  /// Returns the URL of the request. Parameters are in the order of their names, so the same flow has the same URL.
   func url(_ endpoint: String, for flow: FlowRequest) throws(ProviderRefusal) -> String {
     URLEncoding.url(endpoint, adding: try completed(try ours(flow), for: flow))
   }
 
-  /// The protocol's own parameters, with what the person and the caller add to them.
+  /// Returns the protocol's own parameters with the login hint and the caller's parameters.
   func completed(
     _ ours: [String: String], for flow: FlowRequest
   ) throws(ProviderRefusal) -> [Parameter] {
@@ -64,13 +66,14 @@ struct AuthorizationRequest: Sendable {
     try check(flow.parameters)
     let asked = flow.parameters["prompt"] ?? ""
     guard !flow.freshLogin || !asked.split(separator: " ").contains("none") else {
-      throw .invalidParameter(name: "custom_parameters", hint: "prompt: none is no fresh login.")
+      throw .invalidParameter(name: "custom_parameters", hint: "Omit `prompt=none` from a reauthentication.")
     }
     for (name, value) in flow.parameters {
-      // One set of parameters serves the sign-in and the reauthentication, where ours is the stronger wish.
+      // A caller uses one set of parameters for sign-in and reauthentication. For the latter, our parameters take
+      // precedence.
       if flow.freshLogin, freshLogin[name] != nil { continue }
       guard parameters[name] == nil || parameters[name] == value else {
-        throw .invalidParameter(name: "custom_parameters", hint: "This flow sets \(name) itself, to something else.")
+        throw .invalidParameter(name: "custom_parameters", hint: "Omit \(name): this flow sets it to another value.")
       }
       parameters[name] = value
     }
@@ -86,7 +89,7 @@ struct AuthorizationRequest: Sendable {
     if responseMode != .query { parameters["response_mode"] = responseMode.rawValue }
     if sendsNonce { parameters["nonce"] = flow.nonce }
     if sendsProofKey {
-      guard ProofKey.isVerifier(flow.codeVerifier) else { throw .invalid(why: "the code verifier is not RFC 7636's") }
+      guard ProofKey.isVerifier(flow.codeVerifier) else { throw .invalid(why: "the code verifier violates RFC 7636") }
       parameters["code_challenge"] = ProofKey.challenge(of: flow.codeVerifier)
       parameters["code_challenge_method"] = ProofKey.method
     }
@@ -99,7 +102,7 @@ struct AuthorizationRequest: Sendable {
       if let reserved = ReservedParameters.match(name) { throw .reservedParameter(name: reserved) }
       guard callerParameters.contains(name) else {
         let names = callerParameters.isEmpty ? "none" : callerParameters.sorted().joined(separator: ", ")
-        throw .invalidParameter(name: field, hint: "What a caller may set for \(providerID): \(names).")
+        throw .invalidParameter(name: field, hint: "Parameters that callers may set for \(providerID): \(names).")
       }
       guard AuthorizationRequest.isValue(value) else {
         throw .invalidParameter(name: field, hint: "\(name): \(AuthorizationRequest.valueHint)")
@@ -107,19 +110,19 @@ struct AuthorizationRequest: Sendable {
     }
   }
 
-  /// The provider's basic scopes, then the caller's that are not among them, each once (RFC 6749, 3.3).
+  /// Returns the provider's basic scopes, then the caller's other scopes, each once (RFC 6749, 3.3).
   func scopes(adding extra: [String]) throws(ProviderRefusal) -> [String] {
     var scopes = basicScopes
     for scope in extra where !scopes.contains(scope) {
       guard isScope(scope) else {
-        throw .invalidParameter(name: "scopes", hint: "A scope is of visible ASCII characters, at least one.")
+        throw .invalidParameter(name: "scopes", hint: "A scope must have one or more visible ASCII characters.")
       }
       scopes.append(scope)
     }
     return scopes
   }
 
-  /// A scope-token (RFC 6749, 3.3), in which the provider's separator would be two scopes.
+  /// Returns whether the text is one scope-token (RFC 6749, 3.3). The provider's separator in it would make two scopes.
   private func isScope(_ scope: String) -> Bool {
     let allowed = scope.utf8.allSatisfy { byte in
       (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
@@ -127,7 +130,7 @@ struct AuthorizationRequest: Sendable {
     return allowed && !scope.isEmpty && !scope.contains(scopeSeparator)
   }
 
-  private static let valueHint = "It must have a character, and no control character."
+  private static let valueHint = "It must not be empty or contain control characters."
 
   private static func isValue(_ value: String) -> Bool {
     !value.isEmpty && value.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }

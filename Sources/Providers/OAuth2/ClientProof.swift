@@ -1,29 +1,29 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// How a client shows the token endpoint that it is itself (RFC 6749, 2.3).
+/// The method by which a client authenticates to the token endpoint (RFC 6749, 2.3).
 package enum ClientAuthentication: String, Hashable, Sendable, CaseIterable {
   case basic = "client_secret_basic"
   case post = "client_secret_post"
-  /// RFC 7523: a statement signed by us; no secret is shared with the provider.
+  /// RFC 7523: an assertion that we sign. We share no secret with the provider.
   case privateKeyJWT = "private_key_jwt"
-  /// A public client, which has nothing but its proof key.
+  /// A public client, which has only its proof key.
   case none
 }
 
-/// The same with what it takes.
+/// The authentication method with its secret or key.
 enum ClientProof: Sendable {
   case basic(Secret)
   case post(Secret)
   case assertion(AssertionKey)
-  /// The client secret is a statement signed by us, made anew for each use (Apple).
+  /// The client secret is a JWT that we sign again for each use (Apple).
   case signedSecret(AssertionKey, team: String, audience: String)
   case none
 
-  /// What goes with the request that redeems `code`.
+  /// Adds the authentication to the request that redeems a code.
   func attach(
     to request: inout TokenRequest, clientID: String, at endpoint: String, now: Timestamp
   ) throws(ProviderRefusal) {
@@ -47,8 +47,8 @@ enum ClientProof: Sendable {
     }
   }
 
-  /// The proof for a token endpoint that supports only these methods (OpenID Connect Discovery 1.0, 3). A secret goes
-  /// into the head or the form, as the endpoint supports.
+  /// Returns the proof for a token endpoint that supports only these methods (OpenID Connect Discovery 1.0, 3). A
+  /// secret goes into the header or the form, as the endpoint supports.
   func fitting(_ methods: [String]) throws(ProviderRefusal) -> ClientProof {
     let secret: Secret
     switch self {
@@ -62,25 +62,26 @@ enum ClientProof: Sendable {
       fix: "Set `client_authentication` to a method that the provider supports, such as `private_key_jwt`.")
   }
 
-  /// RFC 6749, 2.3.1: both halves are form-encoded first, so that a colon in an id ends nothing.
+  /// RFC 6749, 2.3.1: both parts are form-encoded first, so that a colon in an id separates nothing.
   static func basic(_ clientID: String, _ secret: Secret) -> String {
     let pair = URLEncoding.formEncoded(clientID) + ":" + URLEncoding.formEncoded(secret.revealed)
     return "Basic " + Base64.padded(Array(pair.utf8))
   }
 }
 
-/// A key of ours that a provider knows the public half of.
+/// A key of ours, of which a provider knows the public half.
 struct AssertionKey: Sendable {
-  /// A statement is used at once. Apple allows six months, RFC 7523 leaves it to the server.
+  /// The client uses an assertion immediately. Apple allows six months, RFC 7523 leaves the limit to the server.
   static let lifeSeconds: Int64 = 300
 
   let key: PrivateKey
-  /// Empty: the provider needs none.
+  /// Empty if the provider needs none.
   let keyID: String
 
   private var algorithm: SignatureAlgorithm { key.kind.algorithms[0] }
 
-  /// RFC 7523, 3. `jti` is needed where a statement may be used once; a flow is, and its texts are random.
+  /// Returns a signed client assertion (RFC 7523, 3). It needs `jti` if a server accepts it only once. A flow is used
+  /// once and its texts are random.
   func statement(
     issuer: String, subject: String, audience: String, at now: Timestamp, uniqueTo text: String? = nil
   ) throws(ProviderRefusal) -> String {
@@ -103,7 +104,7 @@ struct AssertionKey: Sendable {
     do throws(CryptoError) {
       return input + "." + Base64URL.encode(try key.sign(Array(input.utf8), algorithm))
     } catch {
-      throw .unavailable(why: "our statement cannot be signed: \(error)")
+      throw .unavailable(why: "the client assertion cannot be signed: \(error)")
     }
   }
 }

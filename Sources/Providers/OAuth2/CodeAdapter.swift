@@ -1,8 +1,8 @@
-import Fetch
+import HTTPClient
 import Store
 
-/// A provider of plain OAuth 2: the code flow, and who the bearer of an access token is. What it adds to that is in how
-/// it makes its flow and reads its profile.
+/// A provider of plain OAuth 2: the code flow, and the identity of an access token's bearer. Adapters differ in how
+/// they create their flow and read their profile.
 protocol CodeAdapter: Adapter, StartsFlows {
   var settings: ProviderSettings { get }
   var flow: CodeFlow { get }
@@ -17,7 +17,7 @@ extension CodeAdapter {
     try flow.start(request, at: settings.endpoints.authorization)
   }
 
-  /// The tokens behind the code of this callback. Throws `ProviderRefusal`.
+  /// Redeems the code of this callback for tokens. Throws `ProviderRefusal`.
   func redeem(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> TokenAnswer {
     try await flow.redeem(callback, of: state, from: .init(settings), at: settings.endpoints.token, now: now)
   }

@@ -1,21 +1,21 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// A request to a token endpoint while it is put together.
+/// A request to a token endpoint that is being built.
 struct TokenRequest {
   var parameters: [Parameter]
   var fields: [FetchRequest.Field] = []
-  /// Never the same for two requests.
+  /// Different for every request.
   let uniqueText: String
 
   mutating func add(_ name: String, _ value: String) { parameters.append(Parameter(name, value)) }
 }
 
-/// The authorization code grant (RFC 6749, 4.1) of our client at one provider: the person is sent there, a code comes
-/// back, and is redeemed by us for tokens, which proves their audience.
+/// The authorization code grant (RFC 6749, 4.1) of our client at one provider.
 ///
-/// An adapter makes one of its settings, sets what its provider does otherwise, and adds what a person is there.
+/// We send the user to the provider, receive a code, and redeem it for tokens, which proves their audience. An adapter
+/// creates a flow from its settings, sets what its provider does differently, and defines the provider's users.
 struct CodeFlow: Sendable {
   var authorization: AuthorizationRequest
   let proof: ClientProof
@@ -36,7 +36,7 @@ struct CodeFlow: Sendable {
       authorizationURL: try authorization.url(endpoint, for: flow), responseMode: authorization.responseMode)
   }
 
-  /// The tokens behind the code of this callback. Throws `ProviderRefusal`.
+  /// Redeems the code of this callback for tokens. Throws `ProviderRefusal`.
   ///
   /// - Parameter proof: nil: the flow's own.
   func redeem(
@@ -55,7 +55,8 @@ struct CodeFlow: Sendable {
     return try TokenAnswer.read(status: answer.status, answer.bytes, scopeSeparators: scopeSeparators, vendorErrors)
   }
 
-  /// RFC 6749, 4.1.3. Off the reactor, because a statement may be signed with RSA.
+  /// Builds the request (RFC 6749, 4.1.3). It runs off the reactor thread, because the client assertion may need an RSA
+  /// signature.
   @concurrent
   private func tokenRequest(
     _ code: String, of flow: FlowState, at endpoint: String, by proof: ClientProof, now: Timestamp

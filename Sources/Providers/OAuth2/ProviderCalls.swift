@@ -1,17 +1,17 @@
-import Fetch
+import HTTPClient
 import Tokens
 
-/// A JSON document of a provider, and the bytes that it was.
+/// A JSON document of a provider, with its original bytes.
 struct Document: Equatable, Sendable {
   var value: JSONValue
   var bytes: [UInt8]
 }
 
-/// What we ask of one provider's servers. Everything throws `ProviderRefusal`.
+/// Requests to one provider's servers. Everything throws `ProviderRefusal`.
 struct ProviderCalls: Sendable {
   static let documentBytesMax = 256 * 1024
 
-  /// Members of profiles and checks that decide who a user is, or for whom a token is.
+  /// Members of profiles and checks that determine who a user is, or for whom a token is.
   static let decisive: Set<String> = [
     "sub", "id", "id_str", "email", "email_verified", "verified", "primary", "aud", "azp", "exp", "hd", "data", "user",
     "application", "app",
@@ -20,12 +20,12 @@ struct ProviderCalls: Sendable {
   let providerID: String
   let fetching: any HTTPSFetching
 
-  /// What the provider says to the bearer of this token (RFC 6750, 2.1).
+  /// Reads a document as the bearer of this token (RFC 6750, 2.1).
   func document(_ url: String, accessToken: String, _ names: ClaimNames = ClaimNames()) async throws -> Document {
     try ProviderCalls.document(try await answer(url, accessToken: accessToken), names)
   }
 
-  /// The same, whatever it is.
+  /// Sends the same request and returns the response with any status.
   func answer(_ url: String, accessToken: String, fields: [FetchRequest.Field] = []) async throws -> FetchedBody {
     try ProviderCalls.requireToken(accessToken)
     let bearer = FetchRequest.Field("authorization", "Bearer " + accessToken)
@@ -33,7 +33,7 @@ struct ProviderCalls: Sendable {
     return try await fetch(FetchRequest(url, for: providerID, fields: [bearer, accept] + fields))
   }
 
-  /// One that can be put into a request.
+  /// Checks that a request can contain the token.
   static func requireToken(_ accessToken: String) throws(ProviderRefusal) {
     guard accessToken.utf8.count <= TokenAnswer.tokenBytesMax else {
       throw .refused(why: "the access token is too long for a header: \(accessToken.utf8.count) bytes")
@@ -41,15 +41,15 @@ struct ProviderCalls: Sendable {
     guard TokenAnswer.isToken(accessToken) else { throw .invalid(why: "no access token") }
   }
 
-  /// The answer to a question whose parameters, tokens among them, the owner wants in the address. Nothing that is
-  /// printed of a request has its query, and no refusal names an address.
+  /// Sends a request whose parameters, tokens among them, must be in the URL. The description of a request omits its
+  /// query, and no refusal contains a URL.
   func answer(_ url: String, to parameters: [Parameter]) async throws -> FetchedBody {
     let accept = FetchRequest.Field("accept", "application/json")
     return try await fetch(
       FetchRequest(URLEncoding.url(url, adding: parameters), for: providerID, fields: [accept]))
   }
 
-  /// The answer to a form, whatever it is.
+  /// Sends a form and returns the response with any status.
   func post(_ parameters: [Parameter], to url: String, fields: [FetchRequest.Field] = []) async throws -> FetchedBody {
     let type = FetchRequest.Field("content-type", "application/x-www-form-urlencoded")
     let accept = FetchRequest.Field("accept", "application/json")
@@ -57,7 +57,7 @@ struct ProviderCalls: Sendable {
       FetchRequest(url, for: providerID, fields: [type, accept] + fields, body: URLEncoding.form(parameters)))
   }
 
-  /// Whatever keeps an answer away, the credential may be good.
+  /// Throws `unavailable` if there is no response: the credential may be valid.
   func fetch(_ request: FetchRequest) async throws -> FetchedBody {
     do {
       return try await fetching.fetch(request)
@@ -66,15 +66,15 @@ struct ProviderCalls: Sendable {
     }
   }
 
-  /// 401 and 403 are about the token, everything else but 200 is about the provider.
+  /// Reads the document of a response. 401 and 403 concern the token, every other status but 200 concerns the provider.
   ///
-  /// A member that occurs twice with different values counts as absent. Where it says who the user is, the document is
-  /// rejected.
+  /// A member that occurs twice with different values counts as absent. If it determines who the user is, the document
+  /// is rejected.
   ///
-  /// - Parameter names: where the configuration has what decides.
+  /// - Parameter names: the configured names of the members that determine this.
   static func document(_ answer: FetchedBody, _ names: ClaimNames = ClaimNames()) throws(ProviderRefusal) -> Document {
     guard answer.status != 401, answer.status != 403 else {
-      throw .invalid(why: "the provider does not take its access token: status \(answer.status)")
+      throw .invalid(why: "the provider does not accept its access token: status \(answer.status)")
     }
     if let fix = Fault.fix(endpointStatus: answer.status, "profile_url") {
       throw .misconfigured(why: "the provider's endpoint answers with status \(answer.status)", fix: fix)
@@ -86,7 +86,7 @@ struct ProviderCalls: Sendable {
         decisive: decisive.union([names.subject, names.email, names.emailVerified]))
       return Document(value: value, bytes: answer.bytes)
     } catch {
-      guard case .duplicateName(let name) = error else { throw .unavailable(why: "the provider answers with no JSON") }
+      guard case .duplicateName(let name) = error else { throw .unavailable(why: "the provider does not send JSON") }
       throw .invalid(why: "the profile has two values of \(name)")
     }
   }

@@ -1,38 +1,41 @@
 import Tokens
 
-/// What a token endpoint answered (RFC 6749, 5).
+/// The response of a token endpoint (RFC 6749, 5).
 package struct TokenAnswer: Equatable, Sendable {
   package static let bodyBytesMax = 64 * 1024
-  /// Of a token that goes into a header. What is only handed on may be as long as its answer.
+  /// Maximum length in bytes of a token that goes into a header. A token that the caller only receives may be as long
+  /// as the response.
   package static let tokenBytesMax = 8192
   package static let scopesMax = 64
 
   package var own = ProvidersOwnTokens()
 
+  /// Reads a response.
+  ///
   /// - Parameter scopeSeparators: RFC 6749 has the blank, some providers the comma.
   package static func read(
     status: Int, _ body: [UInt8], scopeSeparators: Set<UInt8> = [UInt8(ascii: " ")], _ vendors: VendorErrors = .none
   ) throws(ProviderRefusal) -> TokenAnswer {
-    guard body.count <= bodyBytesMax else { throw .unavailable(why: "the token endpoint answers too much") }
-    // What a server in trouble says is not about the code.
+    guard body.count <= bodyBytesMax else { throw .unavailable(why: "the response of the token endpoint is too large") }
+    // The response of a failing server is not about the code.
     guard status < 500, status != 429 else {
       throw .unavailable(why: "the token endpoint answers with status \(status)")
     }
     let document = try document(body, status)
-    // Also in a reply of status 200 (GitHub). An empty one says that there is none.
+    // GitHub sends errors with status 200. An empty value means that there is no error.
     if let error = document["error"], !error.isEmpty {
       throw vendors.refusal(document) ?? TokenEndpointError.refusal(error, document["error_description"]?.string)
     }
     guard status == 200 else {
       let why = LoggedText.of("the token endpoint answers with status \(status)", document["message"]?.string)
       try requireEndpoint(status)
-      // Of providers that have words of their own for what RFC 6749 calls `error`.
+      // Some providers have other members for what RFC 6749 calls `error`.
       throw (400...403).contains(status) ? .refused(why: why) : .unavailable(why: why)
     }
     return try TokenAnswer(document, scopeSeparators)
   }
 
-  /// A repeated member counts as absent, unless it decides what the answer is.
+  /// Parses the body. A duplicate member counts as absent, unless it determines the kind of response.
   private static func document(_ body: [UInt8], _ status: Int) throws(ProviderRefusal) -> JSONValue {
     let document: JSONValue?
     do throws(JSONError) {
@@ -57,9 +60,9 @@ package struct TokenAnswer: Equatable, Sendable {
   }
 
   private init(_ document: JSONValue, _ scopeSeparators: Set<UInt8>) throws(ProviderRefusal) {
-    // Absent with some providers; any other type needs a proof at each use that nobody here could give (RFC 6749, 7.1).
+    // Some providers omit it. Any other type needs a proof at each use, which this service cannot give (RFC 6749, 7.1).
     if let type = document["token_type"], !type.isEmpty {
-      guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is no bearer token") }
+      guard type.string?.lowercased() == "bearer" else { throw .refused(why: "the access token is not a bearer token") }
     }
     guard let accessToken = document["access_token"]?.string,
       TokenAnswer.isToken(accessToken, bytesMax: TokenAnswer.bodyBytesMax)
@@ -73,29 +76,31 @@ package struct TokenAnswer: Equatable, Sendable {
     own.grantedScopes = TokenAnswer.scopes(document["scope"], scopeSeparators)
   }
 
-  /// Empty: absent, or not usable. A caller that needs the token rejects the answer.
+  /// Returns an empty text if the token is absent or not usable. A caller that needs the token rejects the response.
   private static func token(_ document: JSONValue, _ name: String, bytesMax: Int) -> String {
     guard let text = document[name]?.string, isToken(text, bytesMax: bytesMax) else { return "" }
     return text
   }
 
-  /// RFC 6749, Appendix A.12: visible ASCII. It is put into a header, where a line end would begin another.
+  /// Returns whether the text can be a token (RFC 6749, Appendix A.12): visible ASCII. In a header, a line end would
+  /// begin another field.
   static func isToken(_ text: String, bytesMax: Int = tokenBytesMax) -> Bool {
     (1...bytesMax).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
   }
 
-  /// A number, or a number in a text, without its fraction. It is only handed on, so nonsense is the same as nothing.
+  /// Reads a number, or a number as text, without its fraction. The caller only receives it, so an invalid value counts
+  /// as absent.
   private static func seconds(_ value: JSONValue?) -> Int64? {
     let number = value?.string.flatMap { Int64($0).map { .int($0) } ?? Double($0).map { .double($0) } } ?? value
     return life(number?.numericDate)
   }
 
-  /// Sixty-eight years at most, which can be counted in milliseconds too.
+  /// Returns a lifetime of at most 68 years, which also fits in milliseconds; nil for any other value.
   static func life(_ seconds: Int64?) -> Int64? {
     seconds.flatMap { (0...Int64(Int32.max)).contains($0) ? $0 : nil }
   }
 
-  /// A text, or a list of texts as some providers write it; the first `scopesMax`.
+  /// Returns the first `scopesMax` scopes of a text, or of an array of texts as some providers write it.
   static func scopes(_ value: JSONValue?, _ separators: Set<UInt8>) -> [String] {
     let texts = value?.string.map { [$0] } ?? value?.strings ?? []
     let scopes = texts.flatMap { text in
@@ -105,7 +110,7 @@ package struct TokenAnswer: Equatable, Sendable {
   }
 }
 
-/// What only one provider means by its error answers; nil: RFC 6749 knows better.
+/// Error responses that only one provider defines. The result nil means that RFC 6749 applies.
 package struct VendorErrors: Sendable {
   package static let none = VendorErrors { _ in nil }
 
@@ -115,8 +120,10 @@ package struct VendorErrors: Sendable {
 }
 
 extension VendorErrors {
-  /// Of providers that call a bad code a bad request of ours, and say only in words that the code is to blame.
-  /// - Parameter errors: What they call it, in lower case.
+  /// Creates the errors of a provider that reports an invalid code as our invalid request, and mentions the code only
+  /// in its description.
+  ///
+  /// - Parameter errors: the provider's names for it, in lower case.
   static func badCode(as errors: Set<String>) -> VendorErrors {
     VendorErrors { document in
       guard let error = document["error"]?.string, errors.contains(error.lowercased()),
@@ -128,13 +135,13 @@ extension VendorErrors {
   }
 }
 
-/// RFC 6749, 5.2; in whatever case, since Yahoo documents its errors in capitals.
+/// The errors of RFC 6749, 5.2, in any case: Yahoo documents its errors in capitals.
 enum TokenEndpointError {
   static func refusal(_ error: JSONValue, _ description: String?) -> ProviderRefusal {
     guard let code = error.string else { return .refused(why: "the token endpoint answers with an error object") }
     let why = LoggedText.of(code, description)
     switch code.lowercased() {
-    // The code is spent, expired, or of another client, redirect URI or verifier.
+    // The code is spent, expired, or belongs to another client, redirect URI or verifier.
     case "invalid_grant": return .invalid(why: why)
     case "server_error", "temporarily_unavailable", "slow_down": return .unavailable(why: why)
     default: return .refused(why: why)
@@ -143,7 +150,7 @@ enum TokenEndpointError {
 }
 
 extension JSONValue {
-  /// Null, and what programs write for "none".
+  /// Whether the value is null or another form of "none".
   fileprivate var isEmpty: Bool {
     switch self {
     case .null, .bool(false), .string(""), .int(0), .array([]), .object([]): true

@@ -1,18 +1,20 @@
 package import Store
 import Tokens
 
-/// How far a provider's word on an address goes: a table in configuration, never the token's claim alone.
+/// The trust in a provider's statement about an email address. Configuration determines it, never the token's claim
+/// alone.
 package enum EmailTrust: Hashable, Sendable {
-  /// Google runs the mailboxes of its own domains, and those of the organisations whose domain it names in `hd`.
+  /// Google runs the mailboxes of its own domains, and those of organisations whose domain it names in `hd`.
   case google
-  /// Microsoft lets a tenant write any address into a token: only the tenants named, or the claim that the address's
-  /// domain is the tenant's own, make it more than a text. Personal accounts are a tenant of their own, which runs the
-  /// mailboxes of its domains.
+  /// A Microsoft tenant can write any address into a token. An address is verified only for a named tenant, or if a
+  /// claim states that the tenant owns its domain. Personal accounts are a separate tenant, which runs the mailboxes of
+  /// its domains.
   case microsoft(trustedTenants: Set<String>, trustsDomainOwnership: Bool)
-  /// The configured tier, and authoritative for the domains named. Where some are named, no other one is authoritative.
+  /// The configured tier, and authoritative for the named domains. If any domain is named, no other one is
+  /// authoritative.
   case asserted(TrustTier, authoritativeDomains: Set<String>)
 
-  /// Whether anything hangs on the provider's own word that it checked an address.
+  /// Whether trust depends on the provider's statement that it verified an address.
   var needsWord: Bool {
     switch self {
     case .google: true
@@ -21,7 +23,8 @@ package enum EmailTrust: Hashable, Sendable {
     }
   }
 
-  /// `email` is normalised. Without the provider's own word that it checked the address, nothing raises the tier.
+  /// Returns the tier of an address. `email` is normalised. Without the provider's own statement that it verified the
+  /// address, nothing raises the tier.
   func tier(of email: String, _ evidence: EmailEvidence) -> TrustTier {
     guard let at = email.utf8.lastIndex(of: UInt8(ascii: "@")) else { return .unverified }
     let domain = String(email[email.utf8.index(after: at)...])
@@ -52,17 +55,17 @@ extension Assertion {
   }
 }
 
-/// What one document of a provider says that bears on the address in it.
+/// The statements of one provider document that concern its email address.
 struct EmailEvidence: Hashable, Sendable {
   var emailVerified = false
-  /// Google: the address is of an organisation that it hosts.
+  /// Google: the address belongs to an organisation that Google hosts.
   var isHosted = false
-  /// Microsoft: whose directory the person is in.
+  /// Microsoft: the user's directory.
   var tenant: String?
-  /// Microsoft: the address's domain is proved to be the tenant's.
+  /// Microsoft: the tenant is the verified owner of the address's domain.
   var domainOwnerIsVerified = false
 
-  /// Of a provider that gives an address out only once it has checked it, and has no flag beside it.
+  /// The evidence of a provider that supplies only verified addresses, and no flag.
   static let checked: EmailEvidence = {
     var evidence = EmailEvidence()
     evidence.emailVerified = true
@@ -71,13 +74,14 @@ struct EmailEvidence: Hashable, Sendable {
 
   init() {}
 
-  /// Only the boolean counts: the text "false" is not false in every language (check 55).
+  /// Only a boolean counts, because some languages treat the text "false" as true (check 55).
   init(_ document: JSONValue, _ names: ClaimNames = ClaimNames(), takesText: Bool = false) {
     let claim = document.member(at: names.emailVerified)
     emailVerified = claim?.bool == true || (takesText && claim?.string == "true")
     isHosted = document["hd"]?.string.map { !$0.isEmpty } ?? false
     tenant = document["tid"]?.string
-    // Entra writes this one as a boolean, a number or a text, depending on the kind of token; nothing else is true.
+    // Entra writes this claim as a boolean, a number or a text, depending on the kind of token. No other value means
+    // true.
     let ownership = document["xms_edov"]
     domainOwnerIsVerified = ownership?.bool == true || ownership?.int == 1 || ["1", "true"].contains(ownership?.string)
   }

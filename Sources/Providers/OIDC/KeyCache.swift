@@ -2,62 +2,62 @@ import Store
 import Synchronization
 import Tokens
 
-/// The key set of one provider, and the metadata that named it: read when needed, kept as long as the provider allows,
-/// read again with restraint.
+/// A cache of one provider's key set, and of the metadata that names it. It reads them when needed, and keeps them as
+/// long as the provider allows. It limits how often it reads them again.
 ///
-/// Checking a token with a key that is here takes no suspension and one uncontended lock around a copied reference. A
-/// set whose life is over is not used, whether or not a new one can be had: without keys every token fails (check 53).
+/// Checking a token with a cached key does not suspend. It takes one uncontended lock around a copied reference. An
+/// expired set is not used, even if there is no new one: without keys every token fails (check 53).
 ///
-/// A token whose key is missing may cause a reading. Nothing proves that the token is genuine, so readings are limited:
-/// - A reading answers for every token that was issued before it. One such token a minute causes another, since a new
+/// A token whose key is missing may cause a read. Nothing proves that the token is genuine, so reads are limited:
+/// - A read answers for every token that was issued before it. One such token per minute causes another, since a new
 ///   key can reach the provider's own caches late.
-/// - A token that was issued after the last reading may be signed with a new key. `freshReadings` of them cause a
-///   reading each, then one every `freshReadingMillis`; the others fail, and may be tried again.
+/// - A token that was issued after the last read may be signed with a new key. `freshReadings` such tokens cause a read
+///   each, then one every `freshReadingMillis`. The others fail, and the caller may try again.
 ///
-/// An attacker can therefore cause at most ten readings in the first minute and seven in each later one, and a genuine
-/// token with a new key is accepted within ten seconds: the attacker's own tokens cause the reading that finds the key.
+/// An attacker can therefore cause at most ten reads in the first minute and seven in each later one. A genuine token
+/// with a new key is accepted within ten seconds: the attacker's own tokens cause the read that finds the key.
 final class KeyCache: Sendable {
-  /// Between readings for tokens that were issued before the last one (check 53).
+  /// Minimum interval between reads for tokens that were issued before the last one (check 53).
   static let missingKeyRefetchMillis: Int64 = 60_000
-  /// Between readings for tokens that were issued after the last one, once `freshReadings` are used up.
+  /// Minimum interval between reads for tokens that were issued after the last one, once `freshReadings` are used up.
   static let freshReadingMillis: Int64 = 10_000
   static let freshReadings: Int64 = 3
-  /// How far the provider's clock may be behind ours.
+  /// Maximum delay of the provider's clock against ours.
   static let clockSkewSeconds: Int64 = 5
-  /// After a failed attempt the next caller is answered at once for this long, instead of waiting out the time limit.
+  /// For this long after a failed attempt, callers receive its failure immediately instead of waiting for the timeout.
   static let failureRetryMillis: Int64 = 5_000
-  /// The keys may have to be loaded first, and one that is newer than those be asked for then.
+  /// The first fetch may load the keys, and the second one a newer key.
   static let fetchesForOneToken = 2
   static let lifeSecondsDefault = 3600
   static let lifeSecondsRange = 300...86_400
 
-  /// What a caller may do at one moment.
+  /// What a caller may do at one point in time.
   struct View {
-    /// Good now; nil where the last set's life is over or there never was one.
+    /// Valid now; nil if the last set has expired or there never was one.
     let keys: JWKSet?
-    /// Of the same age; nil also where the keys are fixed.
+    /// As old as the keys; nil also if the key set is fixed.
     let metadata: ProviderMetadata?
-    /// Without keys, and for a token that was issued before they were read.
+    /// Applies without keys, and to a token that was issued before they were read.
     let ifMissing: IfMissing
-    /// For a token that was issued after the keys were read.
+    /// Applies to a token that was issued after the keys were read.
     let ifMissingFresh: IfMissing
     let readAt: Timestamp
 
-    /// - Parameter issuedAt: what the token says, in seconds since 1970.
+    /// - Parameter issuedAt: the token's claim, in seconds since 1970.
     func ifMissing(issuedAt: Int64) -> IfMissing {
       issuedAt > readAt.seconds - KeyCache.clockSkewSeconds ? ifMissingFresh : ifMissing
     }
   }
 
-  /// What to do about a key that is not here, which one that is here under its name does not show.
+  /// What to do if a key is missing. It can be missing even if a cached key has its name.
   enum IfMissing {
-    /// The provider may be asked, or is being asked already.
+    /// The caller may ask the provider, or a request is in progress.
     case fetch
-    /// It was asked a moment ago, in vain.
+    /// A recent request failed.
     case failed(KeySource.Failure)
-    /// The last reading is very recent, and a new key may have come since.
+    /// The last read is very recent, but a new key may have come since.
     case wait
-    /// The last reading is very recent, and the provider has no other keys.
+    /// The last read is very recent, and the provider has no other keys.
     case refuse
   }
 
@@ -66,19 +66,19 @@ final class KeyCache: Sendable {
     var metadata: ProviderMetadata?
     var goodUntil = Timestamp(millis: .min)
     var askedAt: Timestamp?
-    /// When the keys that are here were asked for.
+    /// When the cached keys were requested.
     var readAt = Timestamp(millis: 0)
-    /// The last time that it was for a key which was not among those at hand.
+    /// When the last read for a missing key was requested.
     var refetchedAt: Timestamp?
-    /// When all of `freshReadings` are free again.
+    /// When all of `freshReadings` are available again.
     var freshFreeAt = Timestamp(millis: 0)
-    /// Why the last attempt brought nothing.
+    /// Why the last attempt failed.
     var failure: KeySource.Failure?
-    /// The one fetch under way, which everybody who needs it waits for.
+    /// The one fetch in progress, for which every caller that needs it waits.
     var flight: Task<Void, Never>?
 
-    /// What was noted by a clock that was ahead would stay true until that moment comes: keys that were withdrawn would
-    /// stay good, and nobody might ask for new ones. Callers at once have moments that differ, by less than this.
+    /// Discards times from a clock that ran ahead. Until they come, withdrawn keys would stay valid and no caller could
+    /// request new ones. The tolerance covers the different times of concurrent callers.
     mutating func forgetWhatIsYetToCome(at now: Timestamp) {
       guard let askedAt, askedAt > now.adding(millis: KeyCache.missingKeyRefetchMillis) else { return }
       goodUntil = Timestamp(millis: .min)
@@ -94,7 +94,7 @@ final class KeyCache: Sendable {
       mayRefetch(at: now) || now >= freshFreeAt.adding(millis: -(freshReadings - 1) * freshReadingMillis)
     }
 
-    /// Takes the allowance that `mayReadForFresh` found.
+    /// Uses the allowance that `mayReadForFresh` found.
     mutating func takeReading(at now: Timestamp) {
       if mayRefetch(at: now) {
         refetchedAt = now
@@ -125,14 +125,14 @@ final class KeyCache: Sendable {
       let outcome = isOver ? .fetch : failed ?? .refuse
       return view(outcome, fresh: outcome)
     }
-    // Asked after the token came, the provider has named every key that can have signed it.
+    // The provider was asked after the token arrived, so it has named every key that can have signed the token.
     guard askedAt < now else { return view(failed ?? .refuse, fresh: failed ?? .refuse) }
     return view(
       state.mayRefetch(at: now) ? .fetch : failed ?? .refuse,
       fresh: state.mayReadForFresh(at: now) ? .fetch : failed ?? .wait)
   }
 
-  /// Returns when the fetch under way is over; starts one if there is none and asking is allowed.
+  /// Returns when the fetch in progress is complete. Starts one if there is none and a request is allowed.
   func refresh(at now: Timestamp) async {
     let flight: Task<Void, Never>? = state.withLock { state in
       let view = KeyCache.view(of: &state, at: now)
@@ -153,7 +153,8 @@ final class KeyCache: Sendable {
       state.withLock { state in
         state.keys = fetched.keys
         state.metadata = fetched.metadata
-        // Counted from the question, so that a slow answer never lengthens a life. Also one that was forgotten since.
+        // The lifetime starts with the request, so that a slow response never extends it. This also restores a time
+        // that was discarded since then.
         (state.askedAt, state.readAt) = (askedAt, askedAt)
         state.goodUntil = askedAt.adding(millis: Int64(seconds) * 1000)
         state.failure = nil
@@ -161,7 +162,7 @@ final class KeyCache: Sendable {
       }
     } catch {
       state.withLock { state in
-        // A provider that is left alone for its failures is so for the fault that is known.
+        // An open circuit breaker does not replace a known failure that the operator can fix.
         if !error.isOfBreaker || state.failure?.fix == nil { state.failure = error }
         if error.withdrawsKeys { state.goodUntil = Timestamp(millis: .min) }
         state.flight = nil

@@ -1,32 +1,33 @@
-import Fetch
+import HTTPClient
 import Tokens
 
-/// Reads a provider's metadata and key set over the network, with everything checked that makes them this provider's.
+/// A reader of a provider's metadata and key set over the network. It checks everything that makes them this
+/// provider's.
 struct KeySource: Sendable {
   let providerID: String
   let keys: ProviderSettings.Keys
-  /// What the metadata must name.
+  /// The issuer that the metadata must name.
   let issuer: String
   let fetching: any HTTPSFetching
-  /// Called with the entries that a key set was read without.
+  /// Called with the skipped entries of a key set.
   let onSkippedKeys: @Sendable ([SkippedKey]) -> Void
 
   struct Fetched: Sendable {
     let keys: JWKSet
-    /// nil: the key set is fixed.
+    /// nil if the key set is fixed.
     let metadata: ProviderMetadata?
     let maxAgeSeconds: Int?
   }
 
-  /// Which document was not to be had or not to be believed, and why; for the log.
+  /// The document that could not be read or was not accepted, and why; for the log.
   struct Failure: Error, CustomStringConvertible {
     let url: String
     let why: String
-    /// What the operator can do; nil where the fault may pass by itself.
+    /// What the operator can do; nil if the fault may pass by itself.
     var fix: String?
-    /// The provider was not asked, because it failed before.
+    /// The circuit breaker prevented the request, because the provider failed before.
     var isOfBreaker = false
-    /// The provider publishes other keys than those at hand, and none of them can be used.
+    /// The provider publishes other keys than the cached ones, and none of them is usable.
     var withdrawsKeys = false
 
     var description: String { "\(url): \(why)" }
@@ -52,7 +53,7 @@ struct KeySource: Sendable {
     let body = try await document(url, setting: setting)
     let keys: JWKSet
     do throws(KeySetError) { keys = try JWKSet.parse(body.bytes) } catch {
-      throw Failure(url: url, why: "the key set is refused: \(error)")
+      throw Failure(url: url, why: "the key set is not valid: \(error)")
     }
     if !keys.skipped.isEmpty { onSkippedKeys(keys.skipped) }
     guard !keys.isEmpty else {
@@ -74,7 +75,7 @@ struct KeySource: Sendable {
     }
   }
 
-  /// - Parameter setting: names the address of the document.
+  /// - Parameter setting: the setting that contains the URL of the document.
   private func document(_ url: String, setting: String) async throws(Failure) -> FetchedBody {
     let body: FetchedBody
     do { body = try await fetching.get(url, for: providerID) } catch {
@@ -90,27 +91,30 @@ struct KeySource: Sendable {
   }
 }
 
-/// Separates faults that need a change of the settings or of the provider from faults that pass.
+/// The faults that need a change of the settings or of the provider, as opposed to those that pass.
 enum Fault {
-  /// - Parameter setting: names the address; nil: the fault may pass.
+  /// Returns the fix for a fault; nil if the fault may pass.
+  ///
+  /// - Parameter setting: the setting that contains the URL.
   static func fix(_ error: FetchError, _ setting: String) -> String? {
     switch error {
     case .refusedURL: "Correct `\(setting)`."
     case .refusedAddress:
-      "The address is private. Set `fetch.allow_private_addresses` if the provider is in your own network."
-    case .redirected: "Set `\(setting)` to the address that the redirect leads to."
-    case .untrusted: "Set `fetch.ca_file` to the authority of the provider's certificate, or have it renewed."
+      "The IP address is private. Set `fetch.allow_private_addresses` if the provider is in your own network."
+    case .redirected: "Set `\(setting)` to the target of the redirect."
+    case .untrusted: "Set `fetch.ca_file` to the CA of the provider's certificate, or have the provider renew it."
     default: nil
     }
   }
 
-  /// The same for an answer: 408, 425 and 429 ask for another try, and a server error may pass.
+  /// Returns the fix for a response. The statuses 408, 425 and 429 ask for another attempt, and a server error may
+  /// pass.
   static func fix(status: Int, _ setting: String) -> String? {
     guard 400..<500 ~= status, ![408, 425, 429].contains(status) else { return nil }
-    return "Set `\(setting)` to the address where the provider serves this document."
+    return "Set `\(setting)` to the URL of the provider's document."
   }
 
-  /// The same for an endpoint that answers 400 to 403 for other reasons.
+  /// Returns the fix for an endpoint, which answers 400 to 403 for other reasons.
   static func fix(endpointStatus status: Int, _ setting: String) -> String? {
     [404, 405, 410].contains(status) ? "Set `\(setting)` to the provider's endpoint." : nil
   }

@@ -1,26 +1,27 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// What we are to one OpenID Connect provider: who believes its ID tokens, whoever brings them. The adapters say what
-/// their provider adds; the rules are the same for all. A class, since every call hands it on.
+/// Our client of one OpenID Connect provider. It verifies ID tokens from any source. Adapters define what their
+/// provider adds; the rules are the same for all. It is a class, because every call passes it on.
 final class OIDCClient: Sendable {
-  /// Who the claims are about, once every rule of OpenID Connect is kept. Refuses what the provider's own rules refuse.
+  /// Returns the subject of claims that follow every rule of OpenID Connect. Throws if they violate a rule of the
+  /// provider.
   typealias SubjectRule = @Sendable (ProviderClaims) throws(ProviderRefusal) -> String
 
   let settings: ProviderSettings
-  /// nil: it is not configured for flows.
+  /// nil if it is not configured for flows.
   let flow: CodeFlow?
-  /// Of the metadata; with the placeholder where it is that of many tenants.
+  /// The issuer of the metadata; contains the placeholder if there are several tenants.
   let issuer: String
   let rules: ProviderTokenRules
   let keys: KeyCache
   let fetching: any HTTPSFetching
   private let subject: SubjectRule
 
-  /// A token whose every claim was looked at.
+  /// A token whose claims have all been checked.
   struct Verified: Sendable {
     let claims: ProviderClaims
     let subject: String
@@ -45,22 +46,22 @@ final class OIDCClient: Sendable {
     self.subject = subject
   }
 
-  /// Of a provider whose people are who the configured claim says.
+  /// Creates a client for a provider whose subject is the configured claim.
   convenience init(_ settings: ProviderSettings, flow: CodeFlow?, fetching: any HTTPSFetching) {
     let claim = settings.claims.subject
     self.init(settings, flow: flow, fetching: fetching) { claims throws(ProviderRefusal) in
-      try Person.subject(claims.all.member(at: claim))
+      try ProfileClaims.subject(claims.all.member(at: claim))
     }
   }
 
-  /// Of a provider that takes its ID tokens from whoever brings them.
+  /// The proofs of a provider that accepts its ID tokens from any caller.
   var audienceProofs: [CredentialKind: AudienceProof] {
     flow == nil ? [.idToken: .audienceClaim] : [.idToken: .audienceClaim, .authorizationResponse: .redemption]
   }
 
   func refreshKeys(at now: Timestamp) async { await keys.refresh(at: now) }
 
-  /// nil: the key that signed it is not here, and the provider may be asked for it.
+  /// Verifies a token. Returns nil if the signing key is not cached and the provider may be asked for it.
   func verifyNow(_ presented: PresentedToken, at now: Timestamp) throws(ProviderRefusal) -> VerifiedToken? {
     let accessToken = presented.accessToken.isEmpty ? nil : presented.accessToken
     guard let verified = try claimsNow(presented.idToken, accessToken: accessToken, at: now) else { return nil }
@@ -70,7 +71,7 @@ final class OIDCClient: Sendable {
       authenticatedAt: OIDCClient.authenticatedAt(verified.claims, at: now))
   }
 
-  /// As `verifyNow`, for any token and without its nonce.
+  /// Verifies any token like `verifyNow`, without checking its nonce.
   func claimsNow(
     _ text: String, accessToken: String?, code: String? = nil, at now: Timestamp
   ) throws(ProviderRefusal) -> Verified? {
@@ -85,9 +86,9 @@ final class OIDCClient: Sendable {
     return Verified(claims: claims, subject: try subject(claims), payload: token.payload)
   }
 
-  /// nil: the key that is needed is not here, and the provider may be asked for it.
+  /// Verifies with the cached keys. Returns nil if the needed key is not cached and the provider may be asked for it.
   ///
-  /// - Parameter issuedAt: when the token says that it was issued; nil: no key would make it valid.
+  /// - Parameter issuedAt: the token's claimed time of issue; nil if no key would make it valid.
   func withKeysNow<Value>(
     at now: Timestamp, _ verify: (JWKSet) throws(TokenRefusal) -> Value, issuedAt: () -> Int64?
   ) throws(ProviderRefusal) -> Value? {
@@ -105,7 +106,7 @@ final class OIDCClient: Sendable {
     }
   }
 
-  /// Until there is an answer, asking for keys between.
+  /// Verifies until there is a result, and fetches keys between attempts.
   func fetchingKeys<Value>(
     at now: Timestamp, _ verify: () throws(ProviderRefusal) -> Value?
   ) async throws -> Value {
@@ -114,7 +115,7 @@ final class OIDCClient: Sendable {
       await keys.refresh(at: now)
     }
     guard let value = try verify() else {
-      throw ProviderRefusal.unavailable(why: "the keys were over before they could be used")
+      throw ProviderRefusal.unavailable(why: "the keys expired before they could be used")
     }
     return value
   }
@@ -130,9 +131,11 @@ final class OIDCClient: Sendable {
     }
   }
 
-  /// A nonce on one side only is refused as a wrong one is: it is the mark of a token from somebody else's sign-in.
-  /// Native kits put the SHA-256 of the nonce into their request, so that the claim is the hash in hex (check 46), and
-  /// Apple's always do: an ID token of Apple's with the nonce as it is comes from a flow.
+  /// Checks the nonce. A nonce on one side only is rejected like a wrong one: it indicates a token from another user's
+  /// sign-in.
+  ///
+  /// Native SDKs put the SHA-256 of the nonce into their request, so the claim is the hash in hex (check 46). Apple's
+  /// SDKs always do: an Apple ID token with the raw nonce comes from a flow.
   private func checkNonce(_ claim: String?, raw: String) throws(ProviderRefusal) {
     guard let claim else {
       guard raw.isEmpty, settings.nonce == .optional else { throw .missingOrInvalidNonce }
@@ -146,8 +149,9 @@ final class OIDCClient: Sendable {
     }
   }
 
-  /// What is signed is remembered, not the token: an ECDSA signature has a second valid form, which would make one
-  /// token two. It is kept for as long as the rules accept it, which is past its expiry.
+  /// Returns the record that makes a token single-use. It covers the signed part only: an ECDSA signature has a second
+  /// valid form, which would make one token two. It lasts as long as the rules accept the token, which is past its
+  /// expiry.
   func toSpend(_ claims: ProviderClaims, of token: String) -> VerifiedToken.ToSpend? {
     guard settings.nonce == .required, let end = token.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
     let signed = Array(settings.id.utf8) + [0] + Array(token.utf8[..<end])
@@ -156,15 +160,15 @@ final class OIDCClient: Sendable {
       digest: Digest(sha256(signed)), expiresAt: Timestamp(millis: endSeconds * 1000))
   }
 
-  /// - Parameter profile: What the provider said beside the token.
+  /// - Parameter profile: document of the provider, in addition to the token.
   func assertion(_ verified: Verified, profile: Document? = nil) -> Assertion {
     let (claims, said) = ([verified.claims.all], profile.map { [$0.value] } ?? [])
-    return Person.assertion(
+    return ProfileClaims.assertion(
       verified.subject, of: settings, documents: settings.profileGoesFirst ? said + claims : claims + said,
       profile: profile?.bytes ?? verified.payload)
   }
 
-  /// When the person last proved itself (OpenID Connect Core 2, `auth_time`). A moment that is yet to come is none.
+  /// Returns when the user last authenticated (OpenID Connect Core 2, `auth_time`). A future time counts as absent.
   static func authenticatedAt(_ claims: ProviderClaims, at now: Timestamp) -> Timestamp? {
     guard let seconds = claims.all["auth_time"]?.numericDate, (0...now.seconds + 60).contains(seconds) else {
       return nil

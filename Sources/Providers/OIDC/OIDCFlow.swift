@@ -1,11 +1,11 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
 extension CodeFlow {
-  /// Of a provider that speaks OpenID Connect; nil where it is not configured for flows. The scope `openid` makes it
-  /// that (OpenID Connect Core 3.1.2.1), whatever else is configured.
+  /// Creates the flow of an OpenID Connect provider; nil if flows are not configured. The flow always has the scope
+  /// `openid`, which OpenID Connect requires (Core 3.1.2.1), regardless of the configuration.
   static func openID(
     _ settings: ProviderSettings, proof: ClientProof? = nil, fetching: any HTTPSFetching
   ) throws(ProviderSettingsError) -> CodeFlow? {
@@ -20,11 +20,11 @@ extension CodeFlow {
 }
 
 extension OIDCClient {
-  /// Where the provider serves what, and who its responses must say they are from.
+  /// The provider's endpoints, and the required sender of its responses.
   struct Places {
     var endpoints: Endpoints
     var sender: AuthorizationResponse.Sender
-    /// nil: that of the flow.
+    /// nil: the flow's own.
     var proof: ClientProof?
   }
 
@@ -33,7 +33,7 @@ extension OIDCClient {
     return try flow.start(request, at: try await places(at: now).endpoints.authorization)
   }
 
-  /// - Parameter check: What the provider demands of the ID token of this flow beside.
+  /// - Parameter check: the provider's additional rules for the ID token of this flow.
   func finish(
     _ callback: Callback, of state: FlowState, at now: Timestamp,
     check: @Sendable (ProviderClaims) throws(ProviderRefusal) -> Void = { _ in }
@@ -47,26 +47,26 @@ extension OIDCClient {
     }
     let verified = try await claims(
       answer.own.idToken, accessToken: answer.own.accessToken, code: callback["code"], at: now)
-    // Another client of ours is a good audience of a token that somebody brings, and not of one that we asked for.
+    // Another of our clients is a valid audience of a presented token, but not of a token that we requested.
     guard verified.claims.audiences.contains(where: { $0.utf8.elementsEqual(flow.authorization.clientID.utf8) }) else {
       throw ProviderRefusal.invalid(why: TokenRefusal.audience.rawValue)
     }
     if places.sender.issuer == nil, let sender = callback["iss"],
       !sender.utf8.elementsEqual(verified.claims.issuer.utf8)
     {
-      throw ProviderRefusal.flowMismatch(why: "the response of another issuer")
+      throw ProviderRefusal.flowMismatch(why: "the response has another issuer")
     }
     try checkFlowNonce(verified.claims.nonce, of: state)
     try check(verified.claims)
     let profile = try await profile(of: verified, from: places.endpoints.profile, answer.own.accessToken, flow, at: now)
-    // The token is handed to the caller, who may not bring it back as one of a kit's.
+    // The caller receives the token and must not present it as a token of an SDK.
     return VerifiedToken(
       assertion: assertion(verified, profile: profile), toSpend: toSpend(verified.claims, of: answer.own.idToken),
       own: answer.own,
       authenticatedAt: OIDCClient.authenticatedAt(verified.claims, at: now))
   }
 
-  /// OpenID Connect Core 3.1.3.7, 11. Our nonce was sent as it is, so that no hash of it is taken.
+  /// Checks the nonce (OpenID Connect Core 3.1.3.7, 11). We sent the raw nonce, so its hash is not accepted.
   private func checkFlowNonce(_ claim: String?, of state: FlowState) throws(ProviderRefusal) {
     guard let claim else {
       guard !settings.flowNonceIsRequired else { throw .missingOrInvalidNonce }
@@ -93,14 +93,14 @@ extension OIDCClient {
         why: "the discovery document names no https \(name)", fix: "Set `\(setting)`.")
     }
     let mustSay = settings.requireResponseIssuer || metadata?.responsesNameIssuer == true
-    // Which of many tenants answers is known once its ID token is.
+    // With several tenants, only the ID token shows which one answers.
     let known = issuer.contains(ProviderTokenRules.tenantPlaceholder) ? nil : issuer
     return Places(
       endpoints: endpoints, sender: .init(issuer: known, mustSay: mustSay), proof: try proof(for: metadata))
   }
 
-  /// By the method that the document of the token endpoint names; nil where the configuration says which, or where the
-  /// endpoint is.
+  /// Returns the proof for the method that the metadata names for the token endpoint. Returns nil if the configuration
+  /// sets the method or the endpoint.
   private func proof(for metadata: ProviderMetadata?) throws(ProviderRefusal) -> ClientProof? {
     guard settings.endpoints.token.isEmpty, !settings.client.authenticationIsSet,
       let methods = metadata?.tokenAuthentication
@@ -108,8 +108,8 @@ extension OIDCClient {
     return try flow?.proof.fitting(methods)
   }
 
-  /// Configured endpoints, then those that the provider names. With discovery the metadata is read in any case: it may
-  /// announce that responses name their issuer, which has to be known before a code is sent anywhere.
+  /// Returns the configured endpoints, then those that the provider names. With discovery the metadata is always read.
+  /// It may announce that responses name their issuer, which must be known before a code is sent anywhere.
   func served(at now: Timestamp) async throws -> (endpoints: Endpoints, metadata: ProviderMetadata?) {
     guard case .discovery = settings.keys else { return (settings.endpoints, nil) }
     let metadata = try await metadata(at: now)
@@ -127,7 +127,7 @@ extension OIDCClient {
     let view = keys.view(at: now)
     if let metadata = view.metadata { return metadata }
     guard case .failed(let failure) = view.ifMissing else {
-      throw ProviderRefusal.unavailable(why: "the metadata was over before it could be used")
+      throw ProviderRefusal.unavailable(why: "the metadata expired before it could be used")
     }
     throw failure.refusal
   }

@@ -1,8 +1,8 @@
-import Fetch
+import HTTPClient
 import Store
 
-/// A provider whose ID tokens are taken from whoever brings them, and which flows can be made with. What it adds to
-/// OpenID Connect is in how it makes its client.
+/// A provider that accepts its ID tokens from any caller and supports flows. Adapters differ in how they create their
+/// client.
 protocol OIDCAdapter: Adapter, VerifiesIDTokens, StartsFlows {
   var client: OIDCClient { get }
 }
@@ -29,8 +29,8 @@ extension OIDCAdapter {
   }
 }
 
-/// `oidc.<name>`: any OpenID Connect provider, by configuration. What ID tokens say is proved by their own signature
-/// and audience; a bare access token proves nothing.
+/// `oidc.<name>`: any OpenID Connect provider, by configuration. The signature and audience of an ID token prove its
+/// claims; a bare access token proves nothing.
 struct OIDCProvider: OIDCAdapter {
   let client: OIDCClient
 
@@ -47,13 +47,13 @@ struct OIDCProvider: OIDCAdapter {
   }
 }
 
-/// What to bring in place of what is not taken.
+/// What to send instead of a credential that is not accepted.
 enum Hint {
   static func idToken(of id: String) -> String {
-    "An access token of \(id) does not say for whom it was issued; send the ID token that came with it."
+    "Send the ID token that came with the access token: \(id) does not report a token's audience."
   }
 
   static func flow(at id: String) -> String {
-    "\(id) does not say for whom a token was issued: begin with StartFlow, and send what the redirect brings."
+    "Call StartFlow and send the result of its redirect: \(id) does not report a token's audience."
   }
 }

@@ -1,35 +1,35 @@
 import Tokens
 
-/// What a provider says of itself (OpenID Connect Discovery 1.0, 3).
+/// A provider's metadata (OpenID Connect Discovery 1.0, 3).
 ///
-/// Only `issuer` and `jwks_uri` are needed by every use. An endpoint that is no https URL counts as not named, so that
-/// it matters only to what uses it.
+/// Every use needs only `issuer` and `jwks_uri`. An endpoint that is not an https URL counts as absent, so it matters
+/// only to its users.
 struct ProviderMetadata: Hashable, Sendable {
   static let bytesMax = 256 * 1024
 
   var keySetURL: String
-  /// Empty: it is not said.
+  /// Empty if absent.
   var endpoints = Endpoints()
   /// RFC 9207, 3: every response of the authorization endpoint names its issuer.
   var responsesNameIssuer = false
-  /// How clients may authenticate at the token endpoint; nil: it is not said, which means `client_secret_basic`.
+  /// How clients may authenticate at the token endpoint; nil if absent, which means `client_secret_basic`.
   var tokenAuthentication: [String]?
 
   struct Defect: Error {
     let why: String
-    /// nil: the fault may pass.
+    /// nil if the fault may pass.
     var fix: String?
   }
 
   init(_ bytes: [UInt8], issuer expected: String) throws(Defect) {
     let metadata = try ProviderMetadata.parse(bytes)
-    // Discovery 1.0, 4.3: exactly, or one provider could hand out keys in the name of another.
+    // Discovery 1.0, 4.3: it must match exactly, or one provider could publish keys in the name of another.
     guard let issuer = metadata["issuer"]?.string else { throw Defect(why: "names no issuer") }
     guard issuer.utf8.elementsEqual(expected.utf8) else {
       let said = LoggedText.of(issuer, nil)
       throw Defect(
-        why: "is of another issuer: \(said)",
-        fix: "Set `discovery_url` to the document of \(expected), or `issuers` to what the document says.")
+        why: "has another issuer: \(said)",
+        fix: "Set `discovery_url` to the document of \(expected), or `issuers` to the document's issuer.")
     }
     keySetURL = ProviderMetadata.url(metadata, "jwks_uri")
     guard !keySetURL.isEmpty else {

@@ -1,30 +1,30 @@
 package import Crypto
 
-/// Where a secret of ours is kept. The configuration file names the place and never holds it.
+/// The location of one of our secrets. The configuration file contains the location and never the secret.
 package enum SecretSource: Hashable, Sendable {
   case file(String)
   case environment(String)
 }
 
-/// What we are at a provider, and how we show it.
+/// Our client at a provider, and its authentication.
 package struct ClientSettings: Sendable {
   package var authentication = ClientAuthentication.basic
-  /// The configuration names the method, so that the discovery document does not choose another.
+  /// The configuration sets the method, so the discovery document does not choose another.
   package var authenticationIsSet = false
   package var secretSource: SecretSource?
   /// PKCS#8, PEM.
   package var privateKeySource: SecretSource?
-  /// What was read from there.
+  /// Read from the sources above.
   package var secret: Secret?
   package var privateKey: PrivateKey?
-  /// By which the provider finds the public half.
+  /// The id by which the provider finds the public half.
   package var keyID = ""
   /// Apple: the developer's team.
   package var teamID = ""
 
   package init() {}
 
-  /// Whether flows can be made: verifying an ID token takes none of this.
+  /// Whether flows are configured. Verifying an ID token needs none of this.
   package var isConfigured: Bool {
     switch authentication {
     case .basic, .post: secret != nil || secretSource != nil
@@ -49,7 +49,7 @@ package struct ClientSettings: Sendable {
 }
 
 extension ProviderSettings {
-  /// For an adapter that is made: the sources have been read by then.
+  /// Returns the proof for an adapter. The sources have been read by then.
   func clientProof() throws(ProviderSettingsError) -> ClientProof {
     switch client.authentication {
     case .basic: return .basic(try loadedSecret())

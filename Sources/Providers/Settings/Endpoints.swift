@@ -1,15 +1,15 @@
-/// Where a provider's owner serves what. Each is a setting, so that a test or a private deployment points elsewhere;
-/// empty: the provider has none, or its discovery document says.
+/// The URLs of a provider's endpoints. Each is a setting, so that a test or a private deployment can use others. An
+/// endpoint is empty if the provider has none, or if its discovery document names it.
 package struct Endpoints: Hashable, Sendable {
   package var authorization = ""
   package var token = ""
-  /// Who the bearer of an access token is: OpenID Connect's userinfo, and its like.
+  /// Returns the profile of an access token's bearer: OpenID Connect's userinfo, and similar endpoints.
   package var profile = ""
-  /// For which client an access token was issued.
+  /// Reports for which client an access token was issued.
   package var audienceCheck = ""
-  /// The person's addresses, where the profile does not have them.
+  /// Returns the user's email addresses, if the profile does not contain them.
   package var emails = ""
-  /// The first leg of OAuth 1.0a.
+  /// The first step of OAuth 1.0a.
   package var requestToken = ""
 
   package init(
@@ -24,7 +24,7 @@ package struct Endpoints: Hashable, Sendable {
     self.requestToken = requestToken
   }
 
-  /// By the name of its setting.
+  /// All endpoints with the names of their settings.
   package var all: [(setting: String, url: String)] {
     [
       ("authorization_url", authorization), ("token_url", token), ("profile_url", profile),
@@ -33,7 +33,7 @@ package struct Endpoints: Hashable, Sendable {
   }
 }
 
-/// Where in a provider's claims or profile what is. A dot goes one object deeper: `data.id`.
+/// The names of members in a provider's claims or profile. A dot goes one object deeper: `data.id`.
 package struct ClaimNames: Hashable, Sendable {
   package var subject = "sub"
   package var email = "email"
@@ -45,11 +45,11 @@ package struct ClaimNames: Hashable, Sendable {
   package init() {}
 }
 
-/// Microsoft: whose people may come.
+/// Microsoft: the tenants whose users may sign in.
 package struct TenantSettings: Hashable, Sendable {
-  /// `common`, `organizations`, `consumers` or the id of one.
+  /// `common`, `organizations`, `consumers` or a tenant id.
   package var tenant = "common"
-  /// Ids; empty: all that `tenant` admits.
+  /// Tenant ids; empty: all that `tenant` admits.
   package var allowed: Set<String> = []
 
   package init() {}

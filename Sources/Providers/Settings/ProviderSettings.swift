@@ -3,7 +3,7 @@ import Store
 import Text
 package import Tokens
 
-/// What a person is sent through a provider's pages by. Only X speaks both.
+/// The protocol of a provider's flows. Only X supports both.
 package enum FlowProtocol: String, Hashable, Sendable, CaseIterable {
   /// RFC 5849.
   case oauth1
@@ -11,33 +11,33 @@ package enum FlowProtocol: String, Hashable, Sendable, CaseIterable {
   case oauth2
 }
 
-/// How one provider is configured. What is left out has its owner's, or the safe, default.
+/// The configuration of one provider. An omitted setting has its owner's default, or the safe one.
 package struct ProviderSettings: Sendable {
-  /// Where the key set is read from.
+  /// The source of the key set.
   package enum Keys: Hashable, Sendable {
     /// The discovery document that names it (OpenID Connect Discovery 1.0, 4).
     case discovery(url: String)
-    /// Fixed, for a provider without one.
+    /// A fixed URL, for a provider without a discovery document.
     case jwks(url: String)
     /// The provider signs nothing.
     case none
   }
 
   package enum NonceMode: String, Hashable, Sendable, CaseIterable {
-    /// A nonce claim must match; a token may have none.
+    /// A nonce claim must match, but a token may have none.
     case optional
-    /// A token must have one, and is accepted once.
+    /// A token must have a nonce, and is accepted once.
     case required
   }
 
-  /// What a reauthentication sends to an OpenID provider (OpenID Connect Core 3.1.2.1).
+  /// The parameters that a reauthentication sends to an OpenID provider (OpenID Connect Core 3.1.2.1).
   ///
-  /// `max_age` is 1 and not 0: some servers never end a login that must be 0 seconds old.
+  /// `max_age` is 1 and not 0: some servers never finish a login that must be 0 seconds old.
   package enum FreshLogin: String, Hashable, Sendable, CaseIterable {
     case promptAndMaxAge = "prompt_and_max_age"
     case prompt
     case maxAge = "max_age"
-    /// `prompt=select_account`, for a provider without a better one.
+    /// `prompt=select_account`, for a provider without a better option.
     case selectAccount = "select_account"
     case none
 
@@ -52,83 +52,84 @@ package struct ProviderSettings: Sendable {
     }
   }
 
-  /// When the provider is asked about the person beside what its ID token says (OpenID Connect Core 5.3).
+  /// When to request the user's profile in addition to the ID token (OpenID Connect Core 5.3).
   package enum ProfileUse: String, Hashable, Sendable, CaseIterable {
-    /// At the end of a flow whose ID token has no address, no name, or, where that counts, no word on the address.
+    /// At the end of a flow whose ID token lacks an email address, a name, or a verified flag that matters.
     case missing
     case always
     case never
   }
 
-  /// `google.com` and its like, `oidc.<name>` or `oauth2.<name>`.
+  /// `google.com` or another known provider, `oidc.<name>` or `oauth2.<name>`.
   package var id: String
   package var flows = FlowProtocol.oauth2
-  /// The first is the one that the discovery document must name; a token may name any of them, exactly.
+  /// The discovery document must name the first one. A token may name any of them, exactly.
   package var issuers: [String] = []
-  /// What tokens may be for; the first is the one that flows run under.
+  /// Accepted audiences of tokens. Flows use the first one.
   package var clientIDs: [String] = []
-  /// What tokens may also be for, next to one of `clientIDs` and with `azp` one of them.
+  /// Additional accepted audiences, next to one of `clientIDs` and with `azp` one of them.
   package var additionalAudiences: [String] = []
   package var client = ClientSettings()
   package var endpoints = Endpoints()
   package var keys = Keys.none
   package var algorithms: Set<SignatureAlgorithm> = [.rs256]
-  /// Of ID tokens that a caller brings.
+  /// Applies to ID tokens that a caller presents.
   package var nonce = NonceMode.optional
-  /// Whether the ID token of a flow must bring its nonce back; one that it has must match either way.
+  /// Whether the ID token of a flow must contain its nonce. A nonce that is present must match either way.
   package var flowNonceIsRequired = true
   package var emailTrust = EmailTrust.asserted(TrustTier.unverified, authoritativeDomains: [])
-  /// Refuses a token with an at_hash claim that comes without its access token.
+  /// Whether to reject a token with an `at_hash` claim that comes without its access token.
   package var requireAccessToken = false
-  /// In every authorization request.
+  /// Part of every authorization request.
   package var scopes: [String] = []
-  /// What a caller may set in an authorization request.
+  /// Parameters that a caller may set in an authorization request.
   package var callerParameters: Set<String> = []
   /// Whether flows carry a proof key (RFC 7636).
   package var usesProofKey = true
-  /// Refuses a redirect without `iss` (RFC 9207), also where the provider does not announce that it sends it.
+  /// Whether to reject a redirect without `iss` (RFC 9207), even if the provider does not announce that it sends one.
   package var requireResponseIssuer = false
   package var freshLogin = FreshLogin.promptAndMaxAge
   package var profileUse = ProfileUse.missing
   package var claims = ClaimNames()
-  /// Apple writes `email_verified` as a text; with any other provider that is no word (check 55).
+  /// Apple writes `email_verified` as text. For any other provider a text does not count (check 55).
   var takesTextAsVerified = false
-  /// LinkedIn's ID token has that word as a text too, and its userinfo as the boolean, so that this is believed first.
+  /// LinkedIn's ID token also has that claim as text. Its userinfo has the boolean, so userinfo takes precedence.
   var profileGoesFirst = false
-  /// The nonce claim of an ID token that a caller brings is always a hash (Apple), not the raw nonce.
+  /// Whether the nonce claim of a presented ID token is always a hash (Apple), not the raw nonce.
   var kitsHashNonces = false
-  /// Google: organisations whose people may come, by domain; empty: everybody.
+  /// Google: domains of the organisations whose users may sign in; empty: all users may.
   package var hostedDomains: Set<String> = []
   package var tenants = TenantSettings()
-  /// Called with the entries that a key set of this provider was read without, at each reading.
+  /// Called at each read with the skipped entries of this provider's key set.
   package var onSkippedKeys: @Sendable ([SkippedKey]) -> Void = { _ in }
 
   package init(id: String) { self.id = id }
 
-  /// The owner's endpoints, scopes and trust, before anything is configured. nil: there is no such provider.
+  /// Returns the owner's endpoints, scopes and trust, before any configuration; nil if there is no such provider.
+  ///
   /// - Parameter flows: nil: the owner's first.
   package static func standard(id: String, flows: FlowProtocol? = nil) -> ProviderSettings? {
     Adapters.type(of: id, flows: flows)?.standard(id: id)
   }
 
-  /// Where an issuer's discovery document is (Discovery 1.0, 4.1).
+  /// Returns the URL of an issuer's discovery document (Discovery 1.0, 4.1).
   package static func discoveryURL(of issuer: String) -> String {
     let base = issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer
     return base + "/.well-known/openid-configuration"
   }
 
-  /// The first setting that cannot be meant, so that a wrong configuration stops the start (check 69).
+  /// Throws for the first invalid setting, so that a wrong configuration stops the start (check 69).
   package func check() throws(ProviderSettingsError) {
     guard let adapter = Adapters.type(of: id, flows: flows) else {
       throw wrong("id", "must be one of \(Adapters.named.keys.sorted().joined(separator: ", ")), or oidc.<name> or "
-        + "oauth2.<name> of a-z, 0-9 and -")
+        + "oauth2.<name> with a name of a-z, 0-9 and -")
     }
-    try require(adapter.standard(id: id).flows == flows, "protocol", "is none that \(id) speaks")
-    try require(!clientIDs.isEmpty && !clientIDs.contains(""), "client_ids", "must name at least one, none empty")
-    try require(!additionalAudiences.contains(""), "additional_audiences", "must be texts that are not empty")
+    try require(adapter.standard(id: id).flows == flows, "protocol", "is not supported by \(id)")
+    try require(!clientIDs.isEmpty && !clientIDs.contains(""), "client_ids", "must contain ids that are not empty")
+    try require(!additionalAudiences.contains(""), "additional_audiences", "must not contain an empty text")
     if let issuer = issuers.first { try require(issuer.hasPrefix("https://"), "issuers", "must begin with https://") }
     try require(
-      !requireResponseIssuer || !issuers.isEmpty, "issuers", "must be set: responses are to name one")
+      !requireResponseIssuer || !issuers.isEmpty, "issuers", "must be set for require_response_issuer")
     try checkURLs()
     try client.check(self)
     if case .asserted(_, let domains) = emailTrust { try checkDomains(domains, "authoritative_domains") }
@@ -137,10 +138,10 @@ package struct ProviderSettings: Sendable {
     try checkNothingIsUnused(adapter.standard(id: id))
   }
 
-  /// What this provider has no use for is not set either: whoever set it believes that it does something.
+  /// Rejects settings that this provider does not use: the operator who set them expects an effect.
   private func checkNothingIsUnused(_ standard: ProviderSettings) throws(ProviderSettingsError) {
     func isUsed(_ condition: Bool, _ setting: String) throws(ProviderSettingsError) {
-      try require(condition, setting, "means nothing for \(id)")
+      try require(condition, setting, "has no effect for \(id)")
     }
     let isGeneric = Adapters.named[id] == nil
     try isUsed(id == "google.com" || hostedDomains.isEmpty, "hosted_domains")
@@ -172,23 +173,23 @@ package struct ProviderSettings: Sendable {
     case .none: break
     }
     for (setting, url) in endpoints.all where !url.isEmpty { try requireHTTPS(url, setting) }
-    // RFC 6749, 3.1: no parameter occurs twice, so that the endpoint's own query has none of a flow's.
+    // RFC 6749, 3.1: no parameter may occur twice, so the endpoint's own query must not contain one of a flow.
     let query = endpoints.authorization.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
     for name in query.split(separator: "&").map({ $0.prefix { $0 != "=" } }) {
       try require(
-        ReservedParameters.match(String(name)) == nil, "authorization_url", "must not set \(name): flows do")
+        ReservedParameters.match(String(name)) == nil, "authorization_url", "must not set \(name), which flows set")
     }
   }
 
   private func checkDomains(_ domains: Set<String>, _ setting: String) throws(ProviderSettingsError) {
     for domain in domains.sorted() {
       let normalised = try? normaliseEmail("x@" + domain)
-      try require(normalised == "x@" + domain, setting, "\(domain) is not a lower-case ASCII domain")
+      try require(normalised == "x@" + domain, setting, "must contain lower-case ASCII domains, not \(domain)")
     }
   }
 }
 
-// What an adapter checks its settings with.
+// Checks for the settings of adapters.
 extension ProviderSettings {
   func wrong(_ setting: String, _ why: String) -> ProviderSettingsError {
     ProviderSettingsError(provider: id, setting: setting, why: why)
@@ -198,7 +199,7 @@ extension ProviderSettings {
     if !condition { throw wrong(setting, why) }
   }
 
-  /// RFC 6749, 3.1 and 3.2: absolute, over TLS, without a fragment.
+  /// Requires an absolute https URL without a fragment (RFC 6749, 3.1 and 3.2).
   func requireHTTPS(_ url: String, _ setting: String) throws(ProviderSettingsError) {
     try require(url.hasPrefix("https://"), setting, "must begin with https://")
     try require(
@@ -206,7 +207,7 @@ extension ProviderSettings {
       "must be an ASCII URL without a fragment")
   }
 
-  /// That of a provider which signs ID tokens.
+  /// Checks the settings of a provider that signs ID tokens.
   func checkSignedTokens() throws(ProviderSettingsError) {
     try require(!issuers.isEmpty, "issuers", "must name at least one")
     try require(!algorithms.isEmpty, "algorithms", "must name at least one")
@@ -217,15 +218,15 @@ extension ProviderSettings {
     case .jwks:
       try require(
         hasEndpoints || !client.isConfigured, "authorization_url",
-        "must be set, as token_url, where there is no discovery_url")
+        "must be set with token_url, unless discovery_url is set")
     }
   }
 
-  /// That of a provider which is of no use without flows.
+  /// Checks the settings of a provider that is useless without flows.
   func checkFlowsAreConfigured() throws(ProviderSettingsError) {
     try require(
       client.isConfigured, client.authentication == .privateKeyJWT ? "private_key_file" : "client_secret_file",
-      "must be set: \(id) is signed in to by its pages only, and they need it")
+      "must be set: \(id) needs the client's credentials")
   }
 }
 

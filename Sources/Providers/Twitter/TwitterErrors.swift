@@ -1,17 +1,18 @@
-import Fetch
+import HTTPClient
 import Tokens
 
-/// X's errors are objects with a number, in a list (X API, Error codes).
+/// X's errors, which are objects with a number, in a list (X API, Error codes).
 enum TwitterErrors {
-  /// Our clock, our part of the signature, and our callback: never the person's fault.
+  /// Our clock, our part of the signature, and our callback: never the user's fault.
   private static let ours: Set<Int64> = [135, 215, 415]
-  /// The person's account is suspended or locked.
+  /// The user's account is suspended or locked.
   private static let denied: Set<Int64> = [63, 64, 326]
-  /// The person's token or verifier, whatever the status: 89 comes with 403 as well.
+  /// The user's token or verifier is invalid, with any status: 89 comes with 403 as well.
   private static let token: Set<Int64> = [32, 89]
 
-  /// Why a request that shows a person's token or verifier is refused.
-  /// - Parameter otherwise: What the status means by itself.
+  /// Returns why X rejected a request with a user's token or verifier.
+  ///
+  /// - Parameter otherwise: the meaning of the status by itself.
   static func refusal(
     _ answer: FetchedBody, of endpoint: String, otherwise: (String) -> ProviderRefusal
   ) -> ProviderRefusal {
@@ -26,7 +27,7 @@ enum TwitterErrors {
     "\(endpoint): status \(answer.status)" + (code(answer).map { ", X's error \($0)" } ?? "")
   }
 
-  /// Of the first, which is the only one that X sends.
+  /// Returns the number of the first error, which is the only one that X sends.
   private static func code(_ answer: FetchedBody) -> Int64? {
     let document = try? JSONValue.parse(answer.bytes, byteCountMax: ProviderCalls.documentBytesMax)
     return document?["errors"]?.array?.first?["code"]?.int

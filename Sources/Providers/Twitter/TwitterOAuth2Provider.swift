@@ -1,9 +1,9 @@
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `twitter.com` by OAuth 2, where configuration says so: the code flow of a confidential client with a proof key,
-/// which X demands. Nothing tells for whom a bearer token of X's was issued, so none is taken from a caller (check 49).
+/// `twitter.com` by OAuth 2, if configured: the code flow of a confidential client with a proof key, which X requires.
+/// X does not report the audience of a bearer token, so callers cannot present one (check 49).
 struct TwitterOAuth2Provider: CodeAdapter {
   let audienceProofs: [CredentialKind: AudienceProof] = [.authorizationResponse: .redemption]
   let settings: ProviderSettings
@@ -14,7 +14,7 @@ struct TwitterOAuth2Provider: CodeAdapter {
     settings.endpoints = Endpoints(
       authorization: "https://x.com/i/oauth2/authorize", token: "https://api.x.com/2/oauth2/token",
       profile: "https://api.x.com/2/users/me")
-    // The first two are what the profile needs, the third is for the address.
+    // The profile needs the first two, the email address the third.
     settings.scopes = ["users.read", "tweet.read", "users.email"]
     settings.claims.subject = "data.id"
     settings.claims.email = "data.confirmed_email"
@@ -26,7 +26,7 @@ struct TwitterOAuth2Provider: CodeAdapter {
 
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
     try settings.checkFlowsAreConfigured()
-    try settings.require(settings.usesProofKey, "proof_key", "must be true: X demands it")
+    try settings.require(settings.usesProofKey, "proof_key", "must be true: X requires it")
     try settings.require(
       settings.client.authentication == .basic, "client_authentication", "must be client_secret_basic")
   }
@@ -47,8 +47,8 @@ struct TwitterOAuth2Provider: CodeAdapter {
     guard let subject = profile.value.member(at: settings.claims.subject)?.string, Decimal.isID(subject) else {
       throw ProviderRefusal.unavailable(why: "users/me: no id")
     }
-    var assertion = Person.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
-    // X says by the member's name that it is confirmed; whether that is believed is configuration's to say (check 56).
+    var assertion = ProfileClaims.assertion(subject, of: settings, documents: [profile.value], profile: profile.bytes)
+    // The member's name states that the address is confirmed. Configuration decides whether to trust this (check 56).
     assertion.setEmail(assertion.email, .checked, settings.emailTrust)
     return VerifiedToken(assertion: assertion, own: answer.own)
   }

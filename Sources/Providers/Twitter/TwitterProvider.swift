@@ -1,15 +1,16 @@
 import Crypto
 import Encodings
-import Fetch
+import HTTPClient
 import Store
 import Tokens
 
-/// `twitter.com` by OAuth 1.0a: the three legs of RFC 5849, 2, and tokens that a kit of X's got for our application.
+/// `twitter.com` by OAuth 1.0a: the three steps of RFC 5849, 2, and tokens that an SDK of X obtained for our
+/// application.
 ///
-/// Both end in the same call: the profile, asked for under our consumer key and the person's token. A token that was
-/// issued to another application does not work under our key, so the answer proves the token's audience.
+/// Both end with a request for the profile under our consumer key and the user's token. A token that was issued to
+/// another application does not work under our key, so the response proves the token's audience.
 struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
-  /// Of the answers that bring tokens; X's have some 200 bytes.
+  /// Maximum length of a response with tokens, in bytes. X's responses have about 200.
   static let tokenAnswerBytesMax = 4 * 1024
 
   let id: String
@@ -35,13 +36,13 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
 
   static func check(_ settings: ProviderSettings) throws(ProviderSettingsError) {
     try settings.checkFlowsAreConfigured()
-    try settings.require(settings.clientIDs.count == 1, "client_ids", "must name one: the consumer key")
+    try settings.require(settings.clientIDs.count == 1, "client_ids", "must contain one id: the consumer key")
     try settings.require(
       settings.client.authentication == .basic || settings.client.authentication == .post, "client_authentication",
       "is not used with OAuth 1.0a, which signs with the secret")
-    try settings.require(settings.scopes.isEmpty, "scopes", "are none of OAuth 1.0a")
-    try settings.require(!settings.usesProofKey, "proof_key", "is none of OAuth 1.0a")
-    try settings.require(settings.issuers.isEmpty, "issuers", "are none of OAuth 1.0a")
+    try settings.require(settings.scopes.isEmpty, "scopes", "must not be set with OAuth 1.0a")
+    try settings.require(!settings.usesProofKey, "proof_key", "must be false with OAuth 1.0a")
+    try settings.require(settings.issuers.isEmpty, "issuers", "must not be set with OAuth 1.0a")
     for (setting, url) in settings.endpoints.all where setting != "audience_check_url" && setting != "emails_url" {
       try settings.require(SignatureBase.uri(url) != nil, setting, "must be set")
     }
@@ -51,8 +52,8 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     try self.init(settings, fetching: fetching) { Base64URL.encode(Random.bytes(16)) }
   }
 
-  /// - Parameter nonce: Draws one for each request (RFC 5849, 3.3). The random parts of a flow cannot serve: a flow is
-  ///   three requests, and a token that a caller brings has no flow. Tests hand in known ones, to compare signatures.
+  /// - Parameter nonce: returns a new one for each request (RFC 5849, 3.3). The random parts of a flow cannot serve: a
+  ///   flow is three requests, and a presented token has no flow. Tests pass known values, to compare signatures.
   init(
     _ settings: ProviderSettings, fetching: any HTTPSFetching, nonce: @escaping @Sendable () -> String
   ) throws(ProviderSettingsError) {
@@ -80,7 +81,7 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
   }
 
   func hint(instead kind: CredentialKind) -> String {
-    "X issues no ID tokens for it: send an access token with its secret, or begin with StartFlow."
+    "Send an access token with its secret, or call StartFlow: X issues no ID tokens."
   }
 
   func start(_ flow: FlowRequest, at now: Timestamp) async throws -> StartedFlow {
@@ -92,7 +93,7 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
       throw ProviderRefusal.refused(why: TwitterErrors.why(answer, of: "request_token"))
     }
     let form = try tokens(answer, of: "request_token")
-    // Without it X ignores our redirect URI: the way in of the session fixation that made 1.0 into 1.0a (check 72).
+    // Without it X ignores our redirect URI, which allows the session fixation that 1.0a fixed (check 72).
     guard form["oauth_callback_confirmed"] == "true" else {
       throw ProviderRefusal.refused(why: "request_token: the callback is not confirmed")
     }
@@ -102,7 +103,8 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     return StartedFlow(authorizationURL: url, stateIsEchoed: false, kept: token.kept)
   }
 
-  /// X sends no `state` back. What ties the redirect to the flow is the request token, which is in both (check 73).
+  /// Finishes a flow. X returns no `state`: the request token, which is in both, binds the redirect to the flow (check
+  /// 73).
   func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
     let verifier = try RequestToken.verifier(callback, keptAs: flow.kept)
     let answer = try await send(
@@ -117,9 +119,9 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
       TokenAnswer.isToken(secret)
     else { throw ProviderRefusal.unavailable(why: "access_token: no token") }
     let verified = try await person(token, secret, at: now)
-    // Told twice, by two endpoints; they have to tell the same.
+    // Two endpoints return the user id, and both must agree.
     guard form["user_id"] == nil || form["user_id"] == verified.assertion.identity.subject else {
-      throw ProviderRefusal.invalid(why: "access_token: of another person than the profile")
+      throw ProviderRefusal.invalid(why: "access_token: the profile belongs to another user")
     }
     return verified
   }
@@ -127,17 +129,17 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
   func verify(accessToken presented: PresentedToken, at now: Timestamp) async throws -> VerifiedToken {
     guard !presented.tokenSecret.isEmpty else {
       throw ProviderRefusal.invalidParameter(
-        name: "credential.provider_token.token_secret", hint: "An access token of OAuth 1.0a comes with its secret.")
+        name: "credential.provider_token.token_secret", hint: "Send the secret of the OAuth 1.0a access token.")
     }
     guard TokenAnswer.isToken(presented.accessToken), TokenAnswer.isToken(presented.tokenSecret) else {
-      throw ProviderRefusal.invalid(why: "no access token, or no secret of one")
+      throw ProviderRefusal.invalid(why: "the access token or its secret is not valid")
     }
     return try await person(presented.accessToken, presented.tokenSecret, at: now)
   }
 
   private func pageParameters(_ flow: FlowRequest) throws(ProviderRefusal) -> [Parameter] {
     guard flow.scopes.isEmpty else {
-      throw .invalidParameter(name: "scopes", hint: "OAuth 1.0a has none: the application's settings at X say them.")
+      throw .invalidParameter(name: "scopes", hint: "Send none: the application's settings at X define them.")
     }
     var page = AuthorizationRequest(
       providerID: id, clientID: "", basicScopes: [], callerParameters: settings.callerParameters, sendsProofKey: false)
@@ -160,8 +162,8 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     return verified
   }
 
-  /// X means by 403 that it has suspended or locked the account, or that our application's plan does not have the call.
-  /// A token of another application is 401.
+  /// Throws for an error status. 403 means that X suspended or locked the account, or that our application's plan
+  /// excludes the call. A token of another application gets 401.
   private static func check(_ answer: FetchedBody) throws(ProviderRefusal) {
     let endpoint = "verify_credentials"
     switch answer.status {
@@ -172,20 +174,20 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     }
   }
 
-  /// The number beside `id_str` has lost digits in many a reader of JSON on its way (check 75).
+  /// Reads a profile. The number next to `id_str` is not used: many JSON readers lose its last digits (check 75).
   private func assertion(_ document: Document) throws(ProviderRefusal) -> Assertion {
     let profile = document.value
     guard let subject = profile["id_str"]?.string, Decimal.isID(subject) else {
       throw .unavailable(why: "verify_credentials: no id_str")
     }
     var assertion = Assertion(identity: IdentityKey(providerID: id, subject: subject))
-    // Null where there is none, where it is not confirmed, and where the application may not see it. That X leaves out
-    // what is not confirmed is its manual's word, not its answer's: configuration may take it (check 56).
-    assertion.setEmail(Person.email(profile["email"]), .checked, settings.emailTrust)
-    assertion.displayName = Person.text(profile["name"])
-    assertion.photoURL = Person.url(profile["profile_image_url_https"])
-    assertion.username = Person.text(profile["screen_name"])
-    assertion.profileJSON = Person.profile(document.bytes)
+    // Null if there is none, if it is not confirmed, or if the application may not see it. Only X's documentation
+    // states that X omits unconfirmed addresses, so configuration decides whether to trust this (check 56).
+    assertion.setEmail(ProfileClaims.email(profile["email"]), .checked, settings.emailTrust)
+    assertion.displayName = ProfileClaims.text(profile["name"])
+    assertion.photoURL = ProfileClaims.url(profile["profile_image_url_https"])
+    assertion.username = ProfileClaims.text(profile["screen_name"])
+    assertion.profileJSON = ProfileClaims.profile(document.bytes)
     return assertion
   }
 
@@ -194,14 +196,14 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
       consumerKey: settings.clientIDs.first ?? "", consumerSecret: consumerSecret, token: token, tokenSecret: secret)
   }
 
-  /// An answer that is about the credential or about us. What a server in trouble, or tired of us, says is about
-  /// neither.
+  /// Sends a signed request and returns a response that is about the credential or about us. The response of a failing
+  /// or throttling server is about neither.
   private func send(
     _ request: SignedRequest, by signer: OAuth1Signer, adding extra: [Parameter] = [], at now: Timestamp
   ) async throws -> FetchedBody {
     let stamp = RequestStamp(nonce: nonce(), seconds: now.seconds)
     guard let authorization = signer.authorization(request, stamp, adding: extra) else {
-      throw ProviderRefusal.refused(why: "the configured endpoint cannot be signed")
+      throw ProviderRefusal.refused(why: "the configured URL cannot be signed")
     }
     let body: [UInt8]? = request.method == "POST" ? [] : nil
     let answer = try await calls.fetch(

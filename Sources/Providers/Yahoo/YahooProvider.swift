@@ -1,13 +1,14 @@
 import Crypto
-import Fetch
+import HTTPClient
 import Store
 
-/// `yahoo.com`, by redeeming codes only: there is no asking Yahoo for whom an access token was issued, so that one from
-/// another application would sign its person in here.
+/// `yahoo.com`, by code redemption only. Yahoo does not report the audience of an access token, so a token of another
+/// application would sign its user in here.
 struct YahooProvider: Adapter, StartsFlows {
   private let client: OIDCClient
 
-  /// Where Yahoo runs the mailboxes. Yahoo Japan is another company, with other subjects, and is not among them.
+  /// Domains in which Yahoo runs the mailboxes. Yahoo Japan is another company with other subjects, and is not among
+  /// them.
   static let domains: Set<String> = [
     "yahoo.com", "ymail.com", "rocketmail.com", "myyahoo.com", "yahoo.at", "yahoo.be", "yahoo.ca", "yahoo.co.id",
     "yahoo.co.in", "yahoo.co.kr", "yahoo.co.nz", "yahoo.co.th", "yahoo.co.uk", "yahoo.co.za", "yahoo.com.ar",
@@ -29,7 +30,7 @@ struct YahooProvider: Adapter, StartsFlows {
       profile: "https://api.login.yahoo.com/openid/v1/userinfo")
     settings.scopes = ["openid", "email", "profile"]
     settings.callerParameters = ["language", "login_hint", "prompt"]
-    // An address elsewhere is a person's second one.
+    // An address in another domain is the user's secondary address.
     settings.emailTrust = .asserted(.unverified, authoritativeDomains: domains)
     return settings
   }

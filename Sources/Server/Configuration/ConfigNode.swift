@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
-/// A configuration file as a tree, before any setting is looked at. JSON5: comments and trailing commas are allowed,
-/// which a file that people write needs.
+/// A configuration file as a tree, before its settings are read. The format is JSON5, since operators need comments and
+/// trailing commas.
 enum ConfigNode: Decodable {
   case object([String: ConfigNode])
   case list([ConfigNode])
@@ -9,7 +9,7 @@ enum ConfigNode: Decodable {
   case number(Double)
   case flag(Bool)
   case nothing
-  /// An element of a list that is not looked at again, after a fault in it (`Settings.examine`).
+  /// A list element that is skipped after an error in it (`Settings.examine`).
   case leftOut
 
   init(from decoder: any Decoder) throws {
@@ -30,29 +30,29 @@ enum ConfigNode: Decodable {
   }
 
   static func parse(_ bytes: [UInt8]) throws(ConfigurationError) -> ConfigNode {
-    // The decoder traps on some of what is no text.
+    // The decoder traps on some invalid UTF-8.
     guard String(validating: bytes, as: UTF8.self) != nil else {
       throw ConfigurationError(setting: "the file", why: "it is not UTF-8")
     }
     if let place = UnfinishedNumber.first(in: bytes).map({ FilePlace(of: $0, in: bytes) }) {
-      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(place): a number lacks its digits")
+      throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(place): a number is incomplete")
     }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
     let node: ConfigNode
     do {
-      // The decoder looks at the byte behind a number, also where the number is the file's end.
+      // The decoder reads the byte after a number, even at the end of the file.
       node = try decoder.decode(ConfigNode.self, from: Data(bytes + [UInt8(ascii: "\n")]))
     } catch {
       let fault = FileScan(bytes).fault.map { "\(FilePlace(of: $0.at, in: bytes)): \($0.why)" }
       throw ConfigurationError(setting: "the file", why: "it is not JSON5: \(fault ?? reason(error))")
     }
-    // The decoder would take one of the two.
+    // The decoder would silently use one of the two.
     if let twice = FileScan(bytes).repetition {
       let lines = [twice.first, twice.second].map { FilePlace(of: $0, in: bytes).line }
       throw ConfigurationError(
         setting: twice.path.isEmpty ? "the file" : twice.path,
-        why: "it stands twice (lines \(lines[0]) and \(lines[1]))")
+        why: "it appears twice (lines \(lines[0]) and \(lines[1]))")
     }
     return node
   }
@@ -60,14 +60,14 @@ enum ConfigNode: Decodable {
   private static func reason(_ error: any Error) -> String {
     switch error as? DecodingError {
     case .dataCorrupted(let context)?: context.underlyingError.map { "\($0)" } ?? context.debugDescription
-    // A value of a kind that the tree has, but past its bounds, such as 1e400.
+    // A value of a known type that is out of range, such as 1e400.
     case .typeMismatch(_, let context)?:
       "a value cannot be read: \(context.codingPath.map(\.stringValue).joined(separator: "."))"
     default: "\(error)"
     }
   }
 
-  /// What an environment variable says, in the type that the setting wants.
+  /// Converts an environment variable to the type that its text suggests.
   init(environment text: String) {
     switch text {
     case "true": self = .flag(true)
@@ -77,11 +77,12 @@ enum ConfigNode: Decodable {
   }
 }
 
-/// A configuration that cannot be used: one line that says which setting and why, whatever is in the file.
+/// An error in the configuration. Its description is one line: the setting and the reason, with control characters
+/// escaped.
 package struct ConfigurationError: Error, Hashable, CustomStringConvertible {
   package var setting: String
   package var why: String
-  /// The same configuration may do later.
+  /// The same configuration may work later.
   package var isPassing: Bool
 
   package init(setting: String, why: String, isPassing: Bool = false) {

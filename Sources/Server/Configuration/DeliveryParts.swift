@@ -1,12 +1,12 @@
 internal import Crypto
 internal import Delivery
-internal import Fetch
+internal import HTTPClient
 internal import FoundationEssentials
 internal import Identity
 internal import Providers
 internal import Store
 
-// What messages leave by, made from the settings. Secrets and templates are read here and nowhere else: at the start.
+// Transports for messages, created from the settings. Only this code reads the secrets and templates, at the start.
 
 extension Settings {
   func templates() throws(ConfigurationError) -> TemplateSet {
@@ -34,18 +34,18 @@ extension Settings {
       settings.privateHosts = Set(hosts.compactMap { $0 })
     }
     if delivery.uses(.smtp) {
-      let roads = [policy.mailEnabled, policy.textMessagesEnabled].count { $0 }
-      fetchers.mailsMax = delivery.schedule.places(.mail, roads: roads)
+      let transports = [policy.mailEnabled, policy.textMessagesEnabled].count { $0 }
+      fetchers.mailsMax = delivery.schedule.places(.mail, transports: transports)
       fetchers.mails = try CurlFetcher(settings, mailsMax: fetchers.mailsMax)
     }
     if delivery.uses(.webhook) { fetchers.webhook = try CurlFetcher(settings, drivers: 1) }
     return fetchers
   }
 
-  func roads(_ fetchers: DeliveryFetchers) throws(ConfigurationError) -> [DeliveryChannel: any Road] {
-    var made: [MailRoad: any Road] = [:]
+  func transports(_ fetchers: DeliveryFetchers) throws(ConfigurationError) -> [DeliveryChannel: any MessageTransport] {
+    var made: [MailTransport: any MessageTransport] = [:]
     if delivery.uses(.outbox) {
-      let outbox = OutboxRoad(folder: delivery.outboxFolder)
+      let outbox = OutboxTransport(folder: delivery.outboxFolder)
       do { try outbox.prepare() } catch {
         throw ConfigurationError(
           setting: "delivery.outbox_folder", why: "\(error)", isPassing: Server.isPassing(error))
@@ -56,19 +56,19 @@ extension Settings {
     if let fetcher = fetchers.mails {
       var relay = delivery.relay
       relay.password = secrets.relayPassword
-      made[.smtp] = SMTPRoad(relay, fetcher: fetcher)
+      made[.smtp] = SMTPTransport(relay, fetcher: fetcher)
     }
     if let fetcher = fetchers.webhook {
-      made[.webhook] = WebhookRoad(
+      made[.webhook] = WebhookTransport(
         url: delivery.webhookURL, signature: WebhookSignature(secrets.webhook), fetcher: fetcher)
     }
-    var roads: [DeliveryChannel: any Road] = [:]
-    roads[.mail] = made[delivery.mail]
-    roads[.textMessage] = MailRoad(rawValue: delivery.textMessages.rawValue).flatMap { made[$0] }
-    return roads
+    var transports: [DeliveryChannel: any MessageTransport] = [:]
+    transports[.mail] = made[delivery.mail]
+    transports[.textMessage] = MailTransport(rawValue: delivery.textMessages.rawValue).flatMap { made[$0] }
+    return transports
   }
 
-  /// Those of the roads that are used.
+  /// Reads the secrets of the configured transports.
   func deliverySecrets() throws(ConfigurationError) -> (relayPassword: Secret?, webhook: [Secret]) {
     let environment = ProcessInfo.processInfo.environment
     var password: Secret?

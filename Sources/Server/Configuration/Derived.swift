@@ -1,12 +1,13 @@
-internal import Admission
-internal import Fetch
+internal import Callers
+internal import HTTPClient
 internal import Providers
 internal import API
 
-// What the parts are made from, out of the settings.
+// Inputs of components, derived from the settings.
 
 extension Settings {
-  /// - Parameter paths: of the method table, in its order.
+  /// Creates the table of callers.
+  /// - Parameter paths: paths of the method table, in its order.
   func callerTable(_ paths: [String]) -> CallerTable {
     let unidentified = CallerSettings(
       name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
@@ -34,7 +35,7 @@ extension ProviderSettings {
 }
 
 extension Settings {
-  /// Whether a pattern of rights can match anything: a wrong one stops the start instead of granting nothing.
+  /// Whether a pattern of rights can match a method. A wrong pattern prevents the start instead of granting nothing.
   static func namesMethods(_ pattern: String) -> Bool {
     if pattern == "*" { return true }
     let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)

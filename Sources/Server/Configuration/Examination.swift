@@ -1,16 +1,16 @@
-/// A configuration with all of its faults, so that an operator can correct a file in one go.
+/// A configuration with all its errors, so that an operator can correct a file in one step.
 package struct ExaminedSettings: Sendable {
-  /// nil: the file cannot be read so far that anything could be said of the files that it names.
+  /// The settings; `nil` if the file is not readable enough to check the files that it names.
   package var settings: Settings?
-  /// In the order in which they were found, one of each setting; empty: `settings` can be used.
+  /// Errors in the order of detection, one per setting. Empty if `settings` is usable.
   package var faults: [ConfigurationError]
 }
 
 extension Settings {
-  /// More are not looked for: a file with so many was never meant for us.
+  /// Maximum number of errors. A file with more is probably not a configuration file.
   private static let faultsMax = 100
 
-  /// Reads the file, the environment, and the files that the settings name.
+  /// Checks the file, the environment and the files that the settings name.
   package static func examine(_ path: String) -> ExaminedSettings {
     do throws(ConfigurationError) {
       var examined = examine(try file(path), folder: folder(of: path), environment: environment())
@@ -22,15 +22,15 @@ extension Settings {
     }
   }
 
-  /// After each fault the file is read again as if the wrong value were not there. Where a value must be set, a
-  /// stand-in takes its place. An element of a list that still cannot be read is left out.
+  /// Checks the content of a file. After each error it reads the file again without the wrong value. A placeholder
+  /// replaces a required value. A list element that is still unreadable is skipped.
   package static func examine(
     _ bytes: [UInt8], folder: String, environment: [String: String]
   ) -> ExaminedSettings {
     var environment = environment.filter { !Variables.isOfKubernetes($0.key, $0.value) }
     var faults: [ConfigurationError] = []
     var attempts: [String: Mending] = [:]
-    // What an element lacks once a fault in it was taken out may not be missing in the file.
+    // After an error in an element is removed, a value that the element lacks may exist in the file.
     var mended: Set<[ConfigPath.Step]> = []
     do throws(ConfigurationError) {
       var tree = try ConfigNode.parse(bytes)
@@ -57,14 +57,14 @@ extension Settings {
 }
 
 extension ExaminedSettings {
-  /// A file of a setting that is at fault itself is not looked for.
+  /// Adds the errors of files, except for settings that have an error of their own.
   fileprivate mutating func addFaultsOfFiles() {
     let known = Set(faults.map(\.setting))
     faults += (settings?.faultsOfFiles() ?? []).filter { !known.contains($0.setting) }
   }
 }
 
-/// What is done about a fault so that the reading gets past it.
+/// A repair of the tree that lets the reader continue after an error.
 private enum Mending {
   case remove, standIn, leaveOut
 
@@ -79,14 +79,14 @@ private enum Mending {
   func mend(_ tree: inout ConfigNode, at path: ConfigPath, number: Int) {
     switch self {
     case .remove: tree.set(path.steps, nil)
-    // A text that serves for most of what has to be set, such as the name of a caller, and that no other has.
+    // A unique text that is valid for most required settings, such as the name of a caller.
     case .standIn: tree.set(path.steps, .text("dns:unset\(number)"))
     case .leaveOut: path.element.map { tree.set($0, .leftOut) }
     }
   }
 }
 
-/// `callers[0].san`, as steps.
+/// A path such as `callers[0].san`, as steps.
 struct ConfigPath {
   enum Step: Hashable {
     case name(String)
@@ -105,7 +105,7 @@ struct ConfigPath {
     }
   }
 
-  /// The way to the innermost element of a list; nil: it is in none.
+  /// The path to the innermost list element; `nil` if the path is in no list.
   var element: [Step]? {
     let last = steps.lastIndex { !$0.isName }
     return last.map { Array(steps[...$0]) }
@@ -113,7 +113,7 @@ struct ConfigPath {
 }
 
 extension ConfigNode {
-  /// Whether the file has a value there.
+  /// Whether the file has a value at this path.
   func has(_ steps: some Collection<ConfigPath.Step>) -> Bool {
     guard let step = steps.first else { return true }
     switch (step, self) {
@@ -124,7 +124,8 @@ extension ConfigNode {
     }
   }
 
-  /// - Parameter value: nil: as if nothing stood there. A list keeps its length, so that the others keep their numbers.
+  /// Sets or removes a value. A list keeps its length, so that the other elements keep their indexes.
+  /// - Parameter value: the new value; `nil` removes it.
   mutating func set(_ steps: some Collection<ConfigPath.Step>, _ value: ConfigNode?) {
     guard let step = steps.first else { return self = value ?? .leftOut }
     let rest = steps.dropFirst()

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 
-/// Reads a JSON5 file for what the decoder does not tell: which names stand twice, and where it stops being JSON5. What
-/// counts is the decoder's word: a fault means something only where that has refused the file.
+/// Scan of a JSON5 file for what the decoder does not report: duplicate names, and the position of a syntax error. The
+/// decoder decides what is valid; a fault is only meaningful if the decoder rejected the file.
 struct FileScan {
   struct Fault: Error {
     let at: Int
@@ -19,15 +19,15 @@ struct FileScan {
     let second: Int
   }
 
-  /// As deep as the decoder goes.
+  /// Maximum nesting depth, the same as the decoder's.
   private static let depthMax = 512
 
   private let file: [UInt8]
   private var tokens: FileTokens
   private var token: FileTokens.Token?
-  /// Where the objects and lists begin that the token is in.
+  /// Offsets of the open objects and lists around the token.
   private var openings: [Int] = []
-  /// The way to the value that is read.
+  /// The path to the current value.
   private var steps: [Step] = []
   private(set) var fault: Fault?
   private(set) var repetition: Repetition?
@@ -117,20 +117,20 @@ struct FileScan {
 
   // MARK: Words and texts
 
-  /// What is wrong with a value that has no quotes.
+  /// Returns the error of a value without quotes.
   private static func valueFault(_ word: String) -> String? {
     let isNumber =
       word.wholeMatch(
         of: /[+\-]?(Infinity|NaN|0[xX][0-9a-fA-F]+|((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+\-]?[0-9]+)?)/) != nil
     if isNumber || ["true", "false", "null"].contains(word) { return nil }
     if let fault = blankFault(word) { return fault }
-    if word.wholeMatch(of: /[+\-]?0[0-9]+/) != nil { return "no number begins with 0" }
-    return "this is no number, nor true, false or null; a text needs quotes"
+    if word.wholeMatch(of: /[+\-]?0[0-9]+/) != nil { return "a number must not start with 0" }
+    return "this is not a number, true, false or null; a string needs quotes"
   }
 
-  /// Pages that settings are copied from have such blanks, and nobody sees them.
+  /// Returns an error for non-ASCII whitespace, which copied text contains and editors do not show.
   private static func blankFault(_ word: String) -> String? {
-    word.contains(/\s/) ? "there is a blank that is not of ASCII" : nil
+    word.contains(/\s/) ? "there is a whitespace character that is not ASCII" : nil
   }
 
   private static func unescaped(_ name: String, quoted: String) -> String {
@@ -140,7 +140,7 @@ struct FileScan {
     return (try? decoder.decode([String].self, from: Data("[\(quoted)]".utf8)).first) ?? name
   }
 
-  /// What is wrong inside of a text, which ends all reading where it has no end.
+  /// Returns the error in a string. Throws if the string is not closed, which ends the scan.
   private func textFault(_ range: Range<Int>) throws(Fault) -> Fault? {
     let quote = file[range.lowerBound]
     var fault: Fault?
@@ -152,16 +152,16 @@ struct FileScan {
       at += file[at] == UInt8(ascii: "\\") ? escapeLength(at) : 1
     }
     guard at < range.upperBound, file[at] == quote else {
-      throw fault ?? Fault(at: range.lowerBound, why: "the text that begins here is not closed")
+      throw fault ?? Fault(at: range.lowerBound, why: "the string that starts here is not closed")
     }
     return fault
   }
 
   private func controlFault(_ at: Int) -> String? {
-    file[at] < 0x20 && file[at] != UInt8(ascii: "\n") ? "a control character in a text must be escaped" : nil
+    file[at] < 0x20 && file[at] != UInt8(ascii: "\n") ? "a control character in a string must be escaped" : nil
   }
 
-  /// A line end of two bytes is one.
+  /// Length of an escape; CR LF counts as one character.
   private func escapeLength(_ at: Int) -> Int {
     file[at...].prefix(3).elementsEqual("\\\r\n".utf8) ? 3 : 2
   }
@@ -172,7 +172,7 @@ struct FileScan {
     let isEscape =
       "\"'\\/bfnrtux\n\r".utf8.contains(file[at + 1])
       && file[(at + 2)...].prefix(digits).allSatisfy { "0123456789abcdefABCDEF".utf8.contains($0) }
-    return isEscape ? nil : "a backslash that begins no escape is written twice"
+    return isEscape ? nil : "a backslash that starts no escape must be doubled"
   }
 
   // MARK: Tokens
@@ -201,12 +201,12 @@ struct FileScan {
 
   private func missing(_ what: String) -> Fault {
     if let token {
-      // Not a word of it, which may be a piece of a secret.
-      let found = token.kind == .text ? "a text" : token.kind == .word ? "a word" : text(token.range)
-      return Fault(at: token.range.lowerBound, why: "\(what) must stand here, not \(found)")
+      // Without its content, which may be part of a secret.
+      let found = token.kind == .text ? "a string" : token.kind == .word ? "a word" : text(token.range)
+      return Fault(at: token.range.lowerBound, why: "expected \(what), found \(found)")
     }
-    if let comment = tokens.openComment { return Fault(at: comment, why: "the comment that begins here is not closed") }
-    guard let opening = openings.last else { return Fault(at: file.count, why: "\(what) must stand here") }
+    if let comment = tokens.openComment { return Fault(at: comment, why: "the comment that starts here is not closed") }
+    guard let opening = openings.last else { return Fault(at: file.count, why: "expected \(what)") }
     let place = FilePlace(of: opening, in: file)
     return Fault(
       at: file.count, why: "the file ends, but the \(text(opening..<opening + 1)) of \(place) is not closed")

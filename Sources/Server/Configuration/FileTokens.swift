@@ -1,8 +1,9 @@
-/// The tokens of a JSON5 file, without blanks and comments: all that the decoder takes, and some that it refuses.
+/// The tokens of a JSON5 file, without whitespace and comments. It accepts everything that the decoder accepts, and
+/// more.
 struct FileTokens: Sequence, IteratorProtocol {
   enum Kind: Hashable {
     case text
-    /// A number, a name without quotes, or true, false, null and the like.
+    /// A number, a name without quotes, or a literal such as true, false or null.
     case word
     case sign
   }
@@ -14,12 +15,12 @@ struct FileTokens: Sequence, IteratorProtocol {
 
   private let file: [UInt8]
   private var at: Int
-  /// Where a comment begins that nothing ends.
+  /// Offset of an unclosed comment.
   private(set) var openComment: Int?
 
   init(_ file: [UInt8]) {
     self.file = file
-    // The decoder passes over a byte order mark.
+    // The decoder skips a byte order mark.
     at = file.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
   }
 
@@ -58,7 +59,7 @@ struct FileTokens: Sequence, IteratorProtocol {
     return Swift.min(end + 1, file.count)
   }
 
-  /// Of `// …` or `/* … */`; false where the slash begins neither.
+  /// Skips `// …` or `/* … */`; returns false if the slash starts neither.
   private mutating func skipComment() -> Bool {
     let (slash, star) = (UInt8(ascii: "/"), UInt8(ascii: "*"))
     guard at + 1 < file.count else { return false }
@@ -75,7 +76,7 @@ struct FileTokens: Sequence, IteratorProtocol {
   }
 }
 
-/// Where something stands in a file, as editors count.
+/// A position in a file, as editors count it from 1.
 struct FilePlace: CustomStringConvertible {
   let line: Int
   let column: Int
@@ -85,7 +86,7 @@ struct FilePlace: CustomStringConvertible {
     let newline = UInt8(ascii: "\n")
     line = 1 + before.count { $0 == newline }
     let start = before.lastIndex(of: newline).map { $0 + 1 } ?? 0
-    // Of UTF-8, each character once.
+    // Counts each UTF-8 character once.
     column = 1 + before[start...].count { $0 & 0xC0 != 0x80 }
   }
 

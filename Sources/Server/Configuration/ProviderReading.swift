@@ -5,24 +5,24 @@ internal import Store
 extension Settings {
   private static let own = "; default: the provider's own"
 
-  /// One element of `providers`: what its owner has fixed, then what the file says.
+  /// Reads one element of `providers`: the provider's defaults, then the values of the file.
   ///
-  /// Everything is asked for before anything is judged, so that the list of settings is whole.
+  /// Reads all settings before any check, so that the list of settings is complete.
   static func readProvider(
     _ reader: inout SettingsReader, _ path: (String) -> String
   ) throws(ConfigurationError) -> ProviderSettings {
     let id = try reader.text(
-      "id", "", "google.com, apple.com and their like, or oidc.<name> or oauth2.<name> for any other")
+      "id", "", "a built-in ID such as google.com or apple.com, or oidc.<name> or oauth2.<name> for any other")
     let flows = try reader.choice(
       "protocol", ProviderSettings.standard(id: id)?.flows ?? .oauth2,
-      "of flows; twitter.com speaks both, oauth1 unless told")
+      "protocol of flows; twitter.com supports both and defaults to oauth1")
     var settings = ProviderSettings.standard(id: id, flows: flows) ?? ProviderSettings(id: id)
     settings.flows = flows
     settings.clientIDs = try reader.texts(
-      "client_ids", [], "the audiences that tokens must be for; flows run under the first")
+      "client_ids", [], "accepted audiences of tokens; flows use the first")
     settings.additionalAudiences = try reader.texts(
       "additional_audiences", [],
-      "oidc.*: audiences that a token may also have, next to a client id and with `azp` one of client_ids")
+      "oidc.*: further audiences of a token, with a client ID and with `azp` one of client_ids")
     try readTokenRules(&reader, &settings)
     try readClient(&reader, &settings.client, path)
     try readFlows(&reader, &settings)
@@ -55,7 +55,7 @@ extension Settings {
       settings.keys = .jwks(url: keys)
     } else if !discovery.isEmpty {
       settings.keys = .discovery(url: discovery)
-      // Those of the provider's owner belong to the document of the provider's owner.
+      // The default endpoints belong to the default discovery document.
       settings.endpoints.authorization = ""
       settings.endpoints.token = ""
       settings.endpoints.profile = ""
@@ -63,7 +63,7 @@ extension Settings {
       settings.keys = .discovery(url: ProviderSettings.discoveryURL(of: issuer))
     }
     let names = try reader.texts(
-      "algorithms", settings.algorithms.map(\.rawValue).sorted(), "what its signatures may be" + own)
+      "algorithms", settings.algorithms.map(\.rawValue).sorted(), "accepted signature algorithms" + own)
     settings.algorithms = Set(
       try names.map { name throws(ConfigurationError) in
         guard let algorithm = SignatureAlgorithm(rawValue: name) else {
@@ -71,11 +71,11 @@ extension Settings {
         }
         return algorithm
       })
-    settings.nonce = try reader.choice("nonce", settings.nonce, "whether tokens that callers bring must carry one")
+    settings.nonce = try reader.choice("nonce", settings.nonce, "whether tokens from callers must have a nonce")
     settings.flowNonceIsRequired = try reader.flag(
-      "flow_nonce", settings.flowNonceIsRequired, "the ID token of a flow must bring its nonce back" + own)
+      "flow_nonce", settings.flowNonceIsRequired, "the ID token of a flow must contain its nonce" + own)
     settings.requireAccessToken = try reader.flag(
-      "require_access_token", false, "refuse an ID token with at_hash when its access token is withheld")
+      "require_access_token", false, "reject an ID token with at_hash if the access token is missing")
   }
 
   private static func readClient(
@@ -84,10 +84,10 @@ extension Settings {
     client.authenticationIsSet = reader.isSet("client_authentication")
     client.authentication = try reader.choice(
       "client_authentication", client.authentication,
-      "how this service authenticates at the token endpoint; default: as discovery says, else the provider's own")
+      "client authentication at the token endpoint; default: from discovery, otherwise the provider's own")
     client.secretSource = try reader.secret("client_secret", path, "the client secret")
     let key = try reader.text("private_key_file", "", "PEM private key, for private_key_jwt and apple.com")
-    client.keyID = try reader.text("key_id", client.keyID, "by which the provider knows that key")
+    client.keyID = try reader.text("key_id", client.keyID, "the provider's ID of that key")
     client.teamID = try reader.text("team_id", client.teamID, "apple.com: the developer team")
     if !key.isEmpty { client.privateKeySource = .file(path(key)) }
   }
@@ -95,34 +95,36 @@ extension Settings {
   private static func readFlows(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    settings.scopes = try reader.texts("scopes", settings.scopes, patterns: true, "asked for in every flow" + own)
+    settings.scopes = try reader.texts(
+      "scopes", settings.scopes, patterns: true, "scopes that every flow requests" + own)
     settings.callerParameters = Set(
       try reader.texts(
         "caller_parameters", settings.callerParameters.sorted(),
-        "what a caller may set in the authorization request" + own))
+        "authorization request parameters that a caller may set" + own))
     settings.usesProofKey = try reader.flag(
-      "proof_key", settings.usesProofKey, "flows carry a proof key (PKCE, S256)" + own)
+      "proof_key", settings.usesProofKey, "flows use PKCE (S256)" + own)
     settings.requireResponseIssuer = try reader.flag(
       "require_response_issuer", settings.requireResponseIssuer,
-      "refuse a redirect without `iss`, also where the provider does not announce it")
+      "reject a redirect without `iss`, even if the provider does not announce it")
     settings.profileUse = try reader.choice(
-      "profile", settings.profileUse, "when a flow asks the profile_url beside the ID token" + own)
+      "profile", settings.profileUse, "when a flow requests profile_url in addition to the ID token" + own)
     settings.freshLogin = try reader.choice(
-      "reauthentication", settings.freshLogin, "parameters that make the provider ask for a fresh login" + own)
+      "reauthentication", settings.freshLogin, "parameters that request re-authentication by the provider" + own)
     settings.hostedDomains = Set(
-      try reader.texts("hosted_domains", [], "google.com: organisations whose people may come; empty: all"))
+      try reader.texts(
+        "hosted_domains", [], "google.com: domains of organisations whose users may sign in; empty: all"))
   }
 
   private static func readEndpoints(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
     let asked: [(String, WritableKeyPath<Endpoints, String>, String)] = [
-      ("authorization_url", \.authorization, "where people are sent" + own),
-      ("token_url", \.token, "where codes are redeemed" + own),
-      ("profile_url", \.profile, "who the bearer of an access token is" + own),
-      ("audience_check_url", \.audienceCheck, "for whom an access token was issued" + own),
-      ("emails_url", \.emails, "the person's addresses" + own),
-      ("request_token_url", \.requestToken, "the first leg of OAuth 1.0a" + own),
+      ("authorization_url", \.authorization, "authorization endpoint" + own),
+      ("token_url", \.token, "token endpoint" + own),
+      ("profile_url", \.profile, "profile of an access token's user" + own),
+      ("audience_check_url", \.audienceCheck, "audience of an access token" + own),
+      ("emails_url", \.emails, "the user's email addresses" + own),
+      ("request_token_url", \.requestToken, "request token endpoint of OAuth 1.0a" + own),
     ]
     for (name, endpoint, meaning) in asked {
       let url = try reader.text(name, "", meaning)
@@ -133,7 +135,7 @@ extension Settings {
   private static func readTrust(
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
-    let domains = try reader.texts("authoritative_domains", [], "domains whose mailboxes the provider runs")
+    let domains = try reader.texts("authoritative_domains", [], "domains whose mailboxes the provider hosts")
     let trust = try reader.text("email_trust", "default", "default | unverified | verified | authoritative")
     let tiers: [String: TrustTier] = [
       "unverified": .unverified, "verified": .verified, "authoritative": .authoritative,
@@ -142,7 +144,7 @@ extension Settings {
       guard !domains.isEmpty else { return }
       guard case .asserted(let tier, _) = settings.emailTrust else {
         throw reader.wrong(
-          "authoritative_domains", "it means nothing with the default email_trust of \(settings.id), which is a rule")
+          "authoritative_domains", "it has no effect with the default email_trust of \(settings.id), which is a rule")
       }
       settings.emailTrust = .asserted(tier, authoritativeDomains: Set(domains))
       return
@@ -155,19 +157,19 @@ extension Settings {
     _ reader: inout SettingsReader, _ settings: inout ProviderSettings
   ) throws(ConfigurationError) {
     settings.tenants.tenant = try reader.text(
-      "tenant", settings.tenants.tenant, "microsoft.com: common, organizations, consumers or the id of one")
+      "tenant", settings.tenants.tenant, "microsoft.com: common, organizations, consumers or a tenant ID")
     settings.tenants.allowed = Set(
-      try reader.texts("allowed_tenants", [], "microsoft.com: ids; empty: all that tenant admits"))
+      try reader.texts("allowed_tenants", [], "microsoft.com: tenant IDs; empty: all that tenant admits"))
     let trusted = try reader.texts(
-      "email_trusted_tenants", [], "microsoft.com: ids of tenants whose addresses are verified")
+      "email_trusted_tenants", [], "microsoft.com: IDs of tenants whose email addresses are verified")
     let trustsOwnership = try reader.flag(
-      "trust_domain_ownership", true, "microsoft.com: an address with xms_edov is verified")
+      "trust_domain_ownership", true, "microsoft.com: an email address with xms_edov is verified")
     if case .microsoft = settings.emailTrust {
       settings.emailTrust = .microsoft(trustedTenants: Set(trusted), trustsDomainOwnership: trustsOwnership)
     } else if !trusted.isEmpty || !trustsOwnership {
       throw reader.wrong(
         trusted.isEmpty ? "trust_domain_ownership" : "email_trusted_tenants",
-        "it means nothing here: it is microsoft.com's default email_trust")
+        "it applies only to microsoft.com with the default email_trust")
     }
   }
 
@@ -175,9 +177,9 @@ extension Settings {
     _ reader: inout SettingsReader, _ claims: inout ClaimNames
   ) throws(ConfigurationError) {
     try reader.group("claims") { group throws(ConfigurationError) in
-      let meaning = "member of the ID token or profile; a dot goes one object deeper" + own
+      let meaning = "member of the ID token or profile; a dot separates nested members" + own
       claims.subject = try group.text(
-        "subject", claims.subject, "member of the ID token, where the provider has one, else of the profile" + own)
+        "subject", claims.subject, "member of the ID token if the provider issues one, otherwise of the profile" + own)
       claims.email = try group.text("email", claims.email, meaning)
       claims.emailVerified = try group.text("email_verified", claims.emailVerified, meaning)
       claims.name = try group.text("name", claims.name, meaning)

@@ -1,10 +1,10 @@
 internal import Crypto
-internal import Fetch
+internal import HTTPClient
 internal import FoundationEssentials
 internal import Providers
 
 extension Settings {
-  /// The configured providers with their secrets, which are read here and nowhere else: once, at the start.
+  /// Creates the registry of the configured providers. Only this code reads their secrets, once at the start.
   func registry(
     fetching: any HTTPSFetching, _ notices: ProviderNotices? = nil
   ) throws(ConfigurationError) -> Registry {
@@ -26,7 +26,7 @@ extension Settings {
     }
   }
 
-  /// One for each provider that cannot be used.
+  /// Returns one error for each unusable provider.
   func faultsOfProviders() -> [ConfigurationError] {
     providers.indices.compactMap { index in
       var alone = self
@@ -70,14 +70,14 @@ extension ProviderSettings {
       do throws(CryptoError) {
         settings.client.privateKey = try PrivateKey(pem: Secret(copying: bytes))
       } catch {
-        throw ProviderSettingsError(provider: id, setting: setting, why: "must hold one PEM private key, not encrypted")
+        throw ProviderSettingsError(provider: id, setting: setting, why: "must contain one unencrypted PEM private key")
       }
     }
     return settings
   }
 }
 
-/// For a registry that is only looked at.
+/// Fetcher that rejects all requests, for checks of a registry.
 struct NoFetching: HTTPSFetching {
   func fetch(_ request: FetchRequest) async throws -> FetchedBody { throw FetchError.closed }
 }

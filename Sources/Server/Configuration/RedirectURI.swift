@@ -1,7 +1,7 @@
-/// What may stand on a list of redirect URIs.
+/// Rules for redirect URIs.
 enum RedirectURI {
-  /// Authorization codes travel to it: over TLS, or to the same machine, where a program under development listens
-  /// (RFC 8252, 7.3; RFC 9700, 2.6). A program of a phone has a scheme of its own, which is a reverse domain name
+  /// Whether a redirect URI is allowed. Authorization codes travel to it over TLS, or on the same machine to an app in
+  /// development (RFC 8252, 7.3; RFC 9700, 2.6). A mobile app has a private-use scheme, which is a reverse domain name
   /// (RFC 8252, 7.1).
   static func isAllowed(_ uri: String) -> Bool {
     guard uri.utf8.count <= 2_048, uri.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !uri.contains("#"),

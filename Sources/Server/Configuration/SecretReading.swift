@@ -2,9 +2,9 @@ internal import Crypto
 internal import Providers
 internal import Reactor
 
-/// Why what a setting names is no secret; never the secret.
+/// The reason why a secret is unusable; never contains the secret.
 struct SecretFault: Error {
-  /// Follows "it ".
+  /// Reason; the text continues "it ".
   let why: String
   var isPassing = false
 }
@@ -12,7 +12,7 @@ struct SecretFault: Error {
 extension SecretSource {
   private static let bytesMax = 4_096
 
-  /// The setting that names it.
+  /// Returns the setting that names the secret.
   func setting(_ name: String) -> String {
     switch self {
     case .file: "\(name)_file"
@@ -38,27 +38,27 @@ extension SecretSource {
     }
   }
 
-  /// For the signs of a client secret, see RFC 6749, A.2.
+  /// Reads a secret of one line. RFC 6749, A.2 defines the characters of a client secret.
   func line(_ environment: [String: String], bytesMin: Int = 1) throws(SecretFault) -> Secret {
     var bytes = try self.bytes(environment, bytesMax: SecretSource.bytesMax)
-    // An editor's line end is not part of it.
+    // A line end that an editor added is not part of the secret.
     while let last = bytes.last, last == 0x0A || last == 0x0D { bytes.removeLast() }
     guard bytes.count >= bytesMin, bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-      throw SecretFault(why: "must hold one line of ASCII of \(bytesMin) to \(SecretSource.bytesMax) characters")
+      throw SecretFault(why: "must contain one line of ASCII of \(bytesMin) to \(SecretSource.bytesMax) characters")
     }
     return Secret(copying: bytes)
   }
 }
 
 extension SettingsReader {
-  /// A secret's place; never the secret.
+  /// Reads the location of a secret, not the secret.
   mutating func secret(
     _ name: String, _ path: (String) -> String, _ meaning: String
   ) throws(ConfigurationError) -> SecretSource? {
-    let file = try text("\(name)_file", "", "file with \(meaning) alone, readable by the server only")
-    let variable = try text("\(name)_env", "", "environment variable with it, instead")
+    let file = try text("\(name)_file", "", "file that contains only \(meaning); restrict it to the server's user")
+    let variable = try text("\(name)_env", "", "environment variable with \(meaning), instead of the file")
     guard file.isEmpty || variable.isEmpty else {
-      throw wrong("\(name)_env", "there is a \(name)_file already")
+      throw wrong("\(name)_env", "\(name)_file is already set")
     }
     if !file.isEmpty { return .file(path(file)) }
     return variable.isEmpty ? nil : .environment(variable)

@@ -1,4 +1,4 @@
-internal import Admission
+internal import Callers
 package import Crypto
 package import Identity
 package import Logging
@@ -6,7 +6,7 @@ internal import Providers
 internal import Reactor
 package import TLS
 
-/// Everything an operator can set, checked. Each has a default but for the files that nobody can guess.
+/// All settings of the server, checked. Each has a default, except for files whose location the server cannot guess.
 package struct Settings: Sendable {
   package var listenAddress = ""
   package var listenPort: UInt16 = 0
@@ -14,12 +14,12 @@ package struct Settings: Sendable {
   package var reflection = false
   package var tls = TLSSettings(certificateFile: "", keyFile: "")
   package var certificateLookMillis: Int64 = 0
-  /// Empty where `postgres` is used.
+  /// Path of the database file; empty if `postgres` is used.
   package var storePath = ""
   package var postgres = PostgresSettings()
-  /// Empty: no backups are made.
+  /// Folder of backups; empty if backups are disabled.
   package var backupFolder = ""
-  /// 0: all of them.
+  /// Number of backups to keep; 0 keeps all.
   package var backupsKeptMax = 0
   package var backupMillis: Int64 = 0
   package var masterKeyFile = ""
@@ -27,10 +27,10 @@ package struct Settings: Sendable {
   package var defaultAudience = ""
   package var signingAlgorithm = SignatureAlgorithm.es256
   package var keyPolicy = KeyPolicy()
-  /// Empty: the keys are served by GetSigningKeys alone.
+  /// Address of the keys endpoint; empty if only GetSigningKeys serves the keys.
   package var keysAddress = ""
   package var keysPort: UInt16 = 0
-  /// Without a slash at its end.
+  /// URL without a trailing slash.
   package var keysURL = ""
   package var unidentifiedMayFetchByEmail = false
   package var unidentifiedRedirectURIs: [String] = []
@@ -46,35 +46,39 @@ package struct Settings: Sendable {
   package var policy = Policy()
   package var limits = Limits()
   package var reactors = 0
-  /// Empty: they are not served.
+  /// Address of the metrics endpoint; empty if it is disabled.
   package var metricsAddress = ""
   package var metricsPort: UInt16 = 0
   package var metricsAllowRemote = false
   package var logLevel = Logger.Level.info
-  /// Variables of the environment that look like settings, and are none.
+  /// Environment variables that look like settings but are unknown.
   var unknownVariables: [String] = []
-  /// The elements of each list that could not be read (`examine`), in order.
+  /// Indexes of the unreadable elements of each list (`examine`), in order.
   var leftOut: [String: [Int]] = [:]
-  /// Empty: the settings come from no file.
+  /// Path of the configuration file; empty without a file.
   package var configurationFile = ""
 
-  /// What can be carried out, and may not be what was meant.
+  /// Warnings about valid settings that may be mistakes.
   package var warnings: [String] {
-    let unknown = unknownVariables.map { "\($0) is set in the environment, and no setting has this variable" }
+    let unknown = unknownVariables.map { "the environment variable \($0) belongs to no setting" }
     return unknown + (postgres.warning.map { [$0] } ?? [])
   }
 
-  /// - Parameter folder: what relative paths are relative to.
+  /// Parses a configuration file.
+  /// - Parameter folder: the base of relative paths.
   package static func parse(
     _ bytes: [UInt8], folder: String, environment: [String: String]
   ) throws(ConfigurationError) -> Settings {
     let examined = examine(bytes, folder: folder, environment: environment)
     if let fault = examined.faults.first { throw fault }
-    guard let settings = examined.settings else { throw ConfigurationError(setting: "the file", why: "it is not read") }
+    guard let settings = examined.settings else {
+      throw ConfigurationError(setting: "the file", why: "it is unreadable")
+    }
     return settings
   }
 
-  /// - Throws: the first fault.
+  /// Reads the settings of a tree.
+  /// - Throws: the first error.
   static func read(
     _ tree: ConfigNode, folder: String, _ environment: [String: String]
   ) throws(ConfigurationError) -> Settings {
@@ -85,10 +89,10 @@ package struct Settings: Sendable {
     return settings
   }
 
-  /// Every setting with its default and meaning, one a line.
+  /// Lists every setting with its default and description.
   package static func list() -> [String] {
     guard var reader = try? SettingsReader(.nothing, environment: [:]) else { return [] }
-    // Without a file nothing is complete, but everything has been asked for by then.
+    // Required settings are missing, but all settings have been read before the error.
     _ = try? Settings(&reader, folder: "")
     return reader.lines.map { "\($0.path) = \($0.standard)\n    \($0.meaning)" }
   }
@@ -117,38 +121,41 @@ package struct Settings: Sendable {
   ) throws(ConfigurationError) {
     try reader.group("listen") { group throws(ConfigurationError) in
       listenAddress = try group.text("address", "127.0.0.1", "IPv4 or IPv6 literal to listen on")
-      listenPort = UInt16(try group.integer("port", 8443, 0...65_535, "TCP port; 0 takes a free one"))
+      listenPort = UInt16(try group.integer("port", 8443, 0...65_535, "TCP port; 0: any free port"))
       allowUnidentified = try group.flag(
-        "allow_unidentified", false, "serve callers without certificate or key; on a loopback address only")
-      reflection = try group.flag("reflection", false, "serve gRPC reflection: a map of the service for whoever asks")
+        "allow_unidentified", false, "accept callers without certificate or API key; only on a loopback address")
+      reflection = try group.flag(
+        "reflection", false, "serve gRPC reflection, which describes the service to every client")
     }
     try reader.group("unidentified") { group throws(ConfigurationError) in
       unidentifiedMayFetchByEmail = try group.flag(
-        "fetch_by_email", false, "unidentified callers may look up addresses")
+        "fetch_by_email", false, "unidentified callers may look up accounts by email")
       unidentifiedRedirectURIs = try Settings.readRedirectURIs(&group)
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
-        certificateFile: path(try group.text("certificate_file", "", "PEM chain of the server, leaf first")),
+        certificateFile: path(
+          try group.text("certificate_file", "", "PEM certificate chain of the server, leaf first")),
         keyFile: path(try group.text("key_file", "", "PEM private key of the leaf; ECDSA P-256 is the fastest")),
         clientAuthorityFile: path(
-          try group.text("client_ca_file", "", "PEM certificates that client certificates must come from")),
+          try group.text("client_ca_file", "", "PEM CA certificates that issue client certificates")),
         clientCertificates: try group.choice(
           "client_certificates", ClientCertificates.none, "whether callers present a certificate"))
-      let minimum = try group.text("minimum_version", "1.2", "1.2 or 1.3")
+      let minimum = try group.text("minimum_version", "1.2", "minimum TLS version: 1.2 or 1.3")
       guard minimum == "1.2" || minimum == "1.3" else { throw group.wrong("minimum_version", "it must be 1.2 or 1.3") }
       tls.tls13Only = minimum == "1.3"
       certificateLookMillis = try group.seconds(
-        "reload_seconds", 10, 1...3_600, "how often it is looked whether these files have changed")
+        "reload_seconds", 10, 1...3_600, "interval between checks for changed files; SIGHUP checks immediately")
     }
     try readStore(&reader, path)
-    reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one a core")
+    reactors = try reader.integer("reactors", 0, 0...256, "threads that serve connections; 0: one per core")
     try reader.group("metrics") { group throws(ConfigurationError) in
       metricsAddress = try group.text(
-        "address", "", "IPv4 or IPv6 literal to serve Prometheus metrics on, in plain HTTP; empty: nowhere")
-      metricsPort = UInt16(try group.integer("port", 9464, 0...65_535, "TCP port; 0 takes a free one"))
+        "address", "", "IPv4 or IPv6 literal that serves Prometheus metrics over plain HTTP; empty: disabled")
+      metricsPort = UInt16(try group.integer("port", 9464, 0...65_535, "TCP port; 0: any free port"))
       metricsAllowRemote = try group.flag(
-        "allow_remote", false, "let the address be other than loopback: whoever reaches it reads all numbers")
+        "allow_remote", false,
+        "allow an address other than loopback; every client that reaches it can read all metrics")
     }
     try reader.group("log") { group throws(ConfigurationError) in
       let name = try group.text("level", "info", "trace | debug | info | notice | warning | error | critical")
@@ -163,19 +170,20 @@ package struct Settings: Sendable {
     try reader.group("secrets") { group throws(ConfigurationError) in
       masterKeyFile = path(
         try group.text(
-          "master_key_file", "master.key", "file with 64 hex digits; every sealing key is derived from them"))
+          "master_key_file", "master.key", "file with 64 hexadecimal digits, from which all sealing keys are derived"))
     }
     try reader.group("tokens") { group throws(ConfigurationError) in
-      issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of our tokens")
-      defaultAudience = try group.claim("audience", "latchkey", "`aud` for callers that name none")
-      let name = try group.text("algorithm", "ES256", "ES256 | EdDSA | RS256, for keys made from now on")
+      issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of the tokens that this service issues")
+      defaultAudience = try group.claim("audience", "latchkey", "`aud` for callers without `audiences`")
+      let name = try group.text("algorithm", "ES256", "ES256 | EdDSA | RS256, for new signing keys")
       guard let algorithm = SignatureAlgorithm(rawValue: name), [.es256, .edDSA, .rs256].contains(algorithm) else {
         throw group.wrong("algorithm", "it must be ES256, EdDSA or RS256, not \(name)")
       }
       signingAlgorithm = algorithm
-      policy.idTokenLifetimeMillis = try group.seconds("id_token_lifetime_seconds", 3_600, 60...86_400, "of ID tokens")
+      policy.idTokenLifetimeMillis = try group.seconds(
+        "id_token_lifetime_seconds", 3_600, 60...86_400, "lifetime of ID tokens")
       let days = try group.integer(
-        "rotate_days", 90, 0...3_650, "after how long another key signs; 0: only when SIGUSR1 asks for it")
+        "rotate_days", 90, 0...3_650, "days after which a new key signs; 0: only on SIGUSR1")
       keyPolicy.rotateMillis = days == 0 ? nil : Int64(days) * 86_400_000
       keyPolicy.publishLeadMillis = try group.seconds(
         "publish_lead_seconds", 3_600, 4...KeyPolicy.publishLeadSecondsMax,
@@ -185,12 +193,13 @@ package struct Settings: Sendable {
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
         "memory_kib", 19_456, 1_024...4_194_304,
-        "Argon2id memory a hash, in KiB (below the default only for tests); older hashes are upgraded at sign-in")
+        "Argon2id memory per hash in KiB (less than the default only for tests); sign-in upgrades older hashes")
       passwordIterations = try group.integer("iterations", 2, 1...64, "Argon2id passes")
-      passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one a core")
+      passwordWorkers = try group.integer("workers", 0, 0...256, "hashing threads; 0: one per core")
       limits.passwordWorkersQueueMax = try group.integer(
-        "queue_max", 64, 1...100_000, "hashes that may wait before RESOURCE_EXHAUSTED")
-      policy.passwordBytesMin = try group.integer("bytes_min", 8, 8...64, "shortest password, in bytes of NFKC UTF-8")
+        "queue_max", 64, 1...100_000, "maximum number of queued hashes, past which calls fail with RESOURCE_EXHAUSTED")
+      policy.passwordBytesMin = try group.integer(
+        "bytes_min", 8, 8...64, "minimum length of a password, in bytes of NFKC UTF-8")
     }
     try readKeys(&reader)
     try readFetch(&reader, path)
@@ -200,13 +209,13 @@ package struct Settings: Sendable {
     guard !tls.certificateFile.isEmpty else { throw reader.wrong("tls.certificate_file", "it must be set") }
     guard !tls.keyFile.isEmpty else { throw reader.wrong("tls.key_file", "it must be set") }
     guard tls.clientCertificates == .none || !tls.clientAuthorityFile.isEmpty else {
-      throw reader.wrong("tls.client_ca_file", "it must be set where client certificates are asked for")
+      throw reader.wrong("tls.client_ca_file", "it must be set if client certificates are requested")
     }
     guard isAddress(listenAddress) else {
       throw reader.wrong("listen.address", "it must be an IPv4 or IPv6 literal, not \(listenAddress)")
     }
     guard !allowUnidentified || Settings.isLoopback(listenAddress) else {
-      throw reader.wrong("listen.allow_unidentified", "it is allowed on a loopback address only, not \(listenAddress)")
+      throw reader.wrong("listen.allow_unidentified", "it is allowed only on a loopback address, not \(listenAddress)")
     }
     guard metricsAddress.isEmpty || isAddress(metricsAddress) else {
       throw reader.wrong("metrics.address", "it must be an IPv4 or IPv6 literal, not \(metricsAddress)")
@@ -214,8 +223,8 @@ package struct Settings: Sendable {
     guard metricsAddress.isEmpty || metricsAllowRemote || Settings.isLoopback(metricsAddress) else {
       throw reader.wrong(
         "metrics.address",
-        "metrics are served in plain text to whoever asks, so on a loopback address only, not \(metricsAddress), "
-          + "unless metrics.allow_remote is true")
+        "every client can read the metrics in plain text: use a loopback address, not \(metricsAddress), "
+          + "or set metrics.allow_remote")
     }
     try checkDelivery(reader)
     try checkKeys(reader)
@@ -226,26 +235,26 @@ package struct Settings: Sendable {
     try unique(providers.map(\.id), "providers", "id")
   }
 
-  /// Where the file has the element, of whose list some may be left out.
+  /// Returns the index of an element in the file, whose list may have skipped elements.
   func index(_ position: Int, in list: String) -> Int {
     (leftOut[list] ?? []).reduce(position) { $1 <= $0 ? $0 + 1 : $0 }
   }
 
   static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
 
-  /// Names the first element whose key an earlier one has.
+  /// Throws for the first element whose key an earlier element has.
   private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {
     var seen: Set<Key> = []
     for (position, key) in keys.enumerated() {
       guard let key, !seen.insert(key).inserted else { continue }
       let place = "\(list)[\(index(position, in: list))]"
-      throw ConfigurationError(setting: "\(place).\(name)", why: "an earlier one has the same")
+      throw ConfigurationError(setting: "\(place).\(name)", why: "an earlier element has the same value")
     }
   }
 }
 
 extension SettingsReader {
-  /// A text that tokens carry, which verifiers compare byte by byte.
+  /// Reads a text for a token claim, which verifiers compare exactly.
   mutating func claim(_ name: String, _ standard: String, _ meaning: String) throws(ConfigurationError) -> String {
     let text = try text(name, standard, meaning)
     try checkClaim(name, text)
@@ -254,10 +263,10 @@ extension SettingsReader {
 
   func checkClaim(_ name: String, _ text: String) throws(ConfigurationError) {
     let isSound = !text.isEmpty && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
-    guard isSound else { throw wrong(name, "it must not be empty, nor hold control characters") }
+    guard isSound else { throw wrong(name, "it must not be empty or contain control characters") }
   }
 
-  /// A duration, kept in milliseconds.
+  /// Reads a duration in seconds; returns milliseconds.
   mutating func seconds(
     _ name: String, _ standard: Int, _ range: ClosedRange<Int>, _ meaning: String
   ) throws(ConfigurationError) -> Int64 {

@@ -11,7 +11,7 @@ extension Settings {
     try readFile(path, of: "--config", bytesMax: fileBytesMax)
   }
 
-  /// The variables that begin with LATCHKEY_.
+  /// Environment variables that start with LATCHKEY_.
   static func environment() -> [String: String] {
     ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
   }
@@ -21,16 +21,16 @@ extension Settings {
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Files of secrets that everybody on the machine may read, or their group write. Those that everybody may write are
-  /// refused.
+  /// Warnings about file permissions: secret files that all users may read or their group may write, and files that all
+  /// users may write. A secret file that all users may write is an error.
   package func warningsOfFiles() -> [String] {
-    secretFiles().filter { anybodyMayRead($0.path) }.map { "\($0.setting): \($0.path) can be read by anybody" }
+    secretFiles().filter { anybodyMayRead($0.path) }.map { "\($0.setting): \($0.path) can be read by all users" }
       + secretFiles().filter { groupMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by its group" }
-      + places().filter { anybodyMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by anybody" }
+      + places().filter { anybodyMayWrite($0.path) }.map { "\($0.setting): \($0.path) can be written by all users" }
   }
 
-  /// Files and folders that only the server's own user should write: the configuration names the callers, and the
-  /// others hold the accounts and the codes.
+  /// Files and folders that only the server's user should write: the configuration names the callers, and the others
+  /// contain the accounts and the codes.
   private func places() -> [(setting: String, path: String)] {
     var places = [(setting: String, path: String)]()
     func add(_ setting: String, _ path: String, withFolder: Bool = false) {
@@ -45,7 +45,7 @@ extension Settings {
     return places
   }
 
-  /// Of those that are used.
+  /// Files of the secrets that the configuration uses.
   private func secretFiles() -> [(setting: String, path: String)] {
     var files = [(setting: "secrets.master_key_file", path: masterKeyFile)]
     func add(_ setting: String, _ source: SecretSource?) {
@@ -68,7 +68,7 @@ extension Settings {
     return files
   }
 
-  /// Reads a second time what `faultsOfFiles` found right. A fault now may pass, such as a lack of descriptors.
+  /// Reads again what `faultsOfFiles` accepted. An error now may be temporary, such as a lack of file descriptors.
   static func again<Part>(_ read: () throws(ConfigurationError) -> Part) throws(ConfigurationError) -> Part {
     do throws(ConfigurationError) {
       return try read()
@@ -77,10 +77,10 @@ extension Settings {
     }
   }
 
-  /// What `--check-config` looks at beyond the text: that the files are there and usable. One fault of each setting.
+  /// Returns the errors of files, one per setting: `--check-config` also checks that the files exist and are usable.
   func faultsOfFiles() -> [ConfigurationError] {
     var faults = secretFiles().filter { anybodyMayWrite($0.path) }.map {
-      ConfigurationError(setting: $0.setting, why: "\($0.path) can be written by anybody")
+      ConfigurationError(setting: $0.setting, why: "\($0.path) can be written by all users")
     }
     func check(_ body: () throws(ConfigurationError) -> Void) {
       do throws(ConfigurationError) { try body() } catch { faults.append(error) }
@@ -108,13 +108,13 @@ extension Settings {
     }
   }
 
-  /// Of what is written; empty: nothing is.
+  /// Checks that a file or folder can be created or written. Ignores an empty path.
   private func checkPlace(_ setting: String, _ path: String) throws(ConfigurationError) {
     guard !path.isEmpty, let fault = writeFault(path, in: Settings.folder(of: path)) else { return }
-    throw ConfigurationError(setting: setting, why: "\(path) can be neither made nor written: \(fault.reason)")
+    throw ConfigurationError(setting: setting, why: "\(path) can be neither created nor written: \(fault.reason)")
   }
 
-  /// Loads them as libcurl will for each connection.
+  /// Loads the CA certificates as libcurl does for each connection.
   private func checkAuthorities(_ setting: String, _ path: String) throws(ConfigurationError) {
     guard !path.isEmpty else { return }
     _ = try readFile(path, of: setting, bytesMax: 4 << 20)
@@ -122,12 +122,12 @@ extension Settings {
       _ = try ClientTLSContext(ClientTLSSettings(authorityFile: path))
     } catch {
       throw ConfigurationError(
-        setting: setting, why: "\(path) holds no PEM certificate that can be used", isPassing: error.isPassing)
+        setting: setting, why: "\(path) contains no usable PEM certificate", isPassing: error.isPassing)
     }
   }
 }
 
-/// A file that a setting names.
+/// Reads a file that a setting names.
 func readFile(_ path: String, of setting: String, bytesMax: Int) throws(ConfigurationError) -> [UInt8] {
   do throws(SystemError) {
     return try wholeFile(path, bytesMax: bytesMax)

@@ -1,5 +1,5 @@
-/// Takes settings out of a tree one by one, each with its default, its limits and its line of documentation, and knows
-/// in the end what nobody took.
+/// Reader that takes settings from a tree one by one, each with its default, limits and description. At the end it
+/// reports unknown settings.
 struct SettingsReader {
   struct Line {
     var path: String
@@ -10,11 +10,11 @@ struct SettingsReader {
   private let prefix: String
   private var values: [String: ConfigNode]
   private let environment: [String: String]
-  /// Every setting that was asked for, in order: what `--list-settings` prints.
+  /// All settings read so far, in order, for `--list-settings`.
   private(set) var lines: [Line] = []
-  /// Every variable of the environment that was asked for, or that a setting names.
+  /// All environment variables that settings have or name.
   private(set) var variables: Set<String> = []
-  /// The elements of each list that were left out (`Settings.examine`).
+  /// Indexes of the skipped elements of each list (`Settings.examine`).
   private(set) var leftOut: [String: [Int]] = [:]
 
   init(_ node: ConfigNode, prefix: String = "", environment: [String: String]) throws(ConfigurationError) {
@@ -39,10 +39,10 @@ struct SettingsReader {
       if name.hasSuffix("_env") { variables.insert(text) }
       return text
     case .number, .flag:
-      // An environment variable that looks like a number or a flag was taken for one.
-      guard let text = environment[variable(name)] else { throw wrong(name, "it must be a text") }
+      // An environment variable that looks like a number or a flag was parsed as one.
+      guard let text = environment[variable(name)] else { throw wrong(name, "it must be a string") }
       return text
-    default: throw wrong(name, "it must be a text")
+    default: throw wrong(name, "it must be a string")
     }
   }
 
@@ -80,7 +80,8 @@ struct SettingsReader {
     return choice
   }
 
-  /// - Parameter patterns: whether `*` has a meaning there. Elsewhere a text with it would never be equal to anything.
+  /// Reads a list of strings.
+  /// - Parameter patterns: whether `*` is a wildcard. Otherwise an entry with `*` could never match and is an error.
   mutating func texts(
     _ name: String, _ standard: [String], patterns: Bool = false, _ meaning: String
   ) throws(ConfigurationError) -> [String] {
@@ -90,25 +91,25 @@ struct SettingsReader {
     switch node {
     case .text: nodes = [node]
     case .list(let list): nodes = list
-    default: throw wrong(name, "it must be a list of texts")
+    default: throw wrong(name, "it must be a list of strings")
     }
     return try nodes.map { node throws(ConfigurationError) in
-      guard case .text(let text) = node else { throw wrong(name, "it must be a list of texts") }
+      guard case .text(let text) = node else { throw wrong(name, "it must be a list of strings") }
       guard patterns || !text.contains("*") else {
-        throw wrong(name, "\(text) is compared byte for byte, and * stands for nothing else: list each one")
+        throw wrong(name, "\(text) must match exactly, and * is not a wildcard: list each value")
       }
       return text
     }
   }
 
-  /// Whether somebody has set it, be it to what it is anyway.
+  /// Whether the setting is set, even to its default.
   func isSet(_ name: String) -> Bool { values[name] != nil || environment[variable(name)] != nil }
 
-  /// A group of settings; unknown names inside are refused when `read` returns.
+  /// Reads a group of settings. Throws for unknown names in it when `read` returns.
   mutating func group<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> Value {
-    // A group has no variable of its own: LATCHKEY_KEYS belongs to another program, and is a warning.
+    // A group has no variable of its own. LATCHKEY_KEYS, for example, causes a warning.
     let node = values.removeValue(forKey: name) ?? .nothing
     var reader = try SettingsReader(node, prefix: path(name) + ".", environment: environment)
     let value = try read(&reader)
@@ -118,13 +119,13 @@ struct SettingsReader {
     return value
   }
 
-  /// A list of groups, such as callers; `key` names the element in errors.
+  /// Reads a list of groups, such as `callers`.
   mutating func groups<Value>(
     _ name: String, _ read: (inout SettingsReader) throws(ConfigurationError) -> Value
   ) throws(ConfigurationError) -> [Value] {
     let node = values.removeValue(forKey: name) ?? .nothing
     if case .nothing = node {
-      // There is nothing to read, but the list of settings wants those of an element too.
+      // Nothing to read, but the list of settings needs those of an element.
       guard var element = try? SettingsReader(.nothing, prefix: path(name) + "[].", environment: [:]) else { return [] }
       _ = try? read(&element)
       lines += element.lines
@@ -137,7 +138,7 @@ struct SettingsReader {
         leftOut[path(name), default: []].append(index)
         continue
       }
-      // Elements have no environment variables: there is no telling which one would be meant.
+      // Elements have no environment variables, since a name could not select one of them.
       var reader = try SettingsReader(node, prefix: "\(path(name))[\(index)].", environment: [:])
       values.append(try read(&reader))
       variables.formUnion(reader.variables)
@@ -146,7 +147,7 @@ struct SettingsReader {
     return values
   }
 
-  /// Refuses what nobody asked for: a misspelt setting must not be silently its default.
+  /// Throws if an unknown setting is left: a misspelt setting must not silently have its default.
   func finish() throws(ConfigurationError) {
     guard let unknown = values.keys.sorted().first else { return }
     throw ConfigurationError(setting: path(unknown), why: "there is no such setting")
@@ -156,13 +157,13 @@ struct SettingsReader {
     SettingsReader.wrong(at: path(name), why, environment)
   }
 
-  /// Who looks into the file for what the environment says looks for long.
+  /// Creates an error. It names the environment variable if one overrides the file.
   private static func wrong(at path: String, _ why: String, _ environment: [String: String]) -> ConfigurationError {
     let variable = variable(at: path)
     return ConfigurationError(setting: path, why: environment[variable] == nil ? why : "\(why) (\(variable) is set)")
   }
 
-  // MARK: Inside
+  // MARK: Helpers
 
   private mutating func take(_ name: String) -> ConfigNode? {
     let inFile = values.removeValue(forKey: name)
@@ -180,7 +181,7 @@ struct SettingsReader {
 
   private func variable(_ name: String) -> String { SettingsReader.variable(at: path(name)) }
 
-  /// `listen.port` is LATCHKEY_LISTEN_PORT.
+  /// Returns the environment variable of a setting: LATCHKEY_LISTEN_PORT for `listen.port`.
   static func variable(at path: String) -> String {
     "LATCHKEY_" + path.map { $0 == "." ? "_" : $0.uppercased() }.joined()
   }

@@ -1,9 +1,9 @@
 internal import Identity
 internal import StorePostgres
 
-/// Where everything is kept, if not in a file.
+/// Settings of the PostgreSQL store.
 package struct PostgresSettings: Hashable, Sendable {
-  /// Empty: in a file.
+  /// Connection string; empty if the store is a file.
   package var conninfo = ""
   package var passwordFile = ""
   package var connections = 4
@@ -20,18 +20,18 @@ extension Settings {
   ) throws(ConfigurationError) {
     try reader.group("store") { group throws(ConfigurationError) in
       let hasPath = group.isSet("path")
-      storePath = path(try group.text("path", "latchkey.db", "database file; made when it is not there"))
+      storePath = path(try group.text("path", "latchkey.db", "database file; created if it does not exist"))
       try group.group("postgres") { group throws(ConfigurationError) in
         postgres.conninfo = try group.text(
           "conninfo", "",
-          "keywords and values of libpq, or a postgresql:// URI, without a password; empty: the file of store.path")
+          "libpq keywords and values, or a postgresql:// URI, without a password; empty: the file of store.path")
         postgres.passwordFile = path(
           try group.text("password_file", "", "file whose first line is the password; read for each connection"))
         postgres.connections = try group.integer(
-          "connections", 4, 1...64, "to the database, for each reactor and once more for the rest")
-        postgres.statementMillis = try group.seconds("statement_seconds", 5, 1...60, "that a statement may take")
-        postgres.lockMillis = try group.seconds("lock_seconds", 3, 1...60, "that a change waits for another's rows")
-        postgres.waitMillis = try group.seconds("wait_seconds", 2, 1...60, "that a call waits for a connection")
+          "connections", 4, 1...64, "database connections per reactor, and as many again for other threads")
+        postgres.statementMillis = try group.seconds("statement_seconds", 5, 1...60, "timeout of a statement")
+        postgres.lockMillis = try group.seconds("lock_seconds", 3, 1...60, "maximum time a change waits for row locks")
+        postgres.waitMillis = try group.seconds("wait_seconds", 2, 1...60, "maximum time a call waits for a connection")
         try check(postgres, group)
       }
       guard !hasPath || !postgres.isUsed else {
@@ -39,22 +39,22 @@ extension Settings {
       }
       if postgres.isUsed { storePath = "" }
       let days = try group.integer(
-        "audit_days", 400, 1...36_500, "how long audit rows are kept, and events can be watched from")
+        "audit_days", 400, 1...36_500, "days to keep audit rows, and events for watchers")
       policy.auditLifetimeMillis = Int64(days) * 86_400_000
       backupFolder = path(
-        try group.text("backup_folder", "", "where AdminService.Backup puts copies, of one server alone; empty: off"))
+        try group.text("backup_folder", "", "folder for AdminService.Backup, used by only one server; empty: disabled"))
       guard backupFolder.isEmpty || !postgres.isUsed else {
-        throw group.wrong("backup_folder", "it cannot be set together with store.postgres, which has its own tools")
+        throw group.wrong("backup_folder", "it cannot be set together with store.postgres; use the tools of PostgreSQL")
       }
-      backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "how many copies stay there; 0: all")
+      backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "number of backups to keep; 0: all")
       backupMillis = try group.seconds(
-        "backup_seconds", 600, 1...3_600, "the longest that a backup may take, while the store's log grows")
+        "backup_seconds", 600, 1...3_600, "maximum duration of a backup, during which the store's log grows")
     }
   }
 
   private func check(_ postgres: PostgresSettings, _ group: SettingsReader) throws(ConfigurationError) {
     guard postgres.isUsed else {
-      guard postgres.passwordFile.isEmpty else { throw group.wrong("password_file", "it goes with conninfo") }
+      guard postgres.passwordFile.isEmpty else { throw group.wrong("password_file", "it requires conninfo") }
       return
     }
     if let fault = ConnectionInfo.fault(of: postgres.conninfo, passwordOption: "password_file") {
@@ -64,13 +64,13 @@ extension Settings {
 }
 
 extension PostgresSettings {
-  /// What an operator should know of the way that he has chosen; nil: nothing.
+  /// Warning about an unencrypted remote connection; `nil` if there is none.
   var warning: String? {
     guard let info = ConnectionInfo(conninfo), !info.isLocal, !info.isEncrypted else { return nil }
-    return "store.postgres.conninfo lets others read what goes to the database (sslmode \(info.sslMode ?? ""))"
+    return "store.postgres.conninfo allows an unencrypted connection to the database (sslmode \(info.sslMode ?? ""))"
   }
 
-  /// For the log: no more than where it is.
+  /// The hosts of the database, for the log.
   var place: String { ConnectionInfo(conninfo)?.hosts.joined(separator: ",") ?? "" }
 
   var options: StorePostgres.Options {
@@ -83,7 +83,7 @@ extension PostgresSettings {
     return options
   }
 
-  /// For a server without a folder of backups.
+  /// Backups of a server without a backup folder.
   var noBackups: NoBackups { NoBackups(unsupported: isUsed ? PostgresStore.backupHint : nil) }
 
   func checkFiles() throws(ConfigurationError) {

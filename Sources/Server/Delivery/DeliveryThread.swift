@@ -1,13 +1,13 @@
-internal import Fetch
+internal import HTTPClient
 internal import Reactor
 
-/// What messages need of the network: mails block their threads, and so have their own.
+/// Fetchers for message delivery. A mail blocks its thread, so mails have threads of their own.
 struct DeliveryFetchers: Sendable {
-  /// nil: no mail leaves by SMTP.
+  /// Fetcher for SMTP; `nil` if no message uses SMTP.
   var mails: CurlFetcher?
-  /// The number of its drivers.
+  /// Number of SMTP drivers.
   var mailsMax = 0
-  /// nil: nothing leaves by a webhook.
+  /// Fetcher for webhooks; `nil` if no message uses one.
   var webhook: CurlFetcher?
 
   func startThreads() throws -> [DeliveryThread] {
@@ -18,31 +18,32 @@ struct DeliveryFetchers: Sendable {
   }
 }
 
-/// A thread that runs one driver of a fetcher of messages: relays and webhooks cost the reactors nothing.
+/// A thread that runs one driver of a delivery fetcher, so that relays and webhooks do not load the reactors.
 final class DeliveryThread: Sendable {
-  enum Letter: Sendable { case stop }
+  enum Command: Sendable { case stop }
 
-  private let mailbox: Mailbox<Letter>
+  private let commandQueue: CommandQueue<Command>
 
-  /// - Parameter index: the number of the driver.
+  /// Starts the thread.
+  /// - Parameter index: the index of the driver.
   init(_ fetcher: CurlFetcher, driver index: Int) throws {
-    mailbox = try Mailbox()
-    try startPart(named: "delivery-\(index)", niceness: 10) { [mailbox] in
-      let turning = try Turning(mailbox, fetcher.driver(index))
+    commandQueue = try CommandQueue()
+    try startPart(named: "delivery-\(index)", niceness: 10) { [commandQueue] in
+      let turning = try Turning(commandQueue, fetcher.driver(index))
       return { turning.run() }
     }
   }
 
-  /// What is under way ends with `FetchError.closed`.
-  func stop() { mailbox.post(.stop) }
+  /// Stops the thread. Requests in progress fail with `FetchError.closed`.
+  func stop() { commandQueue.post(.stop) }
 
   private final class Turning: ReactorDriver {
     private let reactor: Reactor<Turning>
     private let driver: FetchDriver
 
-    init(_ mailbox: Mailbox<DeliveryThread.Letter>, _ driver: FetchDriver) throws {
+    init(_ commandQueue: CommandQueue<DeliveryThread.Command>, _ driver: FetchDriver) throws {
       self.driver = driver
-      reactor = try Reactor(mailbox: mailbox)
+      reactor = try Reactor(commandQueue: commandQueue)
       try reactor.watch(driver.descriptor, Ticket(slot: 0, generation: 0), read: true, write: false)
     }
 
@@ -53,7 +54,7 @@ final class DeliveryThread: Sendable {
 
     func ready(_ ticket: Ticket, readable: Bool, writable: Bool) { driver.turn() }
     func timerFired(_ ticket: Ticket, kind: UInt32) {}
-    func received(_ letter: DeliveryThread.Letter) { reactor.stop() }
+    func received(_ command: DeliveryThread.Command) { reactor.stop() }
     func decide() {}
     func endTurn() {}
     var hasLeftovers: Bool { false }

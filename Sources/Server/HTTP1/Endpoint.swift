@@ -1,36 +1,36 @@
 internal import Reactor
 internal import TLS
 
-/// What one endpoint serves, and what its clients may use of it.
+/// Content and limits of one HTTP endpoint.
 struct HTTPSite: Sendable {
   enum Refusal { case connections, request, time, descriptors }
 
-  /// Stands in the log.
+  /// Name in the log.
   var name: String
   var connectionsMax: Int
-  /// Of one IPv4 address, or one IPv6 network of 64 bits.
+  /// Maximum number of connections of one IPv4 address or IPv6 /64 network.
   var connectionsPerAddressMax: Int
   var requestBytesMax: Int
-  /// From a connection to the end of its answer, a handshake included.
+  /// Time from accepting a connection to the end of the response, including the handshake.
   var requestMillis: Int64
-  /// nil: plain.
+  /// TLS context; `nil` for plain HTTP.
   var tls: CurrentContext?
   var refused: @Sendable (Refusal) -> Void
   var answer: @Sendable (HTTPRequest) -> HTTPResponse
 }
 
-/// Gives documents away over HTTP/1.1, one request a connection.
+/// Server of documents over HTTP/1.1, one request per connection.
 ///
-/// On a thread and reactor of its own, behind all others in priority, so that whoever asks too often disturbs nobody
-/// but himself.
+/// Runs on a reactor and thread of its own with a lower priority, so that frequent requests affect only their clients.
 final class HTTPEndpoint: ReactorDriver {
-  enum Letter: Sendable { case stop }
+  enum Command: Sendable { case stop }
 
   private enum Phase {
     case handshaking(HTTPSocket)
     case reading(HTTPSocket, HTTPRequestReader)
     case writing(HTTPSocket, [UInt8], sent: Int)
-    /// All is said. What the client still sends is read and dropped, or its kernel would throw our answer away.
+    /// The response is sent. Further input is read and discarded, otherwise the client's kernel would discard the
+    /// response.
     case lingering
   }
 
@@ -45,7 +45,7 @@ final class HTTPEndpoint: ReactorDriver {
 
   private static let listenerTicket = Ticket(slot: .max - 1, generation: 0)
   private static let readBytesMax = 4_096
-  /// For the word that a request came too slowly, and for nothing else.
+  /// Time to send the response to a slow request.
   private static let farewellMillis: Int64 = 1_000
   private static let pauseMillis: Int64 = 10
 
@@ -56,21 +56,21 @@ final class HTTPEndpoint: ReactorDriver {
   private var slots: [Slot]
   private var acceptedCount: UInt64 = 0
 
-  init(_ listening: Listening, mailbox: Mailbox<Letter>, _ site: HTTPSite, log: Log) throws {
+  init(_ listening: Listening, commandQueue: CommandQueue<Command>, _ site: HTTPSite, log: Log) throws {
     self.listening = listening
     self.site = site
     self.log = log
     slots = Array(repeating: Slot(), count: site.connectionsMax)
-    reactor = try Reactor(mailbox: mailbox)
+    reactor = try Reactor(commandQueue: commandQueue)
     try reactor.watch(listening.descriptor, HTTPEndpoint.listenerTicket, read: true, write: false)
   }
 
-  /// Listens there and serves on a thread of its own, until the mailbox is told to stop; returns the port.
+  /// Starts a thread that serves the socket until `Command.stop`; returns the port.
   static func start(
-    _ site: HTTPSite, on socket: BoundSocket, _ mailbox: Mailbox<Letter>, log: Log
+    _ site: HTTPSite, on socket: BoundSocket, _ commandQueue: CommandQueue<Command>, log: Log
   ) throws -> UInt16 {
     try startPart(named: site.name, niceness: 10) {
-      let endpoint = try HTTPEndpoint(Listening(socket), mailbox: mailbox, site, log: log)
+      let endpoint = try HTTPEndpoint(Listening(socket), commandQueue: commandQueue, site, log: log)
       return { endpoint.run() }
     }
     return socket.port
@@ -87,12 +87,12 @@ final class HTTPEndpoint: ReactorDriver {
     proceed(slot)
   }
 
-  func received(_ letter: Letter) { reactor.stop() }
+  func received(_ command: Command) { reactor.stop() }
   func decide() {}
   func endTurn() {}
   var hasLeftovers: Bool { false }
 
-  /// A connection has had its time, whatever it did with it; or the listener has had its pause.
+  /// Handles the end of a connection's time or of the listener's pause.
   func timerFired(_ ticket: Ticket, kind: UInt32) {
     if ticket == HTTPEndpoint.listenerTicket { return watchListener(true) }
     guard let slot = current(ticket) else { return }
@@ -123,7 +123,7 @@ final class HTTPEndpoint: ReactorDriver {
     case .exhausted: pause()
     case .turnedAway: site.refused(.descriptors)
     case .connection(let descriptor, let address):
-      let network = Census.network(address)
+      let network = ConnectionCounts.network(address)
       guard let slot = place(of: network, isLocal: HTTPPlaces.isLocal(address)),
         let socket = HTTPSocket(descriptor, tls: site.tls)
       else {
@@ -141,7 +141,7 @@ final class HTTPEndpoint: ReactorDriver {
     }
   }
 
-  /// nil: there is none.
+  /// Returns the slot for a new connection; `nil` if there is none.
   private func place(of network: String, isLocal: Bool) -> Int? {
     let places = slots.map { $0.descriptor == nil ? nil : $0.held }
     switch HTTPPlaces.decide(
@@ -156,7 +156,7 @@ final class HTTPEndpoint: ReactorDriver {
     }
   }
 
-  /// Whoever waits there cannot be taken now, and would wake us again at once.
+  /// Pauses accepting. A waiting connection that cannot be accepted would wake the reactor again immediately.
   private func pause() {
     watchListener(false)
     let ticket = HTTPEndpoint.listenerTicket
@@ -167,7 +167,7 @@ final class HTTPEndpoint: ReactorDriver {
     do {
       try reactor.change(listening.descriptor, HTTPEndpoint.listenerTicket, read: read, write: false)
     } catch {
-      log.error("epoll refuses a change of the \(site.name) listener", ["why": "\(error)"])
+      log.error("cannot change the \(site.name) listener in epoll", ["why": "\(error)"])
     }
   }
 
@@ -189,7 +189,8 @@ final class HTTPEndpoint: ReactorDriver {
     }
   }
 
-  /// Until there is no more: what libssl has read already wakes nobody. The limit of a head ends it, too.
+  /// Reads until no input is left, since epoll does not report bytes that libssl has read. The size limit ends the loop
+  /// too.
   private func read(_ slot: Int, _ socket: HTTPSocket, _ reader: HTTPRequestReader) {
     var reader = reader
     while true {
@@ -252,12 +253,12 @@ final class HTTPEndpoint: ReactorDriver {
     do {
       try change()
     } catch {
-      log.error("epoll refuses a \(site.name) connection", ["why": "\(error)"])
+      log.error("cannot watch a \(site.name) connection in epoll", ["why": "\(error)"])
       close(slot)
     }
   }
 
-  /// The kernel stops watching a descriptor that is closed.
+  /// Closes a connection. The kernel then removes its descriptor from epoll.
   private func close(_ slot: Int) {
     guard let descriptor = slots[slot].descriptor else { return }
     closeDescriptor(descriptor)

@@ -1,26 +1,27 @@
-/// Which connections of an HTTP endpoint have a place.
+/// Allocation of an HTTP endpoint's connection slots.
 ///
-/// A client that holds many connections must stop neither the others nor a probe, whose failure would restart the
-/// server: an address has fewer places than there are, and where all are taken, the busiest address gives one up.
+/// A client with many connections must block neither other clients nor a probe, whose failure would restart the server.
+/// Therefore an address can use only some of the slots. If all are used, the busiest address loses one.
 enum HTTPPlaces {
   struct Held: Equatable {
-    /// What `Census.network` makes of the address.
+    /// Network of the address, from `ConnectionCounts.network`.
     var network: String
-    /// Counts the accepted connections.
+    /// Sequence number of the accepted connection.
     var number: UInt64
   }
 
   enum Decision: Equatable {
     case take(Int)
-    /// The connection that has this place is closed.
+    /// Close the connection in this slot and use the slot.
     case replace(Int)
     case refuse
   }
 
+  /// Decides about a new connection.
   /// - Parameters:
-  ///   - isLocal: whether the new connection comes from 127.0.0.1 or ::1, as those of a sidecar or a forwarded port do.
-  ///     It always finds room.
-  ///   - places: nil: a free one.
+  ///   - isLocal: whether the connection comes from 127.0.0.1 or ::1, as those of a sidecar or a forwarded port do.
+  ///     Such a connection is always admitted.
+  ///   - places: the slots; `nil` is a free one.
   static func decide(network: String, isLocal: Bool, in places: [Held?], perAddressMax: Int) -> Decision {
     var counts: [String: Int] = [:]
     for case let held? in places { counts[held.network, default: 0] += 1 }

@@ -1,21 +1,21 @@
-/// The head of one HTTP/1.1 request (RFC 9112), as far as a server looks that only gives documents away.
+/// The head of one HTTP/1.1 request (RFC 9112), with the parts that a server of static documents needs.
 struct HTTPRequest: Hashable, Sendable {
   var method: String
-  /// Without its query; as it was sent, nothing decoded.
+  /// Path without the query, not decoded.
   var path: String
-  /// The entity tags of If-None-Match, without blanks; empty: none.
+  /// Entity tags of If-None-Match without whitespace; empty if there are none.
   var knownTags = ""
 }
 
-/// Reads one request head that comes in pieces. A value without I/O: bytes in, a verdict out.
+/// Incremental parser of one request head. It performs no I/O.
 ///
-/// It is strict where RFC 9112 lets a server choose, because what two readers understand differently is how requests
-/// are smuggled; a request with a body is refused, so that what follows the head is never taken for another request.
+/// It is strict where RFC 9112 gives a server the choice, because different interpretations enable request smuggling.
+/// It rejects a request with a body, so that it never parses bytes after the head as another request.
 struct HTTPRequestReader {
   enum Step: Hashable, Sendable {
     case wait
     case request(HTTPRequest)
-    /// The answer is this status, and then the connection is closed.
+    /// Respond with this status and close the connection.
     case refuse(HTTPStatus)
   }
 
@@ -23,17 +23,17 @@ struct HTTPRequestReader {
   private var head: [UInt8] = []
   private static let tagsField = "if-none-match"
 
-  /// Something has come that is not whole yet.
+  /// Whether the head is incomplete but not empty.
   var hasBegun: Bool { !head.isEmpty }
 
-  /// - Parameter headBytesMax: of request line, fields and the empty line.
+  /// - Parameter headBytesMax: maximum size of the request line, the fields and the empty line.
   init(headBytesMax: Int) { self.headBytesMax = headBytesMax }
 
-  /// To be asked until it says something else than `wait`.
+  /// Parses further bytes. Do not call it again after a result other than `wait`.
   mutating func received(_ bytes: some Sequence<UInt8>) -> Step {
     for byte in bytes {
       guard head.count < headBytesMax else { return .refuse(.headTooLarge) }
-      // 2.2: lines end with CR LF; either alone is refused, not guessed at.
+      // 2.2: lines end with CR LF; a single CR or LF is an error.
       guard (byte == HTTPRequestReader.lf) == (head.last == HTTPRequestReader.cr) else { return .refuse(.badRequest) }
       head.append(byte)
       if head.suffix(4).elementsEqual(HTTPRequestReader.end) { return judge() }
@@ -47,7 +47,7 @@ struct HTTPRequestReader {
 
   private func judge() -> Step {
     var lines = head.dropLast(4).split(separator: HTTPRequestReader.lf, omittingEmptySubsequences: false)[...]
-    // All but the last still end with their CR.
+    // All lines but the last still end with CR.
     for index in lines.indices.dropLast() { lines[index].removeLast() }
     let parts = lines.removeFirst().split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
     guard parts.count == 3, HTTPRequestReader.isToken(parts[0]), let path = HTTPRequestReader.path(of: parts[1]) else {
@@ -64,11 +64,11 @@ struct HTTPRequestReader {
         knownTags: HTTPRequestReader.values(of: HTTPRequestReader.tagsField, in: lines)))
   }
 
-  /// 3.2: the host once, and in HTTP/1.1 always; 6: no body.
+  /// Checks the fields. 3.2: exactly one Host, which HTTP/1.0 may omit; 6: no body.
   private static func refusal(ofFields lines: ArraySlice<ArraySlice<UInt8>>, hostIsDemanded: Bool) -> HTTPStatus? {
     var hosts = 0
     for line in lines {
-      // 5.1: no space before the colon; 5.2: no folded lines, which would begin with one.
+      // 5.1: no space before the colon; 5.2: no folded lines, which would start with one.
       guard let colon = line.firstIndex(of: UInt8(ascii: ":")), isToken(line[..<colon]),
         line[colon...].allSatisfy({ $0 == UInt8(ascii: "\t") || ($0 >= 0x20 && $0 != 0x7f) })
       else { return .badRequest }
@@ -83,7 +83,7 @@ struct HTTPRequestReader {
     return hosts == 1 || (hosts == 0 && !hostIsDemanded) ? nil : .badRequest
   }
 
-  /// RFC 9110 5.3: a field that comes several times is one list. Only of lines that were judged.
+  /// Returns the values of a field. RFC 9110 5.3: repeated fields form one list. The lines must be valid.
   private static func values(of field: String, in lines: ArraySlice<ArraySlice<UInt8>>) -> String {
     lines.compactMap { line -> String? in
       guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
@@ -97,7 +97,7 @@ struct HTTPRequestReader {
     value.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
   }
 
-  /// 3.2.1 origin form, and 3.2.2 absolute form, which a server must take too.
+  /// Returns the path of a target in origin form (3.2.1) or absolute form (3.2.2), which a server must accept too.
   private static func path(of target: ArraySlice<UInt8>) -> String? {
     guard target.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") }) else { return nil }
     var target = String(decoding: target, as: UTF8.self)[...]
@@ -122,7 +122,7 @@ struct HTTPRequestReader {
     return (major - zero, minor - zero)
   }
 
-  /// RFC 9110 5.6.2.
+  /// Whether the text is a token (RFC 9110 5.6.2).
   private static func isToken(_ text: ArraySlice<UInt8>) -> Bool {
     !text.isEmpty
       && text.allSatisfy { byte in

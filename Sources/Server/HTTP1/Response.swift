@@ -22,23 +22,24 @@ enum HTTPStatus: Int, Sendable {
   }
 }
 
-/// One answer, after which the connection is closed.
+/// One response, after which the connection closes.
 struct HTTPResponse: Hashable, Sendable {
   var status: HTTPStatus
   var contentType = "text/plain; charset=utf-8"
   var body = ""
   var cacheControl = "no-store"
-  /// With its quotation marks; empty: none.
+  /// Entity tag with quotation marks; empty if there is none.
   var entityTag = ""
 
-  /// - Parameter forHead: the answer to HEAD is that to GET without its body (RFC 9110 9.3.2).
+  /// Encodes the response.
+  /// - Parameter forHead: omits the body, as for HEAD (RFC 9110 9.3.2).
   func bytes(forHead: Bool = false) -> [UInt8] {
     let text = body.isEmpty ? "\(status.rawValue) \(status.reason)\n" : body
-    // RFC 9110 15.4.5: what the client has needs no description, and 304 never has a body.
+    // RFC 9110 15.4.5: 304 has no body and needs no description of the content.
     let isBodiless = status == .notModified
     var head = "HTTP/1.1 \(status.rawValue) \(status.reason)\r\n"
     if !isBodiless { head += "Content-Type: \(contentType)\r\nContent-Length: \(text.utf8.count)\r\n" }
-    // RFC 9110 15.5.6: what would have been allowed.
+    // RFC 9110 15.5.6: 405 lists the allowed methods.
     if status == .methodNotAllowed { head += "Allow: GET, HEAD\r\n" }
     if !entityTag.isEmpty { head += "ETag: \(entityTag)\r\n" }
     head += "Cache-Control: \(cacheControl)\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
@@ -46,9 +47,10 @@ struct HTTPResponse: Hashable, Sendable {
   }
 }
 
-/// A document that is given away: by GET and HEAD, and only in full to those who do not have it yet.
+/// Responses with a document, by GET and HEAD, and with a body only for clients whose copy is outdated.
 extension HTTPRequest {
-  /// - Parameter document: made only where it is wanted; nil: there is none at this path.
+  /// Returns the response to the request.
+  /// - Parameter document: creates the document, if it is needed; `nil` if there is none at this path.
   func answered(by document: (() -> HTTPResponse)?) -> HTTPResponse {
     guard let document else { return HTTPResponse(status: .notFound) }
     guard method == "GET" || method == "HEAD" else { return HTTPResponse(status: .methodNotAllowed) }
@@ -57,7 +59,7 @@ extension HTTPRequest {
     return HTTPResponse(status: .notModified, cacheControl: answer.cacheControl, entityTag: answer.entityTag)
   }
 
-  /// RFC 9110 13.1.2, by the weak comparison.
+  /// Whether the client has this entity tag, by weak comparison (RFC 9110 13.1.2).
   private func knows(_ entityTag: String) -> Bool {
     guard !entityTag.isEmpty else { return false }
     return knownTags.split(separator: ",").contains { $0 == "*" || $0 == entityTag || $0 == "W/" + entityTag }

@@ -1,22 +1,23 @@
 internal import Reactor
 internal import TLS
 
-/// The way to one client: plain, or through TLS. It does not own the descriptor.
+/// Socket of one client, plain or with TLS. It does not own the descriptor.
 struct HTTPSocket {
   enum Step {
-    /// This many bytes were moved (for a handshake: it is complete).
+    /// This number of bytes was transferred, or the handshake is complete.
     case done(Int)
     case wantRead
     case wantWrite
-    /// The client is gone, or what it says cannot be understood.
+    /// The client has gone or its data is invalid.
     case closed
   }
 
   let descriptor: Int32
-  /// nil: plain.
+  /// TLS channel; `nil` for a plain socket.
   private let channel: Channel?
 
-  /// - Parameter tls: nil: plain. nil as a result: memory lacks.
+  /// Returns `nil` if memory is exhausted.
+  /// - Parameter tls: TLS context; `nil` for a plain socket.
   init?(_ descriptor: Int32, tls: CurrentContext?) {
     self.descriptor = descriptor
     channel = tls.flatMap { Channel($0.context, descriptor: descriptor) }
@@ -38,7 +39,7 @@ struct HTTPSocket {
     return step(send(bytes, to: descriptor), waitsFor: .wantWrite)
   }
 
-  /// Says that no more is sent. What the client still sends is of no interest and need not be deciphered.
+  /// Ends sending. Further input of the client is ignored and need not be decrypted.
   func sayGoodbye() {
     channel?.sayGoodbye()
     endSending(to: descriptor)

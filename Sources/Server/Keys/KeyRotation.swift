@@ -1,69 +1,71 @@
 internal import Store
 
-/// When our signing keys follow each other.
+/// Schedule of signing key rotation.
 package struct KeyPolicy: Hashable, Sendable {
-  /// A key that has signed for so long is followed by another; nil: only where somebody asks for it.
+  /// Signing time after which a new key replaces a key; `nil` for rotation only on demand.
   package var rotateMillis: Int64? = 90 * 86_400_000
-  /// From the publication of a key to its first signature.
+  /// Time from the publication of a key to its first signature.
   package var publishLeadMillis: Int64 = 3_600_000
-  /// The longest life of any token that a key signs.
+  /// Maximum lifetime of a token that a key signs.
   package var tokenLifetimeMaxMillis: Int64 = 3_600_000
-  /// How far apart the clocks of replicas may be: a slow one goes on signing with a key that the others have retired.
+  /// Maximum clock difference between replicas. A replica with a slow clock still signs with a key that the others have
+  /// retired.
   package var skewMillis: Int64 = 60_000
 
   package init() {}
 
-  /// A key that is further away than this was put there by a clock that was ahead.
+  /// Maximum lead time. A key that starts later was created by a replica whose clock was ahead.
   static let publishLeadSecondsMax = 604_800
 
-  /// How often each replica reads the keys again: every one knows a key long before any of them signs with it.
+  /// Poll interval of the keys. Every replica knows a key long before any replica signs with it.
   var readMillis: Int64 { min(60_000, publishLeadMillis / 4) }
 
-  /// How long a verifier may keep the published set. One that fetched it from the replica that heard of a new key last
-  /// asks again within `readMillis` and this, three quarters of the lead at most.
+  /// Cache lifetime of the published key set. If a verifier fetched it from the last replica to learn of a new key, it
+  /// asks again within `readMillis` plus this time. That is at most three quarters of the lead time.
   var cacheMillis: Int64 { publishLeadMillis / 2 }
 
-  /// How long a key is needed after it was retired: until the last token that it signed has expired.
+  /// How long a retired key is kept: until the last token that it signed has expired.
   var keptMillis: Int64 { tokenLifetimeMaxMillis + skewMillis }
 }
 
-/// What is to be done about the signing keys, decided by their records and by which of them the master key opens, so
+/// Decision about the signing keys. It depends only on their records and on which of them the master key can open, so
 /// that all replicas decide alike.
 struct KeyRotation: Hashable, Sendable {
   enum Occasion: Sendable {
-    /// The configuration was just read, which may name another algorithm than that of the key that signs.
+    /// The server starts; the configured algorithm may differ from that of the current key.
     case start
     case look
-    /// Somebody asked for a new key.
+    /// The operator requested a new key.
     case demand
   }
 
   private static let clockDifferenceMillis: Int64 = 1_000
 
-  /// A key is to be made that signs from this moment on.
+  /// Time from which a new key signs; `nil` if none is created.
   var successorFrom: Timestamp?
-  /// Keys that stop signing at that moment.
+  /// IDs of keys that stop signing at that time.
   var retired: [String] = []
-  /// Keys that were retired by this moment are needed by no token any more.
+  /// Keys retired by this time are removed, since no valid token needs them.
   var removesRetiredBy: Timestamp?
-  /// The key that is to be made signs until those do that are there: by a clock that was ahead they begin too late.
+  /// The new key fills a gap until existing keys start. A replica whose clock was ahead created those too late.
   var fillsGap = false
 
-  /// - Parameter foreign: the ids of keys that cannot be used here.
+  /// Decides which keys to create, retire and remove.
+  /// - Parameter foreign: IDs of keys that this server cannot open.
   static func decide(
     _ records: [SigningKeyRecord], foreign: Set<String> = [], algorithm: String, _ occasion: Occasion,
     _ policy: KeyPolicy, now: Timestamp
   ) -> KeyRotation {
     var rotation = KeyRotation()
-    // The key of a replica that has just made the first is no gap, though its clock may be a little ahead.
+    // The first key of another replica is not a gap, even if that replica's clock is slightly ahead.
     let soon = now.adding(millis: KeyRotation.clockDifferenceMillis)
     let isSigning = records.contains { !foreign.contains($0.keyID) && $0.isActive(at: soon) }
     let needless = now.adding(millis: -policy.keptMillis)
-    // By a clock that is wrong the one that all others sign with is needless: nothing is removed while none signs here.
+    // With a wrong clock, the current key of all replicas may look expired. Nothing is removed unless a key signs here.
     if isSigning, records.contains(where: { $0.retiredAt.map { $0 <= needless } ?? false }) {
       rotation.removesRetiredBy = needless
     }
-    // Whoever retires a key publishes the one that follows it in the same change, so that one is always left.
+    // The change that retires a key also publishes its successor, so one key always remains.
     let current = records.filter { $0.retiredAt == nil }
     guard !current.isEmpty else {
       rotation.successorFrom = now
@@ -71,7 +73,7 @@ struct KeyRotation: Hashable, Sendable {
     }
     let ours = current.filter { !foreign.contains($0.keyID) }
     guard !ours.isEmpty else {
-      // A server with another master key has replaced the last one of ours: one that we can use takes its place.
+      // A server with another master key replaced our last key. Replace its keys with one that this server can use.
       let end = records.filter { !foreign.contains($0.keyID) }.compactMap(\.retiredAt).max()
       rotation.successorFrom = max(now, end ?? now)
       rotation.retired = current.map(\.keyID)
@@ -80,15 +82,15 @@ struct KeyRotation: Hashable, Sendable {
     let horizon = now.adding(millis: Int64(KeyPolicy.publishLeadSecondsMax) * 1_000 + policy.skewMillis)
     guard isSigning, let last = ours.filter({ $0.activeFrom <= horizon }).max(by: { $0.activeFrom < $1.activeFrom })
     else {
-      // The later ones stay, and the next rotation retires them: a replica whose clock is ahead signs with them, and
-      // would replace a key that took their place as too old at once.
+      // The later keys stay until the next rotation retires them. A replica whose clock is ahead signs with them, and
+      // would immediately replace a new key as too old.
       rotation.successorFrom = isSigning ? now.adding(millis: policy.publishLeadMillis) : now
       rotation.fillsGap = true
       return rotation
     }
     let isOld = policy.rotateMillis.map { last.activeFrom.adding(millis: $0) <= now } ?? false
     let isOfAnotherKind = occasion == .start && last.algorithm != algorithm
-    // Who asks for a new key gets it by then, unless one is on its way.
+    // A request creates a new key, unless one is already published and starts within the lead time.
     let lead = now.adding(millis: policy.publishLeadMillis + policy.skewMillis)
     let isDemanded = occasion == .demand && !(last.activeFrom > now && last.activeFrom <= lead)
     guard isOld || isOfAnotherKind || isDemanded else { return rotation }
@@ -97,13 +99,13 @@ struct KeyRotation: Hashable, Sendable {
     return rotation
   }
 
-  /// nil: there is nothing to do.
-  /// - Parameter successor: the key that is to be made, where one is.
+  /// Returns the change of the store; `nil` if there is nothing to do.
+  /// - Parameter successor: the new key, if any.
   func change(_ successor: SigningKeyRecord?) -> Change? {
     var writes: [Write] = []
     if let successor, let successorFrom {
-      // Of replicas that rotate at once one retires the key; those that make the first have none to retire. Of those
-      // that fill a gap at once each may: several keys that sign do no harm.
+      // If replicas rotate at the same time, only one retires the key. The first keys of a store retire none, so this
+      // guard admits one. Each replica may fill a gap, since several signing keys are harmless.
       if retired.isEmpty, !fillsGap { writes.append(.guardNoSigningKey) }
       writes += retired.map { .retireSigningKey(keyID: $0, at: successorFrom) }
       writes.append(.insertSigningKey(successor))

@@ -3,13 +3,13 @@ internal import Encodings
 internal import TLS
 internal import Tokens
 
-/// What verifiers in every language fetch by themselves: our public keys, and where they are.
+/// Documents that verifiers fetch: the public keys and their location.
 struct KeyDocuments: Sendable {
   let issuer: String
-  /// Under which verifiers reach this endpoint, without a slash at its end.
+  /// URL at which verifiers reach this endpoint, without a trailing slash.
   let url: String
   let maxAgeMillis: Int64
-  let desk: TokenDesk
+  let tokens: TokenIssuer
 
   private static let keysPath = "/.well-known/jwks.json"
   private static let discoveryPath = "/.well-known/openid-configuration"
@@ -17,7 +17,7 @@ struct KeyDocuments: Sendable {
   func answer(_ request: HTTPRequest) -> HTTPResponse {
     switch request.path {
     case KeyDocuments.keysPath:
-      request.answered { document("application/jwk-set+json", desk.signingKeys()) }
+      request.answered { document("application/jwk-set+json", tokens.signingKeys()) }
     case KeyDocuments.discoveryPath:
       request.answered { document("application/json", discovery) }
     default: request.answered(by: nil)
@@ -31,8 +31,8 @@ struct KeyDocuments: Sendable {
       entityTag: "\"\(Base64URL.encode(sha256(Array(text.utf8))))\"")
   }
 
-  /// OpenID Connect Discovery 1.0 section 3, as far as it is true of us: people sign in through services by gRPC, so
-  /// there is nothing to authorize at and no token endpoint.
+  /// Discovery document with the applicable members of OpenID Connect Discovery 1.0, section 3. Users sign in through
+  /// services over gRPC, so there is no authorization or token endpoint.
   private var discovery: String {
     var writer = JSONWriter()
     writer.open(.object)
@@ -40,14 +40,14 @@ struct KeyDocuments: Sendable {
     writer.member("jwks_uri", url + KeyDocuments.keysPath)
     writer.member("response_types_supported", ["id_token"])
     writer.member("subject_types_supported", ["public"])
-    writer.member("id_token_signing_alg_values_supported", desk.signingAlgorithms())
+    writer.member("id_token_signing_alg_values_supported", tokens.signingAlgorithms())
     writer.close(.object)
     return writer.text
   }
 }
 
 extension HTTPSite {
-  /// The public keys, over HTTPS.
+  /// Creates the site that serves the public keys over HTTPS.
   static func keys(
     _ documents: KeyDocuments, tls: CurrentContext, _ metrics: ServerMetrics, _ limits: Limits
   ) -> HTTPSite {

@@ -4,35 +4,35 @@ internal import Store
 internal import Synchronization
 internal import Tokens
 
-/// Keeps the ring of this replica as the store has it, and replaces keys when their time has come.
+/// Synchronisation of this replica's key ring with the store, and rotation of keys.
 ///
-/// Calls never wait for it: they take the ring that is there. Two looks at once may leave the older ring until the next
-/// look, which is long before it matters.
+/// Calls never wait for it: they use the current ring. Two concurrent checks may leave the older ring until the next
+/// check, which is early enough.
 final class SigningKeyWatch: Sendable {
   private let store: any Store
-  private let vault: Vault
+  private let keys: DerivedKeys
   private let algorithm: SignatureAlgorithm
   private let policy: KeyPolicy
   private let log: Log
   private let known: Mutex<[SigningKeyRecord]>
-  let desk: TokenDesk
+  let tokens: TokenIssuer
 
-  /// Looks for the first time: throws where there is no key to be had, or none that the master key opens.
+  /// Loads the keys. Throws if there is no key that the master key can open.
   init(
-    _ store: any Store, _ vault: Vault, algorithm: SignatureAlgorithm, _ policy: KeyPolicy, issuer: String,
+    _ store: any Store, _ keys: DerivedKeys, algorithm: SignatureAlgorithm, _ policy: KeyPolicy, issuer: String,
     signers: [CustomTokenSigner] = [], log: Log
   ) async throws {
     self.store = store
-    self.vault = vault
+    self.keys = keys
     self.algorithm = algorithm
     self.policy = policy
     self.log = log
-    let records = try await SigningKeys.settle(store, vault, algorithm, .start, policy, log)
+    let records = try await SigningKeys.settle(store, keys, algorithm, .start, policy, log)
     known = Mutex(records)
-    desk = TokenDesk(ring: try SigningKeys.ring(records, vault, policy, log), issuer: issuer, signers: signers)
+    tokens = TokenIssuer(ring: try SigningKeys.ring(records, keys, policy, log), issuer: issuer, signers: signers)
   }
 
-  /// Ends when it is cancelled.
+  /// Starts periodic checks; cancel the task to end them.
   func start() -> Task<Void, Never> {
     Task.detached { [self] in
       while true {
@@ -42,15 +42,16 @@ final class SigningKeyWatch: Sendable {
     }
   }
 
-  /// Where the store cannot answer the ring stays as it is, and the next look tries again.
+  /// Reads the keys and rotates them if due. If the store is unavailable, the ring stays unchanged until the next
+  /// check.
   func look(_ occasion: KeyRotation.Occasion) async {
     do {
-      let records = try await SigningKeys.settle(store, vault, algorithm, occasion, policy, log)
+      let records = try await SigningKeys.settle(store, keys, algorithm, occasion, policy, log)
       guard known.withLock({ $0 != records }) else { return }
-      desk.use(try SigningKeys.ring(records, vault, policy, log))
+      tokens.use(try SigningKeys.ring(records, keys, policy, log))
       known.withLock { $0 = records }
     } catch StoreError.closed {
-      // The server ends.
+      // The server is stopping.
     } catch {
       log.error("the signing keys cannot be read", ["why": "\(error)"])
     }

@@ -5,12 +5,12 @@ internal import Reactor
 internal import Store
 internal import Tokens
 
-/// The keys that sign our tokens, as the store keeps them: sealed, each bound to its id.
+/// The keys that sign this service's tokens. The store contains them sealed, each bound to its ID.
 enum SigningKeys {
-  /// Does what is due and answers with the keys as they are then; the first start of a store makes its first key. Where
-  /// another replica was faster, what it did is what counts.
+  /// Performs due rotations and returns the resulting keys. The first start of a store creates its first key. If
+  /// another replica was faster, its result counts.
   static func settle(
-    _ store: any Store, _ vault: Vault, _ algorithm: SignatureAlgorithm, _ occasion: KeyRotation.Occasion,
+    _ store: any Store, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm, _ occasion: KeyRotation.Occasion,
     _ policy: KeyPolicy, _ log: Log
   ) async throws -> [SigningKeyRecord] {
     var query = Query()
@@ -18,15 +18,15 @@ enum SigningKeys {
     for _ in 0..<4 {
       let records = try await store.load(query).signingKeys
       let now = Timestamp(millis: wallMillis())
-      // Before anything is written: with the wrong master key this server would retire what all others sign with.
-      let foreign = try refuseStrangers(records, vault, now: now)
+      // Before any write: with the wrong master key this server would retire the key of all other replicas.
+      let foreign = try refuseUnknowns(records, keys, now: now)
       let rotation = KeyRotation.decide(
         records, foreign: foreign, algorithm: algorithm.rawValue, occasion, policy, now: now)
-      let successor = try rotation.successorFrom.map { try make(vault, algorithm, now: now, activeFrom: $0) }
+      let successor = try rotation.successorFrom.map { try make(keys, algorithm, now: now, activeFrom: $0) }
       guard let change = rotation.change(successor) else { return records }
-      guard case .committed = try await store.commit(change, fate: Fate()) else { continue }
+      guard case .committed = try await store.commit(change, commitDecision: CommitDecision()) else { continue }
       if let successor {
-        if rotation.fillsGap { log.warning("the signing keys lie in the future: a clock is or was ahead") }
+        if rotation.fillsGap { log.warning("all signing keys start in the future: a clock is or was ahead") }
         log.info("signing key published", ["key": successor.keyID, "signs_from": rfc3339(successor.activeFrom.millis)])
       }
       if rotation.removesRetiredBy != nil { log.info("retired signing keys removed") }
@@ -35,7 +35,7 @@ enum SigningKeys {
   }
 
   private static func make(
-    _ vault: Vault, _ algorithm: SignatureAlgorithm, now: Timestamp, activeFrom: Timestamp
+    _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm, now: Timestamp, activeFrom: Timestamp
   ) throws -> SigningKeyRecord {
     let kind: KeyKind = switch algorithm {
     case .edDSA: .ed25519
@@ -47,22 +47,21 @@ enum SigningKeys {
       privateKey, algorithm: algorithm, publishedAt: now.seconds, activeFrom: activeFrom.seconds, retiredAt: nil)
     return SigningKeyRecord(
       keyID: key.keyID, algorithm: algorithm.rawValue,
-      sealedPrivateKey: vault.seal(try privateKey.pkcs8(), context: context(key.keyID)),
+      sealedPrivateKey: keys.seal(try privateKey.pkcs8(), context: context(key.keyID)),
       publishedAt: now, activeFrom: activeFrom)
   }
 
-  /// Of the keys that can be used here. The others are left out and told of.
+  /// Creates the ring of all usable keys. Skips and logs the others.
   static func ring(
-    _ records: [SigningKeyRecord], _ vault: Vault, _ policy: KeyPolicy, _ log: Log? = nil
+    _ records: [SigningKeyRecord], _ keys: DerivedKeys, _ policy: KeyPolicy, _ log: Log? = nil
   ) throws -> KeyRing {
-    let faults = unusable(records, vault)
+    let faults = unusable(records, keys)
     for (keyID, fault) in faults.sorted(by: { $0.key < $1.key }) {
-      log?.error("a signing key is left out", ["key": keyID, "why": "\(fault)"])
+      log?.error("skipped an unusable signing key", ["key": keyID, "why": "\(fault)"])
     }
     let keys = try records.filter { faults[$0.keyID] == nil }.map { record in
-      let (algorithm, secret) = try opened(record, vault)
-      // What is in the store is published, also where a clock that was ahead has put it off: verifiers must have it
-      // before it signs.
+      let (algorithm, secret) = try opened(record, keys)
+      // Every stored key is published immediately, even if a clock was ahead: verifiers must have it before it signs.
       let publishedAt = min(record.publishedAt.seconds, wallMillis() / 1_000)
       return try SigningKey(
         try PrivateKey(pkcs8: secret), algorithm: algorithm, publishedAt: publishedAt,
@@ -71,12 +70,12 @@ enum SigningKeys {
     return KeyRing(keys, tokenLifetimeSecondsMax: policy.keptMillis / 1_000)
   }
 
-  /// The ids of keys that cannot be used here. Throws where nothing else signs at this moment: this server is then the
-  /// stranger, and not who made them.
-  private static func refuseStrangers(
-    _ records: [SigningKeyRecord], _ vault: Vault, now: Timestamp
+  /// Returns the IDs of keys that this server cannot use. Throws if no usable key signs now: then this server's master
+  /// key is wrong, not that of the other servers.
+  private static func refuseUnknowns(
+    _ records: [SigningKeyRecord], _ keys: DerivedKeys, now: Timestamp
   ) throws -> Set<String> {
-    let faults = unusable(records, vault)
+    let faults = unusable(records, keys)
     let signing = records.filter { $0.isActive(at: now) }
     let needed = signing.isEmpty ? records : signing
     if let first = needed.first, let fault = faults[first.keyID], needed.allSatisfy({ faults[$0.keyID] != nil }) {
@@ -85,39 +84,41 @@ enum SigningKeys {
     return Set(faults.keys)
   }
 
-  /// Why keys cannot be used here, by their ids.
-  private static func unusable(_ records: [SigningKeyRecord], _ vault: Vault) -> [String: any Error] {
+  /// Returns the errors of unusable keys, by key ID.
+  private static func unusable(_ records: [SigningKeyRecord], _ keys: DerivedKeys) -> [String: any Error] {
     var faults: [String: any Error] = [:]
     for record in records {
-      do { _ = try opened(record, vault) } catch { faults[record.keyID] = error }
+      do { _ = try opened(record, keys) } catch { faults[record.keyID] = error }
     }
     return faults
   }
 
   private static func opened(
-    _ record: SigningKeyRecord, _ vault: Vault
+    _ record: SigningKeyRecord, _ keys: DerivedKeys
   ) throws -> (algorithm: SignatureAlgorithm, secret: Secret) {
     guard let algorithm = SignatureAlgorithm(rawValue: record.algorithm) else {
-      throw StoreError.corrupt("signing key \(record.keyID) has the algorithm \(record.algorithm)")
+      throw StoreError.corrupt("signing key \(record.keyID) has the unknown algorithm \(record.algorithm)")
     }
     do {
-      return (algorithm, try vault.openSecret(record.sealedPrivateKey, context: context(record.keyID)))
+      return (algorithm, try keys.openSecret(record.sealedPrivateKey, context: context(record.keyID)))
     } catch {
       throw ConfigurationError(
-        setting: "secrets.master_key_file", why: "signing key \(record.keyID) of this store was made with another one")
+        setting: "secrets.master_key_file",
+        why: "signing key \(record.keyID) of this store was created with another master key")
     }
   }
 
   private static func context(_ keyID: String) -> [UInt8] { Array("signing key \(keyID)".utf8) }
 }
 
-/// The one secret an operator keeps: 64 hex digits in a file that only the server reads.
+/// The master key, the only secret that an operator must keep: 64 hexadecimal digits in a file that only the server can
+/// read.
 package enum MasterKey {
   static func read(_ path: String) throws(ConfigurationError) -> Secret {
     let setting = "secrets.master_key_file"
     let bytes = try readFile(path, of: setting, bytesMax: 4_096)
     guard let key = key(in: bytes) else {
-      throw ConfigurationError(setting: setting, why: "\(path) must hold 64 hex digits and nothing else")
+      throw ConfigurationError(setting: setting, why: "\(path) must contain exactly 64 hexadecimal digits")
     }
     return key
   }

@@ -2,15 +2,14 @@ internal import GRPC
 internal import Reactor
 internal import Services
 
-/// What the road of a call counts: for each reactor a tally that it alone writes, summed up when somebody asks.
+/// Metrics of the call path: one tally per reactor, which only that reactor writes. A scrape sums the tallies.
 ///
-/// A swift-metrics handle would cost every call a dynamic dispatch and a locked instruction on a cache line that all
-/// reactors share.
+/// A swift-metrics handle would add a dynamic dispatch and an atomic instruction on a shared cache line to every call.
 final class CallMetrics: Sendable {
-  /// One for each reactor.
+  /// Tallies, one per reactor.
   let tallies: [Tally]
   private let layout: CallLayout
-  /// `package.Service/Method`, by number in the method table; the last is for paths that are not served.
+  /// `package.Service/Method`, by index in the method table. The last entry is for unknown paths.
   private let methods: [String]
 
   init(_ methods: [Method], reactors: Int) {
@@ -27,7 +26,7 @@ final class CallMetrics: Sendable {
       methods.indices.flatMap { method in
         StatusName.all.indices.compactMap { code in
           let count = sum(layout.ended(method, code: code))
-          // Of each method one series at least, so that a rate has a beginning.
+          // Each method has at least one series, so that a rate has a start value.
           guard count > 0 || code == 0 else { return nil }
           return (Labels([("method", methods[method]), ("code", StatusName.all[code])]), .count(count))
         }
@@ -40,7 +39,7 @@ final class CallMetrics: Sendable {
     }
     registry.collect(Catalogue.callsInFlight) { [self] in
       methods.indices.dropLast().map { method in
-        // The ends are read first: what ends meanwhile counts as in flight, and the gauge is never negative.
+        // Reads the ended calls first, so that the gauge is never negative.
         let ended = StatusName.all.indices.reduce(0) { $0 + sum(layout.ended(method, code: $1)) }
         return (Labels([("method", methods[method])]), .count(sum(layout.begun(method)) - ended))
       }
@@ -57,12 +56,12 @@ final class CallMetrics: Sendable {
   private func sum(_ cell: Int) -> Int { tallies.reduce(0) { $0 + $1.read(cell) } }
 }
 
-/// The hand of one reactor, on its thread.
+/// The writer of one reactor's tally, on its thread.
 final class CallMeter {
   private let tally: Tally
   private let layout: CallLayout
   private let boundsNanos = Bounds.seconds.map { Int64(($0 * 1e9).rounded()) }
-  /// Calls answered in this turn, whose time ends with it: one look at the clock serves them all.
+  /// Calls answered in this turn. Their time ends with the turn, so one clock reading serves all of them.
   private var answered: [(method: Int, begunNanos: Int64)] = []
 
   init(_ tally: Tally, _ layout: CallLayout) {
@@ -72,13 +71,13 @@ final class CallMeter {
 
   func began(_ method: Int) { tally.add(1, at: layout.begun(method)) }
 
-  /// `begunNanos`: nil where the time says nothing, as of a streaming call.
+  /// Counts the end of a call. `begunNanos` is `nil` for a streaming call, whose duration is not meaningful.
   func ended(_ method: Int, _ code: Status.Code, begunNanos: Int64?) {
     tally.add(1, at: layout.ended(method, code: code.rawValue))
     if let begunNanos { answered.append((method, begunNanos)) }
   }
 
-  /// A call that ended with its head; nil: the path is not served.
+  /// Counts a call that ended after its headers; `nil` stands for an unknown path.
   func refused(_ method: Int?, _ code: Status.Code) {
     let method = method ?? layout.methods
     tally.add(1, at: layout.begun(method))
@@ -87,7 +86,7 @@ final class CallMeter {
 
   func streams(_ change: Int) { tally.add(change, at: layout.streams) }
 
-  /// The answers of this turn have been written.
+  /// Records the durations of the answered calls after their responses are written.
   func endTurn() {
     guard !answered.isEmpty else { return }
     let now = monotonicNanos()
@@ -95,7 +94,7 @@ final class CallMeter {
     answered.removeAll(keepingCapacity: true)
   }
 
-  /// Nearly every call is in the first buckets: they are tried in their order.
+  /// Records a duration. Most calls are in the first buckets, so a linear search is fast.
   func count(_ method: Int, nanos: Int64) {
     var bucket = 0
     while bucket < boundsNanos.count, nanos > boundsNanos[bucket] { bucket += 1 }
@@ -104,9 +103,9 @@ final class CallMeter {
   }
 }
 
-/// Where in a tally each number is.
+/// Positions of the counters in a tally.
 struct CallLayout: Sendable {
-  /// Numbers, not expressions, because those would be looked up at every call.
+  /// A literal, since an expression would be evaluated on every call.
   static let codeCount = 17
   static let bucketCount = 17
   private static let endedAt = 1
@@ -114,7 +113,7 @@ struct CallLayout: Sendable {
   private static let nanosAt = bucketsAt + bucketCount
   private static let cellsPerMethod = nanosAt + 1
 
-  /// Those that are served; one more stands for all other paths.
+  /// Number of served methods; one more entry counts all other paths.
   let methods: Int
 
   var count: Int { streams + 1 }

@@ -1,6 +1,6 @@
-internal import Fetch
+internal import HTTPClient
 
-/// Counts what came of each fetch from an identity provider.
+/// Fetcher that counts the result of each request to an identity provider.
 struct CountedFetcher: HTTPSFetching {
   let fetcher: any HTTPSFetching
   let metrics: ServerMetrics

@@ -1,12 +1,12 @@
-internal import Fetch
+internal import HTTPClient
 internal import Store
 internal import TLS
 
-// What is counted, as closed sets: each case is a label, so no text from outside ever becomes one.
+// Counted events as closed sets. Each case is a label, so external text never becomes a label.
 
-/// What was turned away beside what meets a `LimitKind`.
+/// Rejections other than those of `LimitKind`.
 enum Refused: String, CaseIterable {
-  /// More parts in a message than its size excuses.
+  /// The message has too many parts for its size.
   case messageParts = "message_parts"
 
   case callerUnidentified = "caller_unidentified"
@@ -36,20 +36,20 @@ enum Refused: String, CaseIterable {
   case keysTime = "keys_time"
 }
 
-/// What became of an attempt to send a message.
+/// Result of an attempt to send a message.
 enum DeliveryEnd: String, CaseIterable {
   case sent
-  /// It is tried again.
+  /// The attempt failed and is retried.
   case failed
-  /// It was given up.
+  /// The server gave up on the message.
   case buried
 }
 
-/// How a handshake ended.
+/// Result of a TLS handshake.
 enum HandshakeEnd: Equatable {
   case full
   case resumed
-  /// The client went away.
+  /// The client disconnected.
   case closed
   case timedOut
   case failed(HandshakeFault)
@@ -68,7 +68,7 @@ enum HandshakeEnd: Equatable {
     [HandshakeEnd.full, .resumed, .closed, .timedOut].map(\.label) + HandshakeFault.allCases.map(\.rawValue)
 }
 
-/// What became of a change that was given to the store.
+/// Result of a change in the store.
 enum ChangeEnd: String, CaseIterable {
   case committed
   case conflict
@@ -91,10 +91,10 @@ enum ChangeEnd: String, CaseIterable {
   }
 }
 
-/// What came of a fetch.
+/// Result of a request to a provider.
 enum FetchEnd: String, CaseIterable {
   case answered
-  /// With a status of 500 or more.
+  /// The status is 500 or higher.
   case failed
   case refusedURL = "refused_url"
   case refusedField = "refused_field"
@@ -122,7 +122,7 @@ enum FetchEnd: String, CaseIterable {
     case .timedOut: .timedOut
     case .untrusted: .untrusted
     case .unreachable: .unreachable
-    // Of mails alone, which are not counted here.
+    // Occurs only for mail, which is not counted here.
     case .rejected: .failed
     case .overloaded: .overloaded
     case .circuitOpen: .circuitOpen

@@ -1,8 +1,8 @@
-// What is measured, and how it is told: Catalogue.swift names every metric, CallMetrics.swift is what the road of a
-// call counts, ServerMetrics.swift all that is rarer, MetricsRegistry.swift the back end of swift-metrics that holds
-// them together, MetricsEndpoint.swift the port that serves them.
+// Metrics and their text format. Catalogue.swift lists every metric. CallMetrics.swift counts the call path and
+// ServerMetrics.swift rarer events. MetricsRegistry.swift is the swift-metrics backend that combines them.
+// MetricsEndpoint.swift serves them over HTTP.
 
-/// One metric with all its series, as the text format knows it.
+/// A metric family of the text format: one metric with all its series.
 struct MetricFamily: Hashable, Sendable {
   enum Kind: String, Sendable {
     case counter
@@ -12,7 +12,7 @@ struct MetricFamily: Hashable, Sendable {
 
   let name: String
   let kind: Kind
-  /// Empty: nobody told.
+  /// Help text; empty if unknown.
   let help: String
 
   init(_ name: String, _ kind: Kind, _ help: String = "") {
@@ -22,14 +22,14 @@ struct MetricFamily: Hashable, Sendable {
   }
 }
 
-/// The labels of one series, written once as the format wants them: `code="OK",method="a/B"`.
+/// The labels of one series, formatted once as in the text format: `code="OK",method="a/B"`.
 struct Labels: Hashable, Sendable {
   static let none = Labels([])
 
   let text: String
 
-  /// In the order of their names, so that the same labels are the same series. A name twice would make a scraper
-  /// refuse everything: the first value stays.
+  /// Sorts the labels by name, so that equal labels are the same series. Keeps the first of duplicate names, because a
+  /// scraper would reject the whole text.
   init(_ labels: [(String, String)]) {
     var values: [String: String] = [:]
     for (name, value) in labels {
@@ -43,7 +43,7 @@ struct Labels: Hashable, Sendable {
   func and(_ more: String) -> String { text.isEmpty ? more : text + "," + more }
 }
 
-/// What a series says when it is asked.
+/// The current value of a series.
 enum Reading: Hashable, Sendable {
   case number(Double)
   case histogram(HistogramReading)
@@ -52,9 +52,9 @@ enum Reading: Hashable, Sendable {
 }
 
 struct HistogramReading: Hashable, Sendable {
-  /// The largest value that each bucket takes; one more bucket takes all above.
+  /// Upper bounds of the buckets; a further bucket contains all larger values.
   var bounds: [Double]
-  /// Not cumulative.
+  /// Counts per bucket, not cumulative.
   var counts: [Int]
   var sum: Double
 }
@@ -76,7 +76,7 @@ struct Exposition {
     }
   }
 
-  /// The count is that of the buckets, so that both always agree, whoever counts meanwhile.
+  /// Appends a histogram. The count is the sum of the buckets, so that both agree even during concurrent updates.
   private mutating func append(_ histogram: HistogramReading, of name: String, _ labels: Labels) {
     var total = 0
     for (index, count) in histogram.counts.enumerated() {
@@ -124,10 +124,10 @@ struct Exposition {
     }
   }
 
-  /// swift-metrics takes any text as a name; what the format does not take becomes an underscore.
+  /// Replaces characters that the format does not allow with underscores. swift-metrics accepts any text as a name.
   static func metricName(_ name: String) -> String { legal(name, alsoTaking: ":") }
 
-  /// `le` belongs to the buckets of histograms, and names that begin with two underscores to Prometheus itself.
+  /// Returns a valid label name. `le` is reserved for histogram buckets, and a `__` prefix for Prometheus.
   static func labelName(_ name: String) -> String {
     let legal = legal(name, alsoTaking: "_")
     return legal == "le" || legal.hasPrefix("__") ? "label_" + legal : legal

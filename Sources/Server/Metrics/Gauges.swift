@@ -1,10 +1,10 @@
-internal import Fetch
+internal import HTTPClient
 internal import Reactor
 internal import Store
 internal import Synchronization
 internal import TLS
 
-/// What is not counted but looked at when somebody asks: the process, and what waits in it.
+/// Gauges that are read at scrape time: the process and its queues.
 struct Gauges {
   let registry: MetricsRegistry
 
@@ -29,7 +29,7 @@ struct Gauges {
     gauge(Catalogue.certificateLoaded) { Double(tls.status.loadedMillis) / 1_000 }
     registry.collect(Catalogue.certificateReloads) {
       let status = tls.status
-      // The load of the start is none that could have failed.
+      // Excludes the load at the start, which is not a reload.
       return [
         (Labels([("result", "loaded")]), .count(status.loads - 1)),
         (Labels([("result", "refused")]), .count(status.failures)),
@@ -37,17 +37,17 @@ struct Gauges {
     }
   }
 
-  func reportBackups(_ backups: BackupDesk) {
+  func reportBackups(_ backups: BackupRunner) {
     gauge(Catalogue.newestBackup) { Double(backups.newest.millis) / 1_000 }
   }
 
-  func reportConnections(_ workers: [(mailbox: Mailbox<WorkerLetter>, load: Load)]) {
+  func reportConnections(_ workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)]) {
     gauge(Catalogue.connections) {
       Double(workers.reduce(0) { $0 + $1.load.connections.load(ordering: .relaxed) })
     }
   }
 
-  /// Of all configured providers, whether they were asked yet or not.
+  /// Reports the breakers of all configured providers, even without requests so far.
   func reportBreakers(of providers: [String], _ fetcher: CurlFetcher) {
     func report(_ family: MetricFamily, _ read: @escaping @Sendable (CurlFetcher.BreakerReading) -> Int) {
       registry.collect(family) {
@@ -59,7 +59,7 @@ struct Gauges {
     report(Catalogue.breakerOpenings) { $0.openings }
   }
 
-  /// By name of the queue, in their order.
+  /// Reports queue lengths by name, in the given order.
   func reportQueues(_ queues: [(name: String, length: @Sendable () -> Int)]) {
     registry.collect(Catalogue.queueLength) {
       queues.map { (Labels([("queue", $0.name)]), .count($0.length())) }

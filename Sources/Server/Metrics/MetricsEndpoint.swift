@@ -1,5 +1,5 @@
 extension HTTPSite {
-  /// The metrics as text, in plain HTTP.
+  /// Creates the site that serves the metrics as text over plain HTTP.
   static func metrics(_ metrics: ServerMetrics, _ limits: Limits) -> HTTPSite {
     HTTPSite(
       name: "metrics", connectionsMax: limits.metricsConnectionsMax,

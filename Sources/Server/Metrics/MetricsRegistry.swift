@@ -1,11 +1,10 @@
 package import CoreMetrics
 internal import Synchronization
 
-/// Every metric of the process: what the server counts, and what libraries record through swift-metrics, whose back end
-/// it is.
+/// Registry of all metrics of the process, and the backend of swift-metrics.
 ///
-/// A handler is an atomic number that its user holds; the lock is taken when one is made and when all are read. What is
-/// counted too often even for that (CallMetrics) stays where it is counted, and is read by `collect`.
+/// A handler is an atomic number that its user holds. The lock is held to create a handler and to read all of them.
+/// `CallMetrics` counts events that are too frequent for atomics; `collect` reads them.
 package final class MetricsRegistry: MetricsFactory {
   private struct State {
     var families: [String: MetricFamily] = [:]
@@ -26,7 +25,7 @@ package final class MetricsRegistry: MetricsFactory {
     }
   }
 
-  /// Says what a metric means before its first series is made; `bounds` are of a histogram that has its own.
+  /// Describes a metric before its first series is created; `bounds` sets the buckets of a histogram.
   func describe(_ family: MetricFamily, bounds: [Double]? = nil) {
     state.withLock { state in
       state.families[family.name] = family
@@ -35,7 +34,7 @@ package final class MetricsRegistry: MetricsFactory {
     }
   }
 
-  /// A metric whose series are asked for when they are read. The answer must not wait.
+  /// Adds a metric whose series are computed when they are read. `read` must not block.
   func collect(_ family: MetricFamily, _ read: @escaping @Sendable () -> [(labels: Labels, reading: Reading)]) {
     state.withLock { state in
       state.families[family.name] = family
@@ -43,7 +42,7 @@ package final class MetricsRegistry: MetricsFactory {
     }
   }
 
-  /// The whole text, families and series in the order of their names.
+  /// Returns the complete text, with families and series sorted by name.
   package func exposition() -> String {
     let (families, series, collectors) = state.withLock { ($0.families, $0.series, $0.collectors) }
     var exposition = Exposition()
@@ -73,7 +72,7 @@ package final class MetricsRegistry: MetricsFactory {
     return make(label, .histogram, dimensions) { HistogramSeries(bounds: $0 ?? Bounds.counts) }
   }
 
-  /// In seconds.
+  /// Creates a timer in seconds.
   package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
     make(label, .histogram, dimensions) { HistogramSeries(bounds: $0 ?? Bounds.seconds) }
   }
@@ -83,8 +82,8 @@ package final class MetricsRegistry: MetricsFactory {
   package func destroyRecorder(_ handler: any RecorderHandler) { forget(handler) }
   package func destroyTimer(_ handler: any TimerHandler) { forget(handler) }
 
-  /// The series of these labels. One that cannot be served (a second kind under the same name, or one series too many)
-  /// counts for itself and is in no text: a library's mistake must not end the server, nor fill its memory.
+  /// Returns the series with these labels. Does not export a series of a different kind under the same name, or past
+  /// the limit. A library's mistake must neither end the server nor fill its memory.
   private func make<S: Series>(
     _ label: String, _ kind: MetricFamily.Kind, _ dimensions: [(String, String)], _ new: ([Double]?) -> S
   ) -> S {

@@ -1,7 +1,7 @@
 internal import CoreMetrics
 internal import Synchronization
 
-/// One series that many threads may write.
+/// A series that multiple threads can update.
 protocol Series: AnyObject, Sendable {
   var reading: Reading { get }
 }
@@ -11,7 +11,7 @@ final class CounterSeries: Series, CounterHandler {
 
   var reading: Reading { .number(Double(value.load(ordering: .relaxed))) }
 
-  /// A counter never falls.
+  /// Increments the counter, which never decreases.
   func increment(by amount: Int64) {
     if amount > 0 { value.wrappingAdd(amount, ordering: .relaxed) }
   }
@@ -41,7 +41,7 @@ final class HistogramSeries: Series, RecorderHandler, TimerHandler {
   private let buckets: [Bucket]
   private let sum = AtomicDouble()
 
-  /// `bounds` rise.
+  /// - Parameter bounds: upper bounds in ascending order.
   init(bounds: [Double]) {
     self.bounds = bounds
     buckets = (0...bounds.count).map { _ in Bucket() }
@@ -54,7 +54,7 @@ final class HistogramSeries: Series, RecorderHandler, TimerHandler {
 
   func record(_ value: Int64) { record(Double(value)) }
 
-  /// A value at a bound belongs below it: `le` is "less or equal".
+  /// Records a value. A value equal to a bound belongs to that bucket: `le` means "less or equal".
   func record(_ value: Double) {
     guard !value.isNaN else { return }
     let index = bounds.firstIndex { value <= $0 } ?? bounds.count
@@ -65,7 +65,7 @@ final class HistogramSeries: Series, RecorderHandler, TimerHandler {
   func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 }
 
-/// A floating-point number that many threads add to, none of them lost.
+/// A floating-point number with atomic addition.
 private struct AtomicDouble: ~Copyable {
   private let bits = Atomic<UInt64>(0)
 
@@ -83,11 +83,11 @@ private struct AtomicDouble: ~Copyable {
   }
 }
 
-/// Bounds of histograms, in the base unit of what they measure.
+/// Bounds of histograms, in base units.
 enum Bounds {
   static let seconds = [
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
   ]
-  /// Of things that come in groups.
+  /// Bounds for group sizes.
   static let counts: [Double] = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 }

@@ -1,4 +1,4 @@
-internal import Admission
+internal import Callers
 internal import CoreMetrics
 internal import GRPC
 internal import Identity
@@ -6,12 +6,12 @@ internal import Store
 internal import Tokens
 internal import API
 
-/// What the server counts beside the road of a call: rare enough for swift-metrics, each handle made once.
+/// Metrics outside the call path. The events are rare enough for swift-metrics, and each handle is created once.
 final class ServerMetrics: Sendable {
   let registry: MetricsRegistry
-  /// The reason of what is a mistake of ours.
+  /// Reason label of internal errors.
   private static let internalFault = "INTERNAL"
-  /// The label of a fetch that is from none of the configured ones.
+  /// Label of a request to an unconfigured provider.
   private static let noProvider = "none"
   private let refusals: CounterSet
   private let failures: CounterSet
@@ -27,19 +27,19 @@ final class ServerMetrics: Sendable {
   private let sweptRows, noticesMerged: Counter
   private let throttleAlarms: CounterSet
   private let pendingsRemoved: CounterSet
-  /// By kind and road.
+  /// Counters by message kind and transport.
   private let deliveries: [[String]: CounterSet]
   private let deliveriesWaiting, deliveriesBuried, deliveryOldest: Meter
-  /// Rung when the number of messages that wait has changed.
-  let queueBell = Bell()
+  /// Signalled when the number of waiting messages changes.
+  let queueEvent = AsyncEvent()
   private let storeHealth: StoreHealth?
 
   /// - Parameters:
-  ///   - providers: the configured ones, by which fetches are counted.
-  ///   - roads: the configured ones, by which messages are.
-  ///   - storeHealth: told when the store goes and comes.
+  ///   - providers: the configured providers, which are labels of requests.
+  ///   - transports: the configured transports, which are labels of deliveries.
+  ///   - storeHealth: notified when the store becomes unreachable or reachable.
   init(
-    _ registry: MetricsRegistry, providers: [String] = [], roads: [String] = [], storeHealth: StoreHealth? = nil
+    _ registry: MetricsRegistry, providers: [String] = [], transports: [String] = [], storeHealth: StoreHealth? = nil
   ) {
     self.registry = registry
     self.storeHealth = storeHealth
@@ -81,7 +81,7 @@ final class ServerMetrics: Sendable {
     storeReachable.set(1)
     sweptRows = counter(Catalogue.sweptRows)
     noticesMerged = counter(Catalogue.noticesMerged)
-    deliveries = ServerMetrics.deliveries(registry, roads)
+    deliveries = ServerMetrics.deliveries(registry, transports)
     deliveriesWaiting = meter(Catalogue.deliveriesWaiting)
     deliveriesBuried = meter(Catalogue.deliveriesBuried)
     deliveryOldest = meter(Catalogue.deliveryOldest)
@@ -97,16 +97,16 @@ final class ServerMetrics: Sendable {
       })
   }
 
-  private static func deliveries(_ registry: MetricsRegistry, _ roads: [String]) -> [[String]: CounterSet] {
+  private static func deliveries(_ registry: MetricsRegistry, _ transports: [String]) -> [[String]: CounterSet] {
     registry.describe(Catalogue.deliveries)
-    let pairs = OutgoingMessage.Kind.allCases.flatMap { kind in roads.map { [kind.rawValue, $0] } }
+    let pairs = OutgoingMessage.Kind.allCases.flatMap { kind in transports.map { [kind.rawValue, $0] } }
     return Dictionary(
       uniqueKeysWithValues: pairs.map { pair in
         let ends = DeliveryEnd.allCases.map(\.rawValue)
         return (
           pair,
           CounterSet(
-            Catalogue.deliveries.name, "result", ends, of: [("kind", pair[0]), ("road", pair[1])], registry)
+            Catalogue.deliveries.name, "result", ends, of: [("kind", pair[0]), ("transport", pair[1])], registry)
         )
       })
   }
@@ -121,7 +121,7 @@ final class ServerMetrics: Sendable {
 
   func handshake(_ end: HandshakeEnd) { handshakes.count(end.label) }
 
-  /// A call that failed, by what it failed of and the status that was made of it.
+  /// Counts a failed call by its error and status.
   func failed(_ error: any Error, _ code: Status.Code) {
     switch error {
     case let failure as Failure:
@@ -150,8 +150,8 @@ final class ServerMetrics: Sendable {
 
   func swept(_ rows: Int) { sweptRows.increment(by: rows) }
 
-  func delivery(_ record: DeliveryRecord, _ end: DeliveryEnd, by road: String) {
-    deliveries[[record.kind, road]]?.count(end.rawValue)
+  func delivery(_ record: DeliveryRecord, _ end: DeliveryEnd, by transport: String) {
+    deliveries[[record.kind, transport]]?.count(end.rawValue)
   }
 
   func saw(_ queue: DeliveryQueue, now: Timestamp) {
@@ -167,12 +167,12 @@ final class ServerMetrics: Sendable {
   }
 }
 
-/// Counters of one metric that differ in one label, all made beforehand: what is not in the list is not counted, so no
-/// text from outside ever becomes a label.
+/// Counters of one metric that differ in one label, all created in advance. Other values are not counted, so external
+/// text never becomes a label.
 struct CounterSet: Sendable {
   private let counters: [String: Counter]
 
-  /// - Parameter fixed: labels that all of them have.
+  /// - Parameter fixed: labels of all counters.
   init(
     _ name: String, _ label: String, _ values: [String], of fixed: [(String, String)] = [], _ registry: MetricsRegistry
   ) {
@@ -227,7 +227,7 @@ extension ServerMetrics: StoreObserver {
 
   func holds(pendingRows count: Int) { pendingRows.set(count) }
 
-  func holds(waitingDeliveries count: Int) { queueBell.ring() }
+  func holds(waitingDeliveries count: Int) { queueEvent.ring() }
 
   func reachedHalf(of limit: ThrottleKind) {
     throttleAlarms.count(limit.rawValue)

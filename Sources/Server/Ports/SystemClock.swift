@@ -1,4 +1,4 @@
-// What the domain needs of the outside, answered by the modules below it.
+// Adapters of the domain's ports to the lower modules.
 
 internal import Crypto
 internal import Identity

@@ -43,7 +43,7 @@ extension CallSender {
       }
     case .signingKeys:
       unary(call, SessionRPC.getSigningKeys, GetSigningKeysRequest(), reply) {
-        // Each key of a set has a `kty` (RFC 7517 4.1).
+        // Each key of the set has one `kty` (RFC 7517 4.1).
         .signingKeys(count: $0.jwksJSON.split(separator: "\"kty\"").count - 1)
       }
     case .revokeAll(let idToken):

@@ -49,7 +49,7 @@ extension CallSender {
   func sendStream(_ call: Call, _ reply: Reply) {
     switch call {
     case .importAccounts(let rows):
-      // The only message of its stream.
+      // The stream has only this message.
       let request = ImportAccountsRequest(accounts: rows.map(\.message))
       stream(call, AdminRPC.importAccounts, request, reply) {
         .imported(

@@ -1,11 +1,11 @@
 internal import API
 internal import Client
 
-/// Sends calls over one connection.
+/// A sender of calls over one connection.
 final class CallSender {
   private let connection: Connection
   private let target: Target
-  /// By method: made when it is first called.
+  /// Request headers by method, encoded at the first call.
   private var heads = [CallHead?](repeating: nil, count: Method.allCases.count)
 
   init(on connection: Connection, _ target: Target) {
@@ -13,10 +13,10 @@ final class CallSender {
     self.target = target
   }
 
-  /// Begins a call; `reply` receives what it came to.
+  /// Begins a call. `reply` receives the result.
   func send(_ call: Call, _ reply: Reply) {
     switch call.method {
-    case .handshake: preconditionFailure("a route connects, not a sender")
+    case .handshake: preconditionFailure("a handshake is made by Route, not by CallSender")
     case .check, .watchHealth: sendHealth(call, reply)
     case .signIn, .link, .unlink, .reauthenticate, .fetchProviders: sendAuth(call, reply)
     case .create, .get, .update, .delete, .merge: sendAccount(call, reply)
@@ -43,7 +43,7 @@ final class CallSender {
     }
   }
 
-  /// Whoever has heard enough ends the call, and still waits for its end.
+  /// Begins a call with a response stream. Cancels the call when it has received enough, and waits for its end.
   func stream<Request, Response>(
     _ call: Call, _ rpc: RPC<Request, Response>, _ request: Request, _ reply: Reply,
     _ read: @escaping (Response) -> Answer
@@ -68,14 +68,14 @@ final class CallSender {
       heads[call.method.rawValue] = head
       return head
     } catch {
-      preconditionFailure("API keys are looked at when they are read: \(error)")
+      preconditionFailure("API keys are validated when they are read: \(error)")
     }
   }
 }
 
-/// Receives what a call came to: one call at a time, any number one after the other.
+/// The receiver of call results, for one call at a time.
 final class Reply {
-  /// Set once, before the first call.
+  /// The callback. Set it once, before the first call.
   var receive: (Result<Answer, CallStatus>) -> Void = { _ in }
 }
 

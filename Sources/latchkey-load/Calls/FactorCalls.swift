@@ -54,7 +54,7 @@ extension CallSender {
     case .sendEmailChange(let idToken, let newEmail, let continueURI):
       let request = SendEmailChangeRequest(idToken: idToken, newEmail: newEmail, continueURI: continueURI)
       unary(call, VerificationRPC.sendEmailChange, request, reply) { .mailed($0.expiresAtMillis) }
-    // Only refusals of these three are waited for.
+    // The workloads expect errors from these three calls.
     case .checkCode(let code):
       unary(call, VerificationRPC.checkCode, CheckCodeRequest(code: code), reply) { _ in .done }
     case .confirmEmail(let code):

@@ -1,6 +1,6 @@
 internal import API
 
-// The parts of answers that workloads look at.
+// Conversion of responses to the parts that workloads check.
 
 extension SessionFacts {
   init(_ session: Session) {

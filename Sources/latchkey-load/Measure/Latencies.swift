@@ -1,6 +1,6 @@
 internal import Histogram
 
-/// Latencies in a high dynamic range histogram: three digits of each value are kept, from 0.1 µs to 100 s.
+/// A histogram of latencies from 0.1 µs to 100 s, with three significant digits.
 struct Latencies {
   static let nanosMax: Int64 = 100_000_000_000
 
@@ -9,12 +9,12 @@ struct Latencies {
 
   var count: UInt64 { histogram.totalCount }
 
-  /// What is longer than the histogram goes counts as its longest.
+  /// Records a latency. Clamps it to the range of the histogram.
   mutating func record(nanos: Int64) { histogram.record(UInt64(min(max(0, nanos), Latencies.nanosMax))) }
 
   mutating func reset() { histogram.reset() }
 
-  /// In microseconds; 0 where nothing was recorded.
+  /// Returns a percentile in microseconds, or 0 if the histogram is empty.
   func micros(percentile: Double) -> Double {
     count == 0 ? 0 : Latencies.micros(histogram.valueAtPercentile(percentile))
   }
@@ -27,7 +27,8 @@ struct Latencies {
       p999: micros(percentile: 99.9), p9999: micros(percentile: 99.99), max: Latencies.micros(histogram.max))
   }
 
-  /// Points of the curve that a plot draws. The longest of a thousand stands at 99.9 %: there is no telling more.
+  /// Points of the percentile curve for the plot. The last point is the longest latency, which for 1,000 samples is at
+  /// 99.9 %.
   var curve: [(percentile: Double, micros: Double)] {
     guard count > 0 else { return [] }
     let last = 100 * (1 - 1 / Double(count))
@@ -40,7 +41,7 @@ struct Latencies {
 
   private static func micros(_ nanos: UInt64) -> Double { rounded(Double(nanos) / 1_000) }
 
-  /// To the tenth that the histogram tells apart.
+  /// Rounds to a tenth, the resolution of the histogram.
   private static func rounded(_ micros: Double) -> Double { (micros * 10).rounded() / 10 }
 }
 

@@ -1,10 +1,10 @@
-/// Why an answer did not count as a right one.
+/// The reason why a call counts as failed.
 enum Flaw: Hashable {
-  /// A status other than OK, with the reason of its ErrorInfo.
+  /// A status other than OK, with the reason in its ErrorInfo.
   case refused(status: String, reason: String)
-  /// OK, and not what it must say.
+  /// Status OK, but an incorrect response.
   case wrong(String)
-  /// No answer: the connection broke or the deadline passed.
+  /// No response: the connection broke or the deadline passed.
   case lost(String)
 
   var kind: String {
@@ -23,12 +23,13 @@ enum Flaw: Hashable {
   }
 }
 
-/// What is counted of one kind of call, or of one kind of iteration.
+/// The counters of one method or one workload.
 struct Tally {
   let name: String
   private(set) var ok = 0
-  /// Right answers between the warm-up and the end, whenever their call began: a rate is made of these, since what is
-  /// begun before the end and answered after it has no time to be divided by.
+  /// The number of correct responses between the warm-up and the end, for computing rates.
+  ///
+  /// Calls that began during the warm-up count. Calls that finish after the end do not.
   var answeredInTime = 0
   private(set) var flaws: [Flaw: Int] = [:]
   private(set) var latencies = Latencies()
@@ -45,9 +46,9 @@ struct Tally {
   mutating func record(_ flaw: Flaw) { flaws[flaw, default: 0] += 1 }
 }
 
-/// Counts every answer of a run and keeps the latencies of the right ones.
+/// The counters and latencies of a run.
 ///
-/// Latencies of the warm-up are left out. Flaws never are: a wrong answer is one at any time.
+/// Latencies of the warm-up do not count, but failures during the warm-up do.
 final class Recorder {
   private(set) var calls: [Tally]
   private(set) var iterations: [Tally]
@@ -55,7 +56,7 @@ final class Recorder {
   private(set) var minutes: [Interval] = []
 
   private let period: Period
-  /// Since the progress was last asked for; the warm-up is in it.
+  /// Latencies since the last progress report, including the warm-up.
   private var recent = Latencies()
   private var second: OpenInterval
   private var minute: OpenInterval
@@ -68,8 +69,11 @@ final class Recorder {
     minute = OpenInterval(period, lengthNanos: 60_000_000_000)
   }
 
-  /// A right answer. `intendedNanos` is when the iteration was to start for its first call, and the end of the call
-  /// before for any other; `begunNanos` is the intended start of the whole iteration.
+  /// Records a correct response.
+  ///
+  /// - Parameter intendedNanos: the intended start of the iteration for its first call, otherwise the end of the
+  ///   previous call.
+  /// - Parameter begunNanos: the intended start of the iteration.
   func answered(call: Int, intendedNanos: Int64, begunNanos: Int64, atNanos nowNanos: Int64) {
     let nanos = nowNanos - intendedNanos
     recent.record(nanos: nanos)
@@ -95,31 +99,31 @@ final class Recorder {
 
   func failed(iteration: Int, _ flaw: Flaw) { iterations[iteration].record(flaw) }
 
-  /// Closes the intervals that are over, empty ones too: a second without an answer is a fact.
+  /// Closes all intervals that have ended, including empty ones, because a second without responses matters.
   func advance(toNanos nowNanos: Int64) {
     while let closed = second.close(atNanos: nowNanos) { seconds.append(closed) }
     while let closed = minute.close(atNanos: nowNanos) { minutes.append(closed) }
   }
 
-  /// Closes what has begun.
+  /// Closes the open intervals at the end of the run.
   func finish() {
     if let rest = second.rest { seconds.append(rest) }
     if let rest = minute.rest { minutes.append(rest) }
   }
 
-  /// What has been answered since this was last asked.
+  /// Returns the number and latencies of the responses since the last call of this method.
   func takeRecent() -> (count: Int, summary: LatencySummary) {
     defer { recent.reset() }
     return (Int(recent.count), recent.summary)
   }
 
-  /// An iteration fails only by one of its calls, so these are all.
+  /// The number of failed calls. An iteration fails only if one of its calls fails.
   var failed: Int { calls.reduce(0) { $0 + $1.failed } }
 }
 
 /// One second or minute of a run.
 struct Interval: Codable, Equatable {
-  /// From the end of the warm-up.
+  /// The start, from the end of the warm-up.
   var startSeconds: Double
   var ok: Int
   var failed: Int
@@ -128,7 +132,7 @@ struct Interval: Codable, Equatable {
   var maxMicros: Double
 }
 
-/// The interval that is under way.
+/// The interval in progress.
 private struct OpenInterval {
   private let period: Period
   private let lengthNanos: Int64
@@ -144,7 +148,7 @@ private struct OpenInterval {
 
   mutating func record(nanos: Int64) { latencies.record(nanos: nanos) }
 
-  /// The last one takes what is answered after the end.
+  /// Closes and returns the interval if it has ended. The last interval also gets responses after the end.
   mutating func close(atNanos nowNanos: Int64) -> Interval? {
     let endNanos = startNanos + lengthNanos
     guard nowNanos >= endNanos, endNanos < period.endNanos else { return nil }
@@ -156,7 +160,7 @@ private struct OpenInterval {
     return interval
   }
 
-  /// What has not come to its full length; nil where nothing happened in it.
+  /// The incomplete interval; nil if it is empty.
   var rest: Interval? { latencies.count == 0 && failed == 0 ? nil : interval }
 
   private var interval: Interval {

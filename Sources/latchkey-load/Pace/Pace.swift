@@ -1,4 +1,4 @@
-/// When a run begins, from when it counts, and when nothing new starts any more; nanoseconds of the monotonic clock.
+/// The start of a run, the start of its measurement, and its end, in nanoseconds of the monotonic clock.
 struct Period: Equatable {
   let startNanos: Int64
   let measuredFromNanos: Int64
@@ -10,19 +10,19 @@ struct Period: Equatable {
     endNanos = measuredFromNanos + measuredNanos
   }
 
-  /// What was meant to start during the warm-up stays out of the figures, however late it was answered.
+  /// Whether an iteration counts. One with an intended start in the warm-up does not, even if it finishes later.
   func counts(intendedNanos: Int64) -> Bool { intendedNanos >= measuredFromNanos }
 
-  /// Between the warm-up and the end.
+  /// Whether the time is between the warm-up and the end.
   func contains(_ nanos: Int64) -> Bool { (measuredFromNanos..<endNanos).contains(nanos) }
 }
 
-/// Says when the next iteration starts. It does no waiting of its own: who drives it asks with the time at hand.
+/// The schedule of iterations. A pace does not wait itself; the runner calls it with the current time.
 enum Pace {
   case open(Arrivals)
   case closed(Period)
 
-  /// The intended start of an iteration that may start now, which is taken by asking.
+  /// Takes the next iteration that may start now, and returns its intended start. Returns nil if there is none.
   mutating func next(atNanos nowNanos: Int64) -> Int64? {
     switch self {
     case .open(var arrivals):
@@ -32,7 +32,7 @@ enum Pace {
     }
   }
 
-  /// When it is worth asking again, given a free place; nil: never.
+  /// Returns the time of the next iteration, if a slot is free then. Returns nil if there are no more iterations.
   func wakeNanos(atNanos nowNanos: Int64) -> Int64? {
     switch self {
     case .open(let arrivals): nowNanos < arrivals.closingNanos ? arrivals.nextNanos : nil
@@ -55,18 +55,17 @@ enum Pace {
   }
 }
 
-/// The arrivals of an open loop: evenly spaced, whatever the server does.
+/// The evenly spaced arrivals of an open loop, independent of the server.
 ///
-/// An arrival that finds no free place starts later and keeps its intended start, from which its latency counts: people
-/// who wait in front of a stalled server wait too (Tene's coordinated omission). Arrivals start in their order, so the
-/// backlog is a number and no queue.
+/// An arrival that finds no free slot starts late. Its latency still counts from its intended start, which avoids
+/// coordinated omission (Tene). Arrivals start in order, so a counter is enough for the backlog.
 struct Arrivals: Equatable {
-  /// For how long after the end those that are due still start: a busy machine may wake us late.
+  /// How long after the end overdue arrivals may still start, because a busy machine may wake the process late.
   static let graceNanos: Int64 = 250_000_000
 
   let ratePerSecond: Double
   let period: Period
-  /// All arrivals of the period, its end excluded.
+  /// The number of arrivals in the period, excluding its end.
   private(set) var total = 0
   private(set) var started = 0
 
@@ -76,10 +75,10 @@ struct Arrivals: Equatable {
     total = count(beforeNanos: period.endNanos)
   }
 
-  /// From here on nothing starts.
+  /// The time from which no arrival starts.
   var closingNanos: Int64 { period.endNanos + Arrivals.graceNanos }
 
-  /// When the first arrival that has not started is due; nil after the last.
+  /// The intended start of the next arrival; nil after the last.
   var nextNanos: Int64? { started < total ? intendedNanos(started) : nil }
 
   mutating func next(atNanos nowNanos: Int64) -> Int64? {
@@ -88,7 +87,7 @@ struct Arrivals: Equatable {
     return intended
   }
 
-  /// Arrivals that are due and have not started; in the end those that never will.
+  /// Returns the number of overdue arrivals. At the end these are the arrivals that never started.
   func backlog(atNanos nowNanos: Int64) -> Int {
     max(0, count(beforeNanos: min(nowNanos + 1, period.endNanos)) - started)
   }
@@ -101,7 +100,7 @@ struct Arrivals: Equatable {
     let elapsed = Double(nanos - period.startNanos)
     guard elapsed > 0 else { return 0 }
     var count = Int((elapsed * ratePerSecond / 1e9).rounded())
-    // The division may round to either side of an arrival that falls on the very nanosecond.
+    // The division may round in either direction for an arrival at exactly this nanosecond.
     while count > 0 && intendedNanos(count - 1) >= nanos { count -= 1 }
     while intendedNanos(count) < nanos { count += 1 }
     return count

@@ -1,4 +1,4 @@
-/// Addresses that have accounts already, by a pattern such as `person{0-999999}@example.com`.
+/// Email addresses of existing accounts, as a pattern such as `user{0-999999}@example.com`.
 struct Addresses: Equatable {
   private let before: String
   private let after: String

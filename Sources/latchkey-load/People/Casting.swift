@@ -1,10 +1,10 @@
 internal import Crypto
 internal import Encodings
 
-// Who does what: the people of each workload, and the work of each iteration.
+// The users of each workload, and the work of each iteration.
 
 extension Preparation {
-  typealias Cast = (Pool?, (Person?, inout SeededGenerator) -> any Work)
+  typealias Cast = (Pool?, (LoadUser?, inout SeededGenerator) -> any Work)
 
   mutating func cast(_ workload: WorkloadName) throws -> Cast {
     if let make = workOfNobody(workload) ?? codeOfNobody(workload) { return (nil, { make(&$1) }) }
@@ -22,10 +22,10 @@ extension Preparation {
     case .get: return shared(try inSession()) { SingleCall.get($0) }
     case .verify: return shared(try inSession()) { SingleCall.verify($0) }
     case .listSessions: return shared(try inSession()) { SingleCall.listSessions($0) }
-    case .refresh: return inTurn(try inSession()) { person, _ in SingleCall.refresh(person) }
+    case .refresh: return inTurn(try inSession()) { user, _ in SingleCall.refresh(user) }
     case .update: return inTurn(try inSession()) { SingleCall.update($0, displayName: "Load \($1.next())") }
-    case .merge: return inTurn(try proved()) { person, _ in Merge(person) }
-    case .secondFactor: return inTurn(try proved()) { person, _ in SecondFactor(person) }
+    case .merge: return inTurn(try proved()) { user, _ in Merge(user) }
+    case .secondFactor: return inTurn(try proved()) { user, _ in SecondFactor(user) }
     case .signInIDToken: return try castSignIn()
     case .linkUnlink: return try castLink()
     case .conflict, .fetchPending: return try castConflict(workload)
@@ -35,7 +35,7 @@ extension Preparation {
 
   private typealias Make = (inout SeededGenerator) -> any Work
 
-  /// What needs nobody, or brings its own people.
+  /// Returns the work of workloads that need no users or create their own.
   private func workOfNobody(_ workload: WorkloadName) -> Make? {
     let (flow, runName) = (flow, runName)
     switch workload {
@@ -77,16 +77,16 @@ extension Preparation {
     }
   }
 
-  /// Of each message of an import.
+  /// The number of rows in each import message.
   private static let batchRows = 20
-  /// Nobody's: nothing is ever sent to it.
+  /// A phone number that has no owner and never receives messages.
   private static let factorNumber = "+441632960961"
 
-  /// Codes that are sent to nobody, and codes that nobody was sent.
+  /// Returns the work of workloads with codes: codes sent to fresh recipients, and invalid codes.
   private func codeOfNobody(_ workload: WorkloadName) -> Make? {
     let (continueURI, runName) = (flow.redirectURI, runName)
     switch workload {
-    // Not drawn: the server bounds what one number is sent, in another run too.
+    // Do not use the seeded generator. The server limits messages to one number, also across runs.
     case .sendPhoneCode:
       return { _ in SingleCall.sendPhoneCode("+4915\(Int.random(in: 100_000_000...999_999_999))") }
     case .sendEmailLink: return { SingleCall.sendEmailLink(.freshEmail("\(runName)-\($0.next())"), continueURI) }
@@ -109,7 +109,7 @@ extension Preparation {
       try make(people)
       return inTurn(people) {
         SendEmailChange(
-          person: $0, newEmail: .freshEmail("\(runName)-\($1.next())"), continueURI: continueURI)
+          user: $0, newEmail: .freshEmail("\(runName)-\($1.next())"), continueURI: continueURI)
       }
     default: return nil
     }
@@ -120,7 +120,7 @@ extension Preparation {
     case .lookup: return shared(try withPasswords()) { SingleCall.lookup($0) }
     case .customToken: return shared(try withPasswords()) { SingleCall.customToken($0) }
     case .setCustomClaims: return inTurn(try inSession()) { SingleCall.setCustomClaims($0, mark: $1.next()) }
-    // Whoever it is: there is somebody.
+    // Any account will do, but there must be one.
     case .listAccounts: return shared(try inSession()) { _ in ListAccounts() }
     case .exportAccounts:
       let people = try inSession()
@@ -129,34 +129,34 @@ extension Preparation {
     }
   }
 
-  private func shared(_ people: [Person], _ make: @escaping (Person) -> any Work) -> Cast {
-    (Pool(people, isExclusive: false), { person, _ in make(some(person)) })
+  private func shared(_ people: [LoadUser], _ make: @escaping (LoadUser) -> any Work) -> Cast {
+    (Pool(people, isExclusive: false), { user, _ in make(some(user)) })
   }
 
-  /// For work that changes something of theirs.
-  private func inTurn(_ people: [Person], _ make: @escaping (Person, inout SeededGenerator) -> any Work) -> Cast {
+  /// Casts work that changes its user. Each user takes part in one iteration at a time.
+  private func inTurn(_ people: [LoadUser], _ make: @escaping (LoadUser, inout SeededGenerator) -> any Work) -> Cast {
     (Pool(people, isExclusive: true), { make(some($0), &$1) })
   }
 
   // MARK: With tokens of providers
 
   private func castSignIn() throws -> Cast {
-    let people = try having(tokens.of(.signIn), "sign-in", atLeast: 1).map { Person(token: $0.token) }
-    try run("identities", people.map { OpenSession(person: $0) })
+    let people = try having(tokens.of(.signIn), "sign-in", atLeast: 1).map { LoadUser(token: $0.token) }
+    try run("identities", people.map { OpenSession(user: $0) })
     return shared(people) { SingleCall.signIn(.provider(some($0.token)), as: $0) }
   }
 
   private mutating func castLink() throws -> Cast {
     let tokens = try having(tokens.of(.link), "link", atLeast: target.placeCount)
-    // Accounts of their own: what is done to them is seen by nobody else.
+    // Use separate accounts, because the work changes them.
     let people = fresh(tokens.count)
-    for (person, token) in zip(people, tokens) { person.token = token.token }
+    for (user, token) in zip(people, tokens) { user.token = token.token }
     try make(people)
-    return inTurn(people) { person, _ in LinkUnlink(person, some(person.token)) }
+    return inTurn(people) { user, _ in LinkUnlink(user, some(user.token)) }
   }
 
   private mutating func castConflict(_ workload: WorkloadName) throws -> Cast {
-    // Who has a conflict under way is not asked for what is held: each gets a half where both are in the mix.
+    // If the mix has both workloads, each gets half of the tokens, so that they do not disturb each other.
     let all = tokens.of(.conflict)
     let names = Set(scenario.parts.map(\.workload))
     let half = names.isSuperset(of: [.conflict, .fetchPending]) ? all.count / 2 : 0
@@ -165,34 +165,34 @@ extension Preparation {
     let tokens = try having(Array(own), "conflict", atLeast: isConflict ? target.placeCount : 1)
     let known = Dictionary(known.map { ($0.login.email, $0) }) { first, _ in first }
     let people = tokens.map { token in
-      let person = known[token.email] ?? Person(login: .fresh(""))
-      person.login.email = token.email
-      person.token = token.token
-      return person
+      let user = known[token.email] ?? LoadUser(login: .fresh(""))
+      user.login.email = token.email
+      user.token = token.token
+      return user
     }
     try makeUnknown(people)
     if isConflict {
-      return inTurn(people) { person, _ in Conflict(person, some(person.token)) }
+      return inTurn(people) { user, _ in Conflict(user, some(user.token)) }
     }
-    try run("held credentials", people.map { FetchHeld($0, some($0.token)) })
+    try run("pending credentials", people.map { FetchHeld($0, some($0.token)) })
     return shared(people) { FetchHeld($0, some($0.token)) }
   }
 
   private func having(_ tokens: [TokensFile.Token], _ use: String, atLeast: Int) throws -> [TokensFile.Token] {
     guard tokens.count >= atLeast else {
       throw FileError(
-        description: "--tokens has \(tokens.count) tokens for \(use), and \(atLeast) are needed: deploy/load/tokens "
-          + "makes them")
+        description: "--tokens has \(tokens.count) tokens for \(use), but \(atLeast) are needed: make them with "
+          + "deploy/load/tokens.py")
     }
     return tokens
   }
 }
 
-/// Of the form of a mailed code.
+/// Returns an invalid code with the form of a code in a link.
 private func madeUpCode() -> String { Base64URL.encode(Random.bytes(32)) }
 
-/// What the pools of a workload always have: somebody, and for some workloads with a token.
+/// Unwraps a user or token that the pool of the workload always has.
 private func some<Value>(_ value: Value?) -> Value {
-  guard let value else { preconditionFailure("a workload without its people") }
+  guard let value else { preconditionFailure("the workload has no users") }
   return value
 }

@@ -6,7 +6,7 @@ struct FileError: Error, Equatable, CustomStringConvertible {
   var description: String
 }
 
-/// Accounts with passwords that an earlier run made: one JSON object a line.
+/// The file of accounts with passwords from earlier runs, one JSON object in each line.
 struct AccountsFile {
   private struct Line: Codable {
     var email: String
@@ -19,36 +19,36 @@ struct AccountsFile {
     }
   }
 
-  static func parse(_ bytes: [UInt8], path: String) throws(FileError) -> [Person] {
+  static func parse(_ bytes: [UInt8], path: String) throws(FileError) -> [LoadUser] {
     try lines(bytes, path: path, of: Line.self).map { line in
-      let person = Person(login: Login(email: line.email, password: line.password))
-      person.accountID = line.accountID
-      return person
+      let user = LoadUser(login: Login(email: line.email, password: line.password))
+      user.accountID = line.accountID
+      return user
     }
   }
 
-  /// Of those whose account is known.
-  static func text(_ people: [Person]) -> [UInt8] {
+  /// Formats all users with a known account.
+  static func text(_ people: [LoadUser]) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return people.flatMap { person -> [UInt8] in
-      guard let accountID = person.accountID else { return [] }
-      let line = Line(email: person.login.email, password: person.login.password, accountID: accountID)
-      guard let data = try? encoder.encode(line) else { preconditionFailure("three texts are always JSON") }
+    return people.flatMap { user -> [UInt8] in
+      guard let accountID = user.accountID else { return [] }
+      let line = Line(email: user.login.email, password: user.login.password, accountID: accountID)
+      guard let data = try? encoder.encode(line) else { preconditionFailure("strings always encode as JSON") }
       return Array(data) + [UInt8(ascii: "\n")]
     }
   }
 }
 
-/// ID tokens of providers, by what they are good for; `deploy/load/tokens` makes such a file of JSON lines.
+/// The file of providers' ID tokens in JSON lines, made by `deploy/load/tokens.py`.
 struct TokensFile {
   struct Token: Decodable, Equatable {
     enum Use: String, Decodable {
-      /// Of an identity that has, or gets, an account of its own.
+      /// The identity has an account of its own, or gets one.
       case signIn = "sign-in"
-      /// Of an identity without an address, to be linked and unlinked.
+      /// The identity has no email address. The workload links and unlinks it.
       case link
-      /// Of an identity whose unverified address is that of an account with a password.
+      /// The identity has the unverified email address of an account with a password.
       case conflict
     }
 
@@ -66,7 +66,7 @@ struct TokensFile {
     var token: ProviderToken { ProviderToken(providerID: providerID, idToken: idToken) }
   }
 
-  /// What the server takes of a token.
+  /// The server's limit for tokens.
   static let tokenBytesMax = 16_384
 
   var tokens: [Token] = []
@@ -82,7 +82,7 @@ struct TokensFile {
   func of(_ use: Token.Use) -> [Token] { tokens.filter { $0.use == use } }
 }
 
-/// The values of JSON lines; empty lines are passed over.
+/// Parses JSON lines. Skips empty lines.
 private func lines<Line: Decodable>(
   _ bytes: [UInt8], path: String, of: Line.Type
 ) throws(FileError) -> [Line] {
@@ -107,7 +107,9 @@ private func reason(_ error: any Error) -> String {
   }
 }
 
-/// - Parameter isSecret: only its owner may read it.
+/// Writes a file.
+///
+/// - Parameter isSecret: allows only the owner to read the file.
 func writeFile(_ path: String, _ bytes: [UInt8], isSecret: Bool = false) throws(FileError) {
   let permissions = isSecret ? 0o600 : 0o644
   let isWritten = FileManager.default.createFile(

@@ -1,23 +1,23 @@
-/// Makes the people that a scenario needs, before it begins, and says who does what.
+/// The preparation of a scenario: creates its users and assigns them to workloads.
 struct Preparation {
   let target: Target
   let scenario: Scenario
-  /// How many people each workload has; never fewer than there are calls in flight.
+  /// The number of users for each workload, at least the number of calls in flight.
   let peopleCount: Int
-  /// Accounts with passwords of an earlier run.
-  var known: [Person] = []
+  /// Accounts with passwords from earlier runs.
+  var known: [LoadUser] = []
   var tokens = TokensFile()
-  /// Addresses that FetchProviders asks for instead of those of our own people.
+  /// Email addresses for FetchProviders, instead of those of created users.
   var addresses: Addresses?
   var flow = FlowWish()
-  /// Says how far it is.
+  /// Called with each line of progress.
   var onProgress: (_ line: String) -> Void = { _ in }
 
-  /// Every account with a password that was used or made, for the next run.
-  private(set) var accounts: [Person] = []
-  private var people: [Person] = []
+  /// Every account with a password that was used or created, for the next run.
+  private(set) var accounts: [LoadUser] = []
+  private var people: [LoadUser] = []
   private var freshCount = 0
-  /// Told apart from the addresses of every other run.
+  /// A random name that distinguishes the email addresses of this run from those of other runs.
   let runName = randomText(8)
 
   init(target: Target, scenario: Scenario, peopleCount: Int) {
@@ -26,7 +26,7 @@ struct Preparation {
     self.peopleCount = max(peopleCount, target.placeCount)
   }
 
-  /// The parts of the mix, in the order of the scenario.
+  /// Creates the users and returns the parts of the mix, in the order of the scenario.
   mutating func prepare() throws -> [Mix.Part] {
     var parts: [Mix.Part] = []
     for part in scenario.parts {
@@ -38,52 +38,52 @@ struct Preparation {
 
   // MARK: With passwords and sessions
 
-  /// The same people for every workload that changes nothing of theirs.
-  mutating func withPasswords(inSession: Bool = false) throws -> [Person] {
+  /// Returns users with passwords. All workloads that do not change their users share them.
+  mutating func withPasswords(inSession: Bool = false) throws -> [LoadUser] {
     if people.isEmpty {
       let emails = Set(tokens.tokens.map(\.email))
       people = Array(known.filter { !emails.contains($0.login.email) }.prefix(peopleCount))
       people += fresh(peopleCount - people.count)
       try makeUnknown(people)
     }
-    if inSession { try run("sessions", people.filter { $0.session == nil }.map { MakeAccount(person: $0) }) }
+    if inSession { try run("sessions", people.filter { $0.session == nil }.map { MakeAccount(user: $0) }) }
     return people
   }
 
-  func inSession() throws -> [Person] {
-    let people = (0..<peopleCount).map { _ in Person() }
-    try run("sessions", people.map { OpenSession(person: $0) })
+  func inSession() throws -> [LoadUser] {
+    let people = (0..<peopleCount).map { _ in LoadUser() }
+    try run("sessions", people.map { OpenSession(user: $0) })
     return people
   }
 
-  /// Accounts of their own whose address is proved: what is done to them is seen by nobody else.
-  mutating func proved() throws -> [Person] {
+  /// Creates separate users with verified email addresses, for work that changes them.
+  mutating func proved() throws -> [LoadUser] {
     let people = fresh(peopleCount)
-    for person in people {
-      person.accountID = "load-" + randomText(20)
-      person.login.password = ""
+    for user in people {
+      user.accountID = "load-" + randomText(20)
+      user.login.password = ""
     }
-    try run("proved accounts", people.map { MakeProved(person: $0) })
+    try run("verified accounts", people.map { MakeVerified(user: $0) })
     return people
   }
 
-  mutating func make(_ people: [Person]) throws {
-    try run("accounts", people.map { MakeAccount(person: $0) })
+  mutating func make(_ people: [LoadUser]) throws {
+    try run("accounts", people.map { MakeAccount(user: $0) })
     accounts += people
   }
 
-  /// Only those who have no account from an earlier run.
-  mutating func makeUnknown(_ people: [Person]) throws {
+  /// Creates accounts for the users that have none from an earlier run.
+  mutating func makeUnknown(_ people: [LoadUser]) throws {
     accounts += people.filter { $0.accountID != nil }
     try make(people.filter { $0.accountID == nil })
   }
 
-  mutating func fresh(_ count: Int) -> [Person] {
+  mutating func fresh(_ count: Int) -> [LoadUser] {
     defer { freshCount += count }
-    return (freshCount..<freshCount + count).map { Person(login: .fresh("\(runName)-\($0)")) }
+    return (freshCount..<freshCount + count).map { LoadUser(login: .fresh("\(runName)-\($0)")) }
   }
 
-  /// Fewer calls in flight than the server lets wait for a password to be hashed.
+  /// A target with fewer calls in flight than the server's queue for password hashing admits.
   private var gentle: Target {
     var gentle = target
     gentle.connections = min(target.connections, 2)
@@ -91,7 +91,7 @@ struct Preparation {
     return gentle
   }
 
-  /// Does each of these once; all must succeed.
+  /// Runs each work once. Throws if one fails.
   func run(_ what: String, _ works: [any Work]) throws {
     guard !works.isEmpty else { return }
     let all = works.count
@@ -111,7 +111,7 @@ struct Preparation {
 }
 
 extension Login {
-  /// An address and a password that nobody else has.
+  /// Returns a unique email address and password.
   static func fresh(_ name: String) -> Login { Login(email: .freshEmail(name), password: randomText(24)) }
 }
 

@@ -1,4 +1,4 @@
-/// With so many digits behind the point.
+/// Formats a number with a fixed count of decimals.
 func fixed(_ value: Double, digits: Int) -> String {
   var scale = 1.0
   for _ in 0..<digits { scale *= 10 }
@@ -10,7 +10,7 @@ func fixed(_ value: Double, digits: Int) -> String {
   return "\(sign)\(whole)." + String(repeating: "0", count: digits - behind.count) + behind
 }
 
-/// 1,234,567
+/// Formats an integer with separators, such as 1,234,567.
 func grouped(_ value: Int) -> String {
   var text = ""
   for (index, digit) in String(value.magnitude).reversed().enumerated() {
@@ -20,7 +20,7 @@ func grouped(_ value: Int) -> String {
   return (value < 0 ? "-" : "") + String(text.reversed())
 }
 
-/// Milliseconds with the digits that are worth reading: 0.123, 1.23, 12.3, 123.
+/// Formats microseconds as milliseconds with three significant digits: 0.123, 1.23, 12.3, 123.
 func millis(_ micros: Double) -> String {
   let millis = micros / 1_000
   let digits = millis < 1 ? 3 : millis < 10 ? 2 : millis < 100 ? 1 : 0

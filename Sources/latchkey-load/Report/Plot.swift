@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// A picture of a run's latencies as SVG: above the percentiles of each kind of call, below all calls over time.
+/// An SVG plot of latencies: percentiles of each method at the top, all calls over time at the bottom.
 ///
-/// Both axes of latency are logarithmic, because one run holds calls of a tenth of a millisecond beside passwords.
+/// The latency axes are logarithmic. One run may have calls of a tenth of a millisecond and password hashing.
 struct Plot {
   struct Curve {
     var name: String
@@ -10,7 +10,7 @@ struct Plot {
   }
 
   var title: String
-  /// The first ones are drawn; more than there are colours cannot be told apart.
+  /// The curves. The plot draws at most one for each colour.
   var curves: [Curve]
   var seconds: [Interval]
 
@@ -20,14 +20,14 @@ struct Plot {
     self.seconds = seconds
   }
 
-  /// The kinds of calls that were made most.
+  /// Creates a plot of the most frequent methods.
   init(title: String, _ recorder: Recorder) {
     let made = recorder.calls.filter { $0.ok > 0 }.sorted { $0.ok > $1.ok }
     self.init(
       title: title, curves: made.map { Curve(name: $0.name, points: $0.latencies.curve) }, seconds: recorder.seconds)
   }
 
-  /// Okabe and Ito's colours, which people with any kind of sight tell apart.
+  /// The colours of Okabe and Ito, which are distinguishable with any kind of colour vision.
   private static let colours = [
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999",
   ]
@@ -66,9 +66,9 @@ struct Plot {
 
   private func overTime() -> [String] {
     let series: [(name: String, value: KeyPath<Interval, Double>)] = [
-      ("p50 of a second", \.p50Micros), ("p99 of a second", \.p99Micros), ("longest of a second", \.maxMicros),
+      ("p50 by second", \.p50Micros), ("p99 by second", \.p99Micros), ("maximum by second", \.maxMicros),
     ]
-    // A second without an answer has no latency; the gap in the line says so.
+    // A second without responses has no latency and leaves a gap in the line.
     let answered = seconds.filter { $0.ok > 0 }
     let last = (seconds.last?.startSeconds ?? 0) + 1
     let step = Plot.step(last)
@@ -94,32 +94,32 @@ struct Plot {
 
   // MARK: Scales
 
-  /// How many nines a percentile has: 90 % is 1, 99 % is 2; 50 % is 0.3.
+  /// Returns the number of nines of a percentile: 90 % is 1, 99 % is 2, 50 % is 0.3.
   private static func nines(_ percentile: Double) -> Double { -log10(max(1e-9, 1 - percentile / 100)) }
 
   private static func label(_ percentile: Double) -> String {
     percentile == percentile.rounded() ? fixed(percentile, digits: 0) : "\(percentile)"
   }
 
-  /// The whole powers of ten around the values.
+  /// Returns the powers of ten that enclose the values.
   private static func decades(_ micros: [Double]) -> ClosedRange<Double> {
     let least = log10(max(0.1, micros.min() ?? 1)).rounded(.down)
     let most = log10(max(0.1, micros.max() ?? 1)).rounded(.up)
     return least...max(least + 1, most)
   }
 
-  /// At most ten marks, at whole seconds that people count in.
+  /// Returns the distance between marks in seconds: a round number, for at most ten marks.
   private static func step(_ seconds: Double) -> Double {
     [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_200, 1_800].first { seconds / $0 <= 10 } ?? 3_600
   }
 }
 
-/// The frame of a panel, with its axes; latency goes up.
+/// A panel with axes. The vertical axis is latency.
 private struct Panel {
   let top: Double
   let xRange: ClosedRange<Double>
   let xMarks: [(value: Double, label: String)]
-  /// Powers of ten of microseconds.
+  /// Exponents of ten, in microseconds.
   let yRange: ClosedRange<Double>
   let xTitle: String
 
@@ -172,7 +172,7 @@ private struct Panel {
   }
 }
 
-// MARK: Marks on paper
+// MARK: SVG elements
 
 private func line(_ points: [(x: Double, y: Double)], _ colour: String) -> String {
   let path = points.map { "\(rounded($0.x)),\(rounded($0.y))" }.joined(separator: " ")
@@ -203,7 +203,7 @@ private func pow10(_ power: Int) -> Double {
 }
 
 extension Array {
-  /// Cuts wherever an element does not follow the one before.
+  /// Splits the array where an element does not follow its predecessor.
   fileprivate func split(whereNextFollows follows: (Element, Element) -> Bool) -> [[Element]] {
     reduce(into: []) { runs, element in
       if let last = runs.last?.last, follows(last, element) {

@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// What `--json` writes: the run as it was asked for, and all that was counted.
+/// The report that `--json` writes: the parameters and the results of a run.
 struct Report: Codable, Equatable {
   var run: RunFacts
   var ok: Int
@@ -8,12 +8,13 @@ struct Report: Codable, Equatable {
   var wrong: Int
   var lost: Int
   var callsPerSecond: Double
-  /// Arrivals of an open loop for which no place was free until the end: the rate was not held, and the latencies are
-  /// better than what people would have met.
+  /// The number of arrivals of an open loop that found no free slot until the end.
+  ///
+  /// If it is not 0, the run did not reach the rate, and the latencies are lower than those that users would see.
   var neverStarted: Int
-  /// Connections that took the place of one that the server ended or that broke.
+  /// The number of connections that replaced a closed or broken one.
   var reconnections: Int
-  /// Why the run ended early; nil where it did not.
+  /// The reason why the run ended early; nil if it did not.
   var stuck: String?
   var calls: [Row]
   var iterations: [Row]
@@ -62,8 +63,8 @@ struct Report: Codable, Equatable {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-    // Every value of these types has a form in JSON: there are no infinities among them.
-    guard let data = try? encoder.encode(self) else { preconditionFailure("a report could not be written as JSON") }
+    // Encoding cannot fail, because a report has no infinities.
+    guard let data = try? encoder.encode(self) else { preconditionFailure("the report cannot be encoded as JSON") }
     return Array(data) + [UInt8(ascii: "\n")]
   }
 }
@@ -78,10 +79,10 @@ extension Report.Row {
   }
 }
 
-/// The run as it was asked for.
+/// The parameters of a run.
 struct RunFacts: Codable, Equatable {
   var target: String
-  /// Iterations a second; nil is a closed loop.
+  /// Iterations per second; nil for a closed loop.
   var ratePerSecond: Double?
   var connections: Int
   var streams: Int

@@ -1,4 +1,4 @@
-/// The report as people read it.
+// The report as a table.
 extension Report {
   var table: String {
     let run = run
@@ -11,17 +11,17 @@ extension Report {
     lines += calls.map(Report.line)
     lines += ["", Report.heading("iteration")]
     lines += iterations.map(Report.line)
-    lines += ["", "\(grouped(ok)) right answers, \(fixed(callsPerSecond, digits: 1)) calls/s"]
+    lines += ["", "\(grouped(ok)) correct responses, \(fixed(callsPerSecond, digits: 1)) calls/s"]
     if neverStarted > 0 {
       lines.append(
-        "The rate was not held: \(grouped(neverStarted)) iterations never started, and their waiting is not in the "
-          + "figures.")
+        "The run did not reach the rate: \(grouped(neverStarted)) iterations never started, and the latencies do not "
+          + "include them.")
     }
     for row in calls {
       lines += row.flaws.map { "\(row.name): \(grouped($0.count)) × \($0.kind): \($0.why)" }
     }
     if let stuck { lines.append("The run ended early: \(stuck)") }
-    if failed > 0 { lines.append("\(grouped(failed)) calls were not answered as they should be.") }
+    if failed > 0 { lines.append("\(grouped(failed)) calls failed.") }
     return lines.joined(separator: "\n") + "\n"
   }
 

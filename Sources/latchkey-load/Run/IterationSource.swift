@@ -1,23 +1,23 @@
-/// An iteration with what it needs to be begun and given back.
+/// An iteration with its work, and with its user and the pool to return the user to.
 struct Iteration {
-  /// Its row in the report.
+  /// The row in the report.
   let row: Int
   var work: any Work
-  let person: Person?
+  let user: LoadUser?
   let pool: Pool?
 }
 
-/// Where iterations come from.
+/// A source of iterations.
 protocol IterationSource: AnyObject {
   func next() -> NextIteration
-  /// One has ended; it failed where one of its calls did.
+  /// Reports the end of an iteration, and whether one of its calls failed.
   func ended(_ iteration: Iteration, failed: Bool)
 }
 
 enum NextIteration {
   case iteration(Iteration)
-  /// There are no more.
+  /// There are no more iterations.
   case none
-  /// There should be more, but nobody is left to do them.
+  /// The run must end early, because no users are left.
   case stuck(String)
 }

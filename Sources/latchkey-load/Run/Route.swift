@@ -1,15 +1,15 @@
 internal import Client
 
-/// One connection at a time.
+/// A path to the server that has one connection at a time.
 final class Route {
   enum Kind {
-    /// Opened before the run begins; when it goes or breaks, a new one takes its place.
+    /// Connects before the run, and reconnects after the connection has closed or failed.
     case lasting
-    /// Opened by an iteration, and closed at its end.
+    /// Connects for one iteration and closes the connection at its end.
     case momentary
   }
 
-  /// Between two tries to reach a server that is not there.
+  /// The delay between attempts to reconnect.
   private static let retryMillis: Int64 = 100
 
   let kind: Kind
@@ -22,7 +22,7 @@ final class Route {
   private var wasOpen = false
   private(set) var reconnections = 0
   var onOpen: () -> Void = {}
-  /// The first connection could not be made.
+  /// Called if the first attempt to connect fails.
   var onRefused: (_ why: String) -> Void = { _ in }
 
   init(_ kind: Kind, to target: Target, on loop: EventLoop) {
@@ -31,7 +31,7 @@ final class Route {
     self.loop = loop
   }
 
-  /// An iteration can begin here.
+  /// Whether an iteration can begin.
   var isReady: Bool { isOpen || kind == .momentary }
 
   func open() {
@@ -70,7 +70,7 @@ final class Route {
     connection = nil
   }
 
-  /// Calls that the old connection has begun still end there.
+  /// Replaces the connection. Calls in progress finish on the old one.
   private func replace(_ why: String) {
     let broke = !isOpen
     isOpen = false

@@ -2,42 +2,44 @@ internal import Client
 internal import Reactor
 internal import Synchronization
 
-/// Why a run could not begin or had to end early.
+/// An error that prevents a run or ends it early.
 struct RunError: Error, CustomStringConvertible {
   var description: String
 }
 
-/// Drives iterations over many connections on one thread: no task and no thread a call.
+/// The runner of iterations over many connections on one thread. A call needs no task or thread of its own.
 ///
-/// A lane is a place for one call in flight. The pace says when an iteration may start, a free lane takes it, and the
-/// iteration's own work says what it calls; the recorder hears of every answer.
+/// The pace decides when an iteration starts, and a free slot runs it. The iteration's work decides which calls to
+/// make, and the recorder counts the results.
 final class Runner {
-  /// How often a call that the server cannot have begun is sent again.
+  /// How often the runner sends a call again if the server cannot have begun it.
   private static let resendsMax = 20
   private static let resendMillis: Int64 = 100
-  /// While every connection is being made anew.
+  /// The interval between checks while all connections reconnect.
   private static let lookAgainNanos: Int64 = 10_000_000
 
   private let loop: EventLoop
   private let source: any IterationSource
   private let begin: (_ startNanos: Int64) -> (Pace, Recorder)
   private var routes: [Route] = []
-  /// Those in flight are known to their stubs by address only.
-  private var lanes: [Lane] = []
-  private var free = LaneQueue()
+  /// All slots, also those in flight. Their completions do not retain them.
+  private var slots: [CallSlot] = []
+  private var free = SlotQueue()
   private var inFlight = 0
   private var unopened: Int
   private var clock: (pace: Pace, recorder: Recorder)?
-  /// Nothing starts any more, whatever the pace says.
+  /// Whether no further iterations start, even if the pace has more.
   private var isExhausted = false
   private var stuck: String?
   private var failure: RunError?
   private var endedNanos: Int64 = 0
   private let interruption = Interruption()
-  /// Called each second.
+  /// Called once a second.
   var onProgress: (Recorder, _ inFlight: Int, _ backlog: Int) -> Void = { _, _, _ in }
 
-  /// - Parameter begin: is told when the connections are open, which is when the run starts.
+  /// Creates a runner.
+  ///
+  /// - Parameter begin: called at the start of the run, when all connections are open.
   init(
     to target: Target, _ kind: Route.Kind, _ source: any IterationSource,
     begin: @escaping (_ startNanos: Int64) -> (Pace, Recorder)
@@ -47,25 +49,25 @@ final class Runner {
     self.begin = begin
     let isLasting = kind == .lasting
     unopened = isLasting ? target.connections : 0
-    // What is opened by an iteration is for that one alone.
+    // A momentary connection belongs to one iteration, so each slot needs its own route.
     let routeCount = isLasting ? target.connections : target.placeCount
     for _ in 0..<routeCount { routes.append(Route(kind, to: target, on: loop)) }
-    // One connection after the other, so that a few iterations at a time are spread over all of them.
-    for _ in 0..<target.placeCount / routeCount { lanes += routes.map { lane(on: $0) } }
-    for lane in lanes { free.append(lane) }
+    // Alternate between connections, so that even a few concurrent iterations use all of them.
+    for _ in 0..<target.placeCount / routeCount { slots += routes.map { slot(on: $0) } }
+    for slot in slots { free.append(slot) }
   }
 
-  /// How another thread ends the run early: what is in flight is still answered.
+  /// A function for other threads that ends the run early. Calls in flight still finish.
   var interrupt: @Sendable () -> Void {
     let (remote, interruption) = (loop.remote, interruption)
     return {
       interruption.isAsked.store(true, ordering: .relaxed)
-      // Only to wake the loop, which looks in each turn.
+      // Wake the loop, which checks the flag in each turn.
       remote.post { _ in }
     }
   }
 
-  /// Runs to the end on the calling thread.
+  /// Runs on the calling thread until the run ends.
   func run() throws -> Outcome {
     for route in routes where route.kind == .lasting {
       route.onOpen = { [unowned self] in opened() }
@@ -80,7 +82,7 @@ final class Runner {
     loop.run()
     loop.everyTurn = nil
     if let failure { throw failure }
-    guard let (pace, recorder) = clock else { throw RunError(description: "interrupted before it began") }
+    guard let (pace, recorder) = clock else { throw RunError(description: "interrupted before the run began") }
     recorder.finish()
     let measuredNanos = min(endedNanos, pace.period.endNanos) - pace.period.measuredFromNanos
     return Outcome(
@@ -91,12 +93,12 @@ final class Runner {
 
   struct Outcome {
     var recorder: Recorder
-    /// Less than was asked for where the run ended early.
+    /// The duration of the measurement. Shorter than requested if the run ended early.
     var measuredSeconds: Double
-    /// Arrivals of an open loop that found no place until the end.
+    /// The number of arrivals of an open loop that found no free slot until the end.
     var neverStarted: Int
     var reconnections: Int
-    /// Why it could not go on.
+    /// The reason why the run ended early; nil if it did not.
     var stuck: String?
   }
 
@@ -132,17 +134,17 @@ final class Runner {
 
   // MARK: Iterations
 
-  /// Starts all that may start now, and sets the alarm for what comes next. In each turn.
+  /// Starts all iterations that are due, and sets the alarm for the next one. Runs in each turn.
   private func fill() {
     if interruption.isAsked.load(ordering: .relaxed) { isExhausted = true }
     guard clock != nil else { return isExhausted ? end() : () }
     var now = monotonicNanos()
     var earliestNanos = now + Runner.lookAgainNanos
-    while !isExhausted, let lane = free.takeReady() {
-      if let intended = clock?.pace.next(atNanos: now) { start(lane, intendedNanos: intended) }
+    while !isExhausted, let slot = free.takeReady() {
+      if let intended = clock?.pace.next(atNanos: now) { start(slot, intendedNanos: intended) }
       now = monotonicNanos()
-      guard lane.iteration == nil else { continue }
-      free.append(lane)
+      guard slot.iteration == nil else { continue }
+      free.append(slot)
       earliestNanos = now
       break
     }
@@ -150,16 +152,16 @@ final class Runner {
       if inFlight == 0 { end() }
       return
     }
-    // Without a free lane it is an answer that wakes, and without an open connection it is too early.
+    // Without a free slot, the next response wakes the loop. Without an open connection, check later.
     if !free.isEmpty { loop.wake(atNanos: max(wake, earliestNanos)) }
   }
 
-  private func start(_ lane: Lane, intendedNanos: Int64) {
+  private func start(_ slot: CallSlot, intendedNanos: Int64) {
     switch source.next() {
     case .iteration(let iteration):
       inFlight += 1
-      lane.begin(iteration, intendedNanos: intendedNanos)
-      step(lane, nil)
+      slot.begin(iteration, intendedNanos: intendedNanos)
+      step(slot, nil)
     case .none: isExhausted = true
     case .stuck(let why):
       isExhausted = true
@@ -167,65 +169,65 @@ final class Runner {
     }
   }
 
-  private func step(_ lane: Lane, _ answer: Answer?) {
-    guard let recorder = clock?.recorder, let next = lane.next(answer, nowNanos: monotonicNanos()) else { return }
+  private func step(_ slot: CallSlot, _ answer: Answer?) {
+    guard let recorder = clock?.recorder, let next = slot.next(answer, nowNanos: monotonicNanos()) else { return }
     if answer != nil {
-      let method = lane.call.method.rawValue
+      let method = slot.call.method.rawValue
       if case .wrong(let why) = next {
-        recorder.failed(call: method, .wrong(why), atNanos: lane.nowNanos)
-        return finish(lane, .wrong(why))
+        recorder.failed(call: method, .wrong(why), atNanos: slot.nowNanos)
+        return finish(slot, .wrong(why))
       }
       recorder.answered(
-        call: method, intendedNanos: lane.intendedNanos, begunNanos: lane.begunNanos, atNanos: lane.nowNanos)
+        call: method, intendedNanos: slot.intendedNanos, begunNanos: slot.begunNanos, atNanos: slot.nowNanos)
     }
-    guard case .call(let call) = next else { return finish(lane, nil) }
-    // What follows a call is due when that was answered.
-    if answer != nil { lane.intendedNanos = lane.nowNanos }
-    lane.send(call)
+    guard case .call(let call) = next else { return finish(slot, nil) }
+    // The next call is due at the response to the previous one.
+    if answer != nil { slot.intendedNanos = slot.nowNanos }
+    slot.send(call)
   }
 
-  private func failed(_ lane: Lane, _ status: CallStatus) {
-    if let reason = lane.call.refusal, status.reason == reason { return step(lane, .refused(reason)) }
-    if status.wasNotProcessed, lane.resends < Runner.resendsMax, lane.route.kind == .lasting {
-      // A connection may have to be made anew before; the wait is in the latency.
-      return loop.after(millis: Runner.resendMillis) { lane.resend() }
+  private func failed(_ slot: CallSlot, _ status: CallStatus) {
+    if let reason = slot.call.refusal, status.reason == reason { return step(slot, .refused(reason)) }
+    if status.wasNotProcessed, slot.resends < Runner.resendsMax, slot.route.kind == .lasting {
+      // The route may have to reconnect first. The latency includes this delay.
+      return loop.after(millis: Runner.resendMillis) { slot.resend() }
     }
     let flaw = Flaw(status)
-    clock?.recorder.failed(call: lane.call.method.rawValue, flaw, atNanos: monotonicNanos())
-    finish(lane, flaw)
+    clock?.recorder.failed(call: slot.call.method.rawValue, flaw, atNanos: monotonicNanos())
+    finish(slot, flaw)
   }
 
-  private func finish(_ lane: Lane, _ flaw: Flaw?) {
-    guard let iteration = lane.end() else { return }
+  private func finish(_ slot: CallSlot, _ flaw: Flaw?) {
+    guard let iteration = slot.end() else { return }
     inFlight -= 1
     source.ended(iteration, failed: flaw != nil)
     if let flaw {
       clock?.recorder.failed(iteration: iteration.row, flaw)
     } else {
-      clock?.recorder.completed(iteration: iteration.row, begunNanos: lane.begunNanos, atNanos: lane.nowNanos)
+      clock?.recorder.completed(iteration: iteration.row, begunNanos: slot.begunNanos, atNanos: slot.nowNanos)
     }
-    free.append(lane)
+    free.append(slot)
   }
 
-  private func lane(on route: Route) -> Lane {
-    let lane = Lane(route)
-    lane.reply.receive = { [unowned self, unowned lane] result in
+  private func slot(on route: Route) -> CallSlot {
+    let slot = CallSlot(route)
+    slot.reply.receive = { [unowned self, unowned slot] result in
       switch result {
-      case .success(let answer): step(lane, answer)
-      case .failure(let status): failed(lane, status)
+      case .success(let answer): step(slot, answer)
+      case .failure(let status): failed(slot, status)
       }
     }
-    return lane
+    return slot
   }
 }
 
-/// Set from any thread, looked at in each turn.
+/// A flag that any thread may set and the runner checks in each turn.
 private final class Interruption: Sendable {
   let isAsked = Atomic<Bool>(false)
 }
 
 extension Flaw {
-  /// A server that refuses says why; where nobody says it, the call was lost on the way.
+  /// Classifies a failed call. A status without a reason, and with a code for transport faults, means a lost call.
   fileprivate init(_ status: CallStatus) {
     let isOnTheWay = [.unavailable, .deadlineExceeded, .cancelled, .internal, .unknown].contains(status.code)
     if status.reason.isEmpty && isOnTheWay {

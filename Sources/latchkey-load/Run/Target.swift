@@ -1,13 +1,13 @@
 internal import Client
 
-/// Where calls go, and as whom.
+/// The server under load, and the identity of the caller.
 struct Target: Sendable {
   var endpoint: Endpoint
   var options: CallOptions
-  /// For AdminService.
+  /// Options of AdminService calls.
   var adminOptions: CallOptions
   var connections: Int
-  /// Calls in flight on each connection.
+  /// The number of calls in flight on each connection.
   var streams: Int
 
   var placeCount: Int { connections * streams }

@@ -1,5 +1,5 @@
-/// A generator whose sequence is settled by its seed, so that two runs draw the same people in the same order
-/// (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// A random number generator whose sequence depends only on its seed, which makes runs reproducible (SplitMix64:
+/// Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
@@ -14,12 +14,14 @@ struct SeededGenerator: RandomNumberGenerator {
   }
 }
 
-/// Draws indices in proportion to their weights.
+/// A random choice of indices in proportion to their weights.
 struct WeightedChoice {
-  /// Sums of the weights up to and with each index.
+  /// Sums of the weights up to and including each index.
   private let sums: [Int]
 
-  /// - Parameter weights: at least one, each above 0.
+  /// Creates a choice.
+  ///
+  /// - Parameter weights: at least one weight, all greater than 0.
   init(_ weights: [Int]) {
     var sum = 0
     sums = weights.map { weight in

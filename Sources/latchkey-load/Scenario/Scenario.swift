@@ -1,6 +1,6 @@
 internal import FoundationEssentials
 
-/// A mix of workloads, each with its share of the iterations.
+/// A mix of workloads with weights.
 struct Scenario: Equatable, Sendable {
   struct Part: Equatable, Sendable {
     var workload: WorkloadName
@@ -13,7 +13,7 @@ struct Scenario: Equatable, Sendable {
 
   init(_ parts: [Part]) { self.parts = parts }
 
-  /// A JSON5 file: `{ mix: [{ workload: "fetch", weight: 60 }, …] }`.
+  /// Parses a JSON5 file: `{ mix: [{ workload: "fetch", weight: 60 }, …] }`.
   static func parse(_ bytes: [UInt8]) throws(ScenarioError) -> Scenario {
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = true
@@ -35,12 +35,12 @@ struct Scenario: Equatable, Sendable {
       mix = try container.decode([Part].self, forKey: Key("mix"))
       guard !mix.isEmpty else {
         throw DecodingError.dataCorruptedError(
-          forKey: Key("mix"), in: container, debugDescription: "it must name at least one workload")
+          forKey: Key("mix"), in: container, debugDescription: "it must list at least one workload")
       }
-      // Each workload has people of its own, who would not know of the other half.
+      // Reject duplicates, because each part of a mix would have its own users.
       for (index, part) in mix.enumerated() where mix[..<index].contains(where: { $0.workload == part.workload }) {
         throw DecodingError.dataCorruptedError(
-          forKey: Key("mix"), in: container, debugDescription: "\(part.workload.rawValue) is named twice")
+          forKey: Key("mix"), in: container, debugDescription: "\(part.workload.rawValue) is listed twice")
       }
     }
   }
@@ -53,7 +53,7 @@ extension Scenario.Part: Decodable {
     let name = try container.decode(String.self, forKey: Key("workload"))
     guard let workload = WorkloadName(rawValue: name), workload != .handshake else {
       let isThere = name == WorkloadName.handshake.rawValue
-      let why = isThere ? "handshakes cannot be mixed with calls" : "there is no \(name)"
+      let why = isThere ? "handshakes cannot be mixed with calls" : "there is no workload \(name)"
       throw DecodingError.dataCorruptedError(forKey: Key("workload"), in: container, debugDescription: why)
     }
     let number = try container.decodeIfPresent(Double.self, forKey: Key("weight")) ?? 1
@@ -66,7 +66,7 @@ extension Scenario.Part: Decodable {
   }
 }
 
-/// A scenario file that cannot be used: which setting, and why.
+/// An invalid setting in a scenario file, and why it is invalid.
 struct ScenarioError: Error, Equatable, CustomStringConvertible {
   var setting: String
   var why: String
@@ -89,13 +89,13 @@ extension ScenarioError {
   }
 
   private static func kind(_ type: any Any.Type) -> String {
-    if type == String.self { return "a text" }
+    if type == String.self { return "a string" }
     if type == Double.self { return "a whole number" }
     return type is any RangeReplaceableCollection.Type ? "a list [ {…}, … ]" : "an object {…}"
   }
 }
 
-/// `mix[2].weight`, as people would say where it stands.
+/// Formats the path of a setting, such as `mix[2].weight`.
 private func path(_ keys: [any CodingKey]) -> String {
   guard !keys.isEmpty else { return "the file" }
   return keys.reduce("") { path, key in
@@ -104,7 +104,7 @@ private func path(_ keys: [any CodingKey]) -> String {
   }
 }
 
-/// A misspelt setting must not be silently its default.
+/// Rejects unknown settings, so that a misspelt one is not ignored.
 private func refuseUnknown(_ known: Set<String>, in decoder: any Decoder) throws {
   let container = try decoder.container(keyedBy: Key.self)
   guard let unknown = container.allKeys.first(where: { !known.contains($0.stringValue) }) else { return }

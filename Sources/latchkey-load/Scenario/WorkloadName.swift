@@ -1,4 +1,4 @@
-/// What an iteration does: one call, or the calls that only make sense together.
+/// A kind of iteration: one call, or several calls that depend on each other.
 enum WorkloadName: String, CaseIterable, Sendable {
   case health
   case watchHealth = "watch-health"
@@ -46,62 +46,62 @@ enum WorkloadName: String, CaseIterable, Sendable {
   case conflict
   case handshake
 
-  /// Calls that are no workload, with the reason.
+  /// Calls without a workload, with the reason.
   static let leftOut = [
     (
       call: "ServerReflection/ServerReflectionInfo",
-      why: "a tool asks it once, before the first call, and servers have it off"
+      why: "tools call it once, before the first call, and most servers disable it"
     ),
-    (call: "AdminService/Backup", why: "it copies the whole store, one at a time, and a timer asks it once a day"),
+    (call: "AdminService/Backup", why: "it copies the whole store, one call at a time, about once a day"),
   ]
 
   var meaning: String {
     switch self {
-    case .health: "Health.Check answers SERVING"
-    case .watchHealth: "Health.Watch tells SERVING at once"
-    case .fetch: "FetchProviders of an address drawn from all accounts"
-    case .fetchPending: "FetchProviders of a held credential, which must name what is held (tokens)"
-    case .signInPassword: "SignIn by password opens the same account as before"
-    case .signInAnonymous: "SignIn of somebody new, who is anonymous"
-    case .signInIDToken: "SignIn by a provider's ID token opens the same account each time (tokens)"
-    case .signInCustomToken: "SignIn by a custom token opens the account it names (admin key)"
-    case .refresh: "Refresh; each caller owns a session, and every token is new"
-    case .linkUnlink: "Link of a provider's ID token, then Unlink of it, in a session of the account (tokens)"
-    case .reauthenticate: "Reauthenticate by password of the account's own session"
+    case .health: "Health.Check returns SERVING"
+    case .watchHealth: "Health.Watch sends SERVING immediately"
+    case .fetch: "FetchProviders with a random account's email address"
+    case .fetchPending: "FetchProviders with a pending token returns the pending credential (tokens)"
+    case .signInPassword: "SignIn with a password opens the same account as before"
+    case .signInAnonymous: "SignIn of a new anonymous user"
+    case .signInIDToken: "SignIn with a provider's ID token opens the same account each time (tokens)"
+    case .signInCustomToken: "SignIn with a custom token opens the account that it names (admin key)"
+    case .refresh: "Refresh of each caller's own session returns new tokens"
+    case .linkUnlink: "Link with a provider's ID token in a session of the account, then Unlink (tokens)"
+    case .reauthenticate: "Reauthenticate with the password of the session's account"
     case .createDelete: "Create, then Delete"
-    case .get: "Get of the session's own account"
-    case .update: "Update of the name, which the session has from then on"
-    case .merge: "SignIn of somebody anonymous, Merge into an account, and the other session is over (admin key)"
-    case .verify: "VerifyIdToken of an open session is active and names its account"
-    case .signingKeys: "GetSigningKeys holds a key"
-    case .signOut: "SignIn of somebody anonymous, SignOut, and VerifyIdToken says that it is over"
-    case .revokeAll: "the same by RevokeAll"
-    case .listSessions: "ListSessions names the session that asks"
-    case .listProviders: "ListProviders names the provider of start-flow"
-    case .startFlow: "StartFlow gives the address of a provider (--flow-provider, --redirect-uri)"
-    case .secondFactor: "an authenticator program enrolled, asked for by SignIn, shown and withdrawn (admin key)"
-    case .sendPhoneCode: "SendPhoneCode to a number that nobody was sent one to"
-    case .sendEmailLink: "SendEmailLink to an address that is new (--redirect-uri)"
-    case .sendEmailVerification: "SendEmailVerification in a session of an account with an address"
-    case .sendPasswordReset: "SendPasswordReset to the address of an account"
-    case .sendEmailChange: "SendEmailChange to an address that is new, in a session of an account"
-    case .checkCode: "CheckCode refuses a code that nobody was sent"
-    case .confirmEmail: "ConfirmEmail refuses one"
-    case .resetPassword: "ResetPassword refuses one"
-    case .lookup: "Lookup by address finds the account (admin key)"
-    case .listAccounts: "List of the first two pages, no account on both (admin key)"
-    case .setDisabled: "SetDisabled ends a session, and opens the account again (admin key)"
-    case .setCustomClaims: "SetCustomClaims, which the account has from then on (admin key)"
+    case .get: "Get returns the session's account"
+    case .update: "Update changes the display name"
+    case .merge: "SignIn of an anonymous user, then Merge into an account ends that user's session (admin key)"
+    case .verify: "VerifyIdToken of an open session returns active and its account"
+    case .signingKeys: "GetSigningKeys returns a key"
+    case .signOut: "SignIn of an anonymous user, SignOut, then VerifyIdToken returns inactive"
+    case .revokeAll: "the same with RevokeAll"
+    case .listSessions: "ListSessions marks the caller's session as current"
+    case .listProviders: "ListProviders lists the provider of start-flow"
+    case .startFlow: "StartFlow returns an authorization URL (--flow-provider, --redirect-uri)"
+    case .secondFactor: "TOTP enrolment, a SignIn that requires the factor, then Withdraw (admin key)"
+    case .sendPhoneCode: "SendPhoneCode to a new phone number"
+    case .sendEmailLink: "SendEmailLink to a new email address (--redirect-uri)"
+    case .sendEmailVerification: "SendEmailVerification in a session of an account with an email address"
+    case .sendPasswordReset: "SendPasswordReset to an account's email address"
+    case .sendEmailChange: "SendEmailChange to a new email address, in a session of an account"
+    case .checkCode: "CheckCode rejects an invalid code"
+    case .confirmEmail: "ConfirmEmail rejects an invalid code"
+    case .resetPassword: "ResetPassword rejects an invalid code"
+    case .lookup: "Lookup by email address finds the account (admin key)"
+    case .listAccounts: "List returns two pages without common accounts (admin key)"
+    case .setDisabled: "SetDisabled ends a session, then enables the account again (admin key)"
+    case .setCustomClaims: "SetCustomClaims changes the account's claims (admin key)"
     case .revokeSessions: "RevokeSessions ends a session (admin key)"
-    case .deleteAccount: "DeleteAccount of somebody anonymous, whose session is over (admin key)"
-    case .removeFactors: "RemoveSecondFactors of an account that was imported with one (admin key)"
-    case .unlinkProvider: "UnlinkProvider of the one way into an account that was imported (admin key)"
+    case .deleteAccount: "DeleteAccount of an anonymous user ends the user's session (admin key)"
+    case .removeFactors: "ImportAccounts with a second factor, then RemoveSecondFactors (admin key)"
+    case .unlinkProvider: "ImportAccounts with one linked provider, then UnlinkProvider (admin key)"
     case .customToken: "CreateCustomToken for an account (admin key)"
-    case .importAccounts: "ImportAccounts of a batch of new accounts (admin key)"
+    case .importAccounts: "ImportAccounts with a batch of new accounts (admin key)"
     case .exportAccounts: "ExportAccounts to its end (admin key)"
-    case .watchEvents: "EventService.Watch tells that somebody new has signed in (admin key, right to events)"
-    case .conflict: "an account-exists conflict, completed by password, and what was linked unlinked (tokens)"
-    case .handshake: "a connection opened by a full TLS handshake, one Health.Check on it, and closed"
+    case .watchEvents: "EventService.Watch reports the sign-in of a new user (admin key, right to events)"
+    case .conflict: "an account-exists conflict, completed with the password, then Unlink (tokens)"
+    case .handshake: "a connection with a full TLS handshake and one Health.Check"
     }
   }
 }

@@ -1,5 +1,4 @@
-/// What an answer says, as far as anybody looks at it. Copied out, because the message is gone when the completion
-/// returns.
+/// The parts of a response that workloads check.
 enum Answer: Equatable {
   case connected(resumed: Bool)
   case serving(Bool)
@@ -8,7 +7,7 @@ enum Answer: Equatable {
   case accountExists(email: String, pendingToken: String)
   case secondFactorRequired(pendingToken: String, factors: [FactorFacts])
   case account(AccountFacts)
-  /// Without a session where there are conflicts.
+  /// The result of a merge; without a session if there are conflicts.
   case merged(SessionFacts?, closedAccountID: String)
   case verdict(active: Bool, accountID: String, reason: String)
   case closed(sessions: Int)
@@ -18,7 +17,7 @@ enum Answer: Equatable {
   case flow(id: String, url: String)
   case enrolling(id: String, secret: String)
   case enrolled(SessionFacts, recoveryCodes: Int)
-  /// Something that a code ends; only one that went to a telephone has an id.
+  /// The start of a verification by code. Only verifications by phone have an ID.
   case begun(verificationID: String, expiresAtMillis: Int64)
   case page(accountIDs: [String], nextToken: String)
   case customToken(String)
@@ -26,11 +25,11 @@ enum Answer: Equatable {
   case imported(ImportFacts)
   case exported(accounts: Int, whole: Int)
   case event(EventFacts)
-  /// With the reason with which the call was to be refused.
+  /// An expected error, with its reason.
   case refused(String)
-  /// An answer without a field.
+  /// An empty response.
   case done
-  /// An outcome that no workload waits for, by its name.
+  /// The name of an outcome that no workload expects.
   case other(String)
 }
 
@@ -71,11 +70,11 @@ struct ListedSession: Equatable {
 struct ImportFacts: Equatable {
   var imported: Int
   var unchanged: Int
-  /// Why rows were refused.
+  /// The reasons of rejected rows.
   var reasons: [String]
 }
 
-/// Where to go on, and what has happened, if anything has.
+/// A cursor with its event; the event is empty for a heartbeat.
 struct EventFacts: Equatable {
   var cursor: String
   var type = ""

@@ -1,6 +1,6 @@
-/// One call, as a workload asks for it.
+/// One call of a workload.
 enum Call {
-  /// A connection, opened by a TLS handshake.
+  /// A new connection with a TLS handshake.
   case connect
   case health
   case watchHealth
@@ -33,7 +33,7 @@ enum Call {
   case sendEmailVerification(idToken: String, continueURI: String)
   case sendPasswordReset(email: String, continueURI: String)
   case sendEmailChange(idToken: String, newEmail: String, continueURI: String)
-  /// The codes of these three are nobody's.
+  /// The codes of these three calls are invalid.
   case checkCode(String)
   case confirmEmail(code: String)
   case resetPassword(code: String, newPassword: String)
@@ -50,7 +50,7 @@ enum Call {
   case exportAccounts
   case watchEvents(cursor: String, Gathering.Wish)
 
-  /// The reason with which the server must refuse it; nil: it must not.
+  /// The reason with which the server must reject the call; nil if the call must succeed.
   var refusal: String? {
     switch self {
     case .checkCode, .confirmEmail, .resetPassword: "INVALID_CODE"
@@ -58,7 +58,7 @@ enum Call {
     }
   }
 
-  /// What is wanted of an answer that is a stream.
+  /// The expected content of a response stream.
   var wish: Gathering.Wish {
     switch self {
     case .importAccounts, .exportAccounts: .all
@@ -73,28 +73,28 @@ struct Login: Equatable {
   var password: String
 }
 
-/// An ID token of a provider.
+/// A provider's ID token.
 struct ProviderToken: Equatable {
   var providerID: String
   var idToken: String
 }
 
-/// A flow that is started and never ended.
+/// A flow that is started but never finished.
 struct FlowWish: Equatable {
   var providerID = "oidc.corp"
   var redirectURI = "http://localhost:3000/callback"
 }
 
-/// An account to be taken over, whose address is proved.
+/// An account to import, with a verified email address.
 struct ImportRow: Equatable {
   var accountID: String
   var email: String
-  /// Of a telephone as the second factor; empty: there is none.
+  /// The phone number of the second factor; empty if there is none.
   var factorNumber = ""
-  /// Of an identity of `providerID`; empty: there is none.
+  /// The subject of the identity at `providerID`; empty if there is none.
   var subject = ""
 
-  /// Whether the server has it or not.
+  /// The provider of imported identities. The server need not have it configured.
   static let providerID = "google.com"
 }
 

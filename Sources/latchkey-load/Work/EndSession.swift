@@ -1,4 +1,4 @@
-/// Somebody anonymous signs in, the session is ended in one of the ways there are, and is over.
+/// An iteration that signs in anonymously, ends the session in one of several ways, and checks that it has ended.
 struct EndSession: Work {
   enum Way { case signOut, revokeAll, revokeSessions, disable, deleteAccount }
 
@@ -24,12 +24,12 @@ struct EndSession: Work {
       stage = .asking
       return .call(.verify(idToken: idToken))
     case (.asking, .verdict(let active, _, _)?):
-      if active { return .wrong("a session that is still open") }
+      if active { return .wrong("the session is still open") }
       guard way == .disable else { return .done }
       stage = .opening
       return .call(.setDisabled(accountID: accountID, false))
     case (.opening, .account(let account)?):
-      return account.id == accountID && !account.isDisabled ? .done : .wrong("an account that is still shut")
+      return account.id == accountID && !account.isDisabled ? .done : .wrong("the account is still disabled")
     case (_, let answer?): return answer.surprise
     }
   }
@@ -44,14 +44,14 @@ struct EndSession: Work {
     }
   }
 
-  /// nil: the answer is as it must be.
+  /// Checks the response of the call that ends the session. Returns nil if the response is correct.
   private func wrong(_ answer: Answer) -> Step? {
     switch (way, answer) {
     case (.signOut, .done), (.deleteAccount, .done): nil
     case (.revokeAll, .closed(let count)), (.revokeSessions, .closed(let count)):
-      count == 1 ? nil : .wrong("\(count) sessions ended in place of one")
+      count == 1 ? nil : .wrong("\(count) sessions ended instead of one")
     case (.disable, .account(let account)):
-      account.id == accountID && account.isDisabled ? nil : .wrong("an account that is not shut")
+      account.id == accountID && account.isDisabled ? nil : .wrong("the account is not disabled")
     default: answer.surprise
     }
   }

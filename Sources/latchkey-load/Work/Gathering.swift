@@ -1,15 +1,15 @@
-/// What an answer that is a stream comes to: a message that is waited for, or all of them together.
+/// The collection of a response stream: one expected message, or all messages combined.
 struct Gathering {
   enum Wish: Equatable {
     case first
-    /// That something has happened to this account.
+    /// An event of this account.
     case event(accountID: String)
     case all
   }
 
   let wish: Wish
   private(set) var answer: Answer?
-  /// The rest of the stream is not waited for.
+  /// Whether the rest of the stream is irrelevant.
   private(set) var isEnough = false
 
   init(_ wish: Wish) { self.wish = wish }
@@ -25,15 +25,15 @@ struct Gathering {
     }
   }
 
-  /// What it came to where the stream has ended well.
+  /// The result, when the stream has ended without an error.
   var whole: Answer {
     guard wish == .all || isEnough else { return .other("the end of the stream") }
-    return answer ?? .other("a stream without a message")
+    return answer ?? .other("a stream without messages")
   }
 }
 
 extension Answer {
-  /// Batches of one stream.
+  /// Combines two batches of one stream.
   fileprivate func joined(_ next: Answer) -> Answer {
     switch (self, next) {
     case (.imported(let before), .imported(let more)):
@@ -43,7 +43,7 @@ extension Answer {
           reasons: before.reasons + more.reasons))
     case (.exported(let accounts, let whole), .exported(let moreAccounts, let moreWhole)):
       .exported(accounts: accounts + moreAccounts, whole: whole + moreWhole)
-    default: .other("a stream of different things")
+    default: .other("a stream of different messages")
     }
   }
 }

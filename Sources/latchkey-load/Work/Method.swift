@@ -1,4 +1,4 @@
-/// The calls of all services, and the handshake before them; the raw value is the row of the report.
+/// The methods of all services, and the TLS handshake. The raw value is the row in the report.
 enum Method: Int, CaseIterable {
   case handshake, check, watchHealth, signIn, link, unlink, reauthenticate, fetchProviders
   case create, get, update, delete, merge

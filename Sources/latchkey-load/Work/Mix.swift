@@ -1,12 +1,12 @@
-/// The iterations of a scenario without end, drawn by their weights.
+/// An endless source of a scenario's iterations, chosen by weight.
 final class Mix: IterationSource {
-  /// One workload with the people who do it.
+  /// One workload with its users.
   struct Part {
     var workload: WorkloadName
     var weight: Int
     var pool: Pool?
-    /// Somebody of the pool where there is one.
-    var make: (_ person: Person?, _ generator: inout SeededGenerator) -> any Work
+    /// Creates the work of an iteration. The user is nil if there is no pool.
+    var make: (_ user: LoadUser?, _ generator: inout SeededGenerator) -> any Work
   }
 
   private let parts: [Part]
@@ -22,19 +22,19 @@ final class Mix: IterationSource {
   func next() -> NextIteration {
     let row = choice.draw(&generator)
     let part = parts[row]
-    let person = part.pool?.take(&generator)
-    guard part.pool == nil || person != nil else {
-      return .stuck("nobody is left for \(part.workload.rawValue): all were with iterations that failed")
+    let user = part.pool?.take(&generator)
+    guard part.pool == nil || user != nil else {
+      return .stuck("no users are left for \(part.workload.rawValue), because their iterations failed")
     }
-    return .iteration(Iteration(row: row, work: part.make(person, &generator), person: person, pool: part.pool))
+    return .iteration(Iteration(row: row, work: part.make(user, &generator), user: user, pool: part.pool))
   }
 
   func ended(_ iteration: Iteration, failed: Bool) {
-    if let person = iteration.person, !failed { iteration.pool?.giveBack(person) }
+    if let user = iteration.user, !failed { iteration.pool?.giveBack(user) }
   }
 }
 
-/// Iterations that are done once each: how a run is prepared.
+/// A source of iterations that run once each, for preparing a run.
 final class Once: IterationSource {
   private var remaining: ArraySlice<any Work>
 
@@ -42,7 +42,7 @@ final class Once: IterationSource {
 
   func next() -> NextIteration {
     guard let work = remaining.popFirst() else { return .none }
-    return .iteration(Iteration(row: 0, work: work, person: nil, pool: nil))
+    return .iteration(Iteration(row: 0, work: work, user: nil, pool: nil))
   }
 
   func ended(_ iteration: Iteration, failed: Bool) {}

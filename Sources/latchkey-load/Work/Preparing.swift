@@ -1,77 +1,77 @@
-// Iterations that make the people of a run, before it begins.
+// Iterations that create the users of a run.
 
-/// Makes an account with a password, or signs in to it where it is known from an earlier run.
+/// An iteration that creates an account with a password, or signs in if the account exists from an earlier run.
 struct MakeAccount: Work {
-  let person: Person
+  let user: LoadUser
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
     switch answer {
-    case nil: return .call(person.accountID == nil ? .create(person.login) : .signIn(.password(person.login)))
+    case nil: return .call(user.accountID == nil ? .create(user.login) : .signIn(.password(user.login)))
     case .session(let session)?:
-      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
-      person.accountID = session.account.id
-      person.signedIn(session, atNanos: nowNanos)
+      if let flaw = session.flaw(of: user.accountID) { return .wrong(flaw) }
+      user.accountID = session.account.id
+      user.signedIn(session, atNanos: nowNanos)
       return .done
     case let answer?: return answer.surprise
     }
   }
 }
 
-/// Opens a session that needs no address, or by the person's ID token.
+/// An iteration that signs in with the user's provider token, or anonymously if there is none.
 struct OpenSession: Work {
-  let person: Person
+  let user: LoadUser
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
     switch answer {
-    case nil: return .call(.signIn(person.token.map(Credential.provider) ?? .anonymous))
+    case nil: return .call(.signIn(user.token.map(Credential.provider) ?? .anonymous))
     case .session(let session)?:
       if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
-      person.accountID = session.account.id
-      person.session = session
+      user.accountID = session.account.id
+      user.session = session
       return .done
     case let answer?: return answer.surprise
     }
   }
 }
 
-/// Makes an account and a custom token that opens it.
+/// An iteration that creates an account and a custom token for it.
 struct MakeCustomToken: Work {
   private var account: MakeAccount
-  private let person: Person
+  private let user: LoadUser
 
-  init(_ person: Person) {
-    self.person = person
-    account = MakeAccount(person: person)
+  init(_ user: LoadUser) {
+    self.user = user
+    account = MakeAccount(user: user)
   }
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
     if case .customToken(let token)? = answer {
-      person.customToken = token
+      user.customToken = token
       return token.isEmpty ? .wrong("an empty custom token") : .done
     }
     let step = account.next(answer, nowNanos: nowNanos)
-    guard case .done = step, let accountID = person.accountID else { return step }
+    guard case .done = step, let accountID = user.accountID else { return step }
     return .call(.createCustomToken(accountID: accountID))
   }
 }
 
-/// Takes over an account whose address is proved, and opens it.
-struct MakeProved: Work {
-  let person: Person
+/// An iteration that imports an account with a verified email address and signs in to it.
+struct MakeVerified: Work {
+  let user: LoadUser
 
   mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
-    let accountID = person.accountID ?? ""
+    let accountID = user.accountID ?? ""
     switch answer {
-    case nil: return .call(.importAccounts([ImportRow(accountID: accountID, email: person.login.email)]))
+    case nil: return .call(.importAccounts([ImportRow(accountID: accountID, email: user.login.email)]))
     case .imported(let facts)?:
-      guard facts.imported == 1 else { return .wrong("an account that was not taken over") }
+      guard facts.imported == 1 else { return .wrong("the account was not imported") }
       return .call(.createCustomToken(accountID: accountID))
     case .customToken(let token)?:
-      person.customToken = token
-      return token.isEmpty ? .wrong("an empty custom token") : .call(.signIn(person.credential))
+      user.customToken = token
+      return token.isEmpty ? .wrong("an empty custom token") : .call(.signIn(user.credential))
     case .session(let session)?:
       if let flaw = session.flaw(of: accountID) { return .wrong(flaw) }
-      person.signedIn(session, atNanos: nowNanos)
+      user.signedIn(session, atNanos: nowNanos)
       return .done
     case let answer?: return answer.surprise
     }

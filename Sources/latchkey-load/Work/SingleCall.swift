@@ -1,4 +1,4 @@
-/// An iteration of one call: what is asked, and what the answer must say.
+/// An iteration of one call, with a check of its response.
 struct SingleCall: Work {
   private let call: Call
   private let judge: (Answer) -> Step
@@ -24,22 +24,22 @@ extension SingleCall {
   static var signingKeys: SingleCall {
     SingleCall(.signingKeys) { answer in
       guard case .signingKeys(let count) = answer else { return answer.surprise }
-      return count > 0 ? .done : .wrong("a key set without a key")
+      return count > 0 ? .done : .wrong("the key set is empty")
     }
   }
 
   static func listProviders(_ wish: FlowWish) -> SingleCall {
     SingleCall(.listProviders) { answer in
       guard case .providers(let ids) = answer else { return answer.surprise }
-      return ids.contains(wish.providerID) ? .done : .wrong("a provider is missing")
+      return ids.contains(wish.providerID) ? .done : .wrong("the provider is missing")
     }
   }
 
   static func startFlow(_ wish: FlowWish) -> SingleCall {
     SingleCall(.startFlow(wish)) { answer in
       guard case .flow(let id, let url) = answer else { return answer.surprise }
-      guard !id.isEmpty, url.hasPrefix("https://") else { return .wrong("a flow without id or address") }
-      return url.contains(id) ? .wrong("a flow's id in its address") : .done
+      guard !id.isEmpty, url.hasPrefix("https://") else { return .wrong("the flow has no ID or no URL") }
+      return url.contains(id) ? .wrong("the URL contains the flow ID") : .done
     }
   }
 
@@ -47,88 +47,90 @@ extension SingleCall {
     SingleCall(.signIn(.anonymous)) { answer in
       guard case .session(let session) = answer else { return answer.surprise }
       if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
-      return session.isNew && session.account.isAnonymous ? .done : .wrong("an account that is not new and anonymous")
+      return session.isNew && session.account.isAnonymous ? .done : .wrong("the account is not new and anonymous")
     }
   }
 
-  /// - Parameter method: one of the ways in that the account has; nil where only some are known to be there.
+  /// Fetches the sign-in methods of an email address.
+  ///
+  /// - Parameter method: a sign-in method that the account has; nil if any is correct.
   static func fetch(email: String, method: String?) -> SingleCall {
     SingleCall(.fetch(email: email)) { answer in
       guard case .ways(let registered, let methods, _) = answer else { return answer.surprise }
-      guard registered else { return .wrong("an address that has an account is not registered") }
+      guard registered else { return .wrong("the email address of an account is not registered") }
       let isThere = method.map(methods.contains) ?? !methods.isEmpty
-      return isThere ? .done : .wrong("a way in is missing")
+      return isThere ? .done : .wrong("a sign-in method is missing")
     }
   }
 
-  static func signIn(_ credential: Credential, as person: Person) -> SingleCall {
+  static func signIn(_ credential: Credential, as user: LoadUser) -> SingleCall {
     SingleCall(.signIn(credential)) { answer in
       guard case .session(let session) = answer else { return answer.surprise }
-      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
-      return session.isNew ? .wrong("an account that is new") : .done
+      if let flaw = session.flaw(of: user.accountID) { return .wrong(flaw) }
+      return session.isNew ? .wrong("the account is new") : .done
     }
   }
 
-  static func refresh(_ person: Person) -> SingleCall {
-    SingleCall(.refresh(refreshToken: person.session?.refreshToken ?? "")) { answer in
+  static func refresh(_ user: LoadUser) -> SingleCall {
+    SingleCall(.refresh(refreshToken: user.session?.refreshToken ?? "")) { answer in
       guard case .session(let session) = answer else { return answer.surprise }
-      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
-      defer { person.session = session }
-      return session.refreshToken == person.session?.refreshToken ? .wrong("the refresh token as before") : .done
+      if let flaw = session.flaw(of: user.accountID) { return .wrong(flaw) }
+      defer { user.session = session }
+      return session.refreshToken == user.session?.refreshToken ? .wrong("the refresh token is as before") : .done
     }
   }
 
-  static func reauthenticate(_ person: Person) -> SingleCall {
-    let idToken = person.session?.idToken ?? ""
-    return SingleCall(.reauthenticate(idToken: idToken, .password(person.login))) { answer in
+  static func reauthenticate(_ user: LoadUser) -> SingleCall {
+    let idToken = user.session?.idToken ?? ""
+    return SingleCall(.reauthenticate(idToken: idToken, .password(user.login))) { answer in
       guard case .session(let session) = answer else { return answer.surprise }
-      return session.flaw(of: person.accountID).map(Step.wrong) ?? .done
+      return session.flaw(of: user.accountID).map(Step.wrong) ?? .done
     }
   }
 
-  static func get(_ person: Person) -> SingleCall {
-    SingleCall(.get(idToken: person.session?.idToken ?? "")) { answer in
+  static func get(_ user: LoadUser) -> SingleCall {
+    SingleCall(.get(idToken: user.session?.idToken ?? "")) { answer in
       guard case .account(let account) = answer else { return answer.surprise }
-      return account.id == person.accountID ? .done : .wrong("another account")
+      return account.id == user.accountID ? .done : .wrong("another account")
     }
   }
 
-  static func verify(_ person: Person) -> SingleCall {
-    SingleCall(.verify(idToken: person.session?.idToken ?? "")) { answer in
+  static func verify(_ user: LoadUser) -> SingleCall {
+    SingleCall(.verify(idToken: user.session?.idToken ?? "")) { answer in
       guard case .verdict(let active, let accountID, let reason) = answer else { return answer.surprise }
-      guard active else { return .wrong("a token that should be good is \(reason)") }
-      return accountID == person.accountID ? .done : .wrong("another account")
+      guard active else { return .wrong("a valid token is reported as \(reason)") }
+      return accountID == user.accountID ? .done : .wrong("another account")
     }
   }
 
-  static func lookup(_ person: Person) -> SingleCall {
-    SingleCall(.lookup(email: person.login.email)) { answer in
+  static func lookup(_ user: LoadUser) -> SingleCall {
+    SingleCall(.lookup(email: user.login.email)) { answer in
       guard case .account(let account) = answer else { return answer.surprise }
-      return account.id == person.accountID ? .done : .wrong("another account")
+      return account.id == user.accountID ? .done : .wrong("another account")
     }
   }
 
-  static func customToken(_ person: Person) -> SingleCall {
-    SingleCall(.createCustomToken(accountID: person.accountID ?? "")) { answer in
+  static func customToken(_ user: LoadUser) -> SingleCall {
+    SingleCall(.createCustomToken(accountID: user.accountID ?? "")) { answer in
       guard case .customToken(let token) = answer else { return answer.surprise }
       return token.isEmpty ? .wrong("an empty custom token") : .done
     }
   }
 
-  static func update(_ person: Person, displayName: String) -> SingleCall {
-    SingleCall(.update(idToken: person.session?.idToken ?? "", displayName: displayName)) { answer in
+  static func update(_ user: LoadUser, displayName: String) -> SingleCall {
+    SingleCall(.update(idToken: user.session?.idToken ?? "", displayName: displayName)) { answer in
       guard case .session(let session) = answer else { return answer.surprise }
-      if let flaw = session.flaw(of: person.accountID) { return .wrong(flaw) }
-      person.session = session
-      return session.account.displayName == displayName ? .done : .wrong("another name")
+      if let flaw = session.flaw(of: user.accountID) { return .wrong(flaw) }
+      user.session = session
+      return session.account.displayName == displayName ? .done : .wrong("another display name")
     }
   }
 
-  static func listSessions(_ person: Person) -> SingleCall {
-    SingleCall(.listSessions(idToken: person.session?.idToken ?? "")) { answer in
+  static func listSessions(_ user: LoadUser) -> SingleCall {
+    SingleCall(.listSessions(idToken: user.session?.idToken ?? "")) { answer in
       guard case .sessions(let sessions) = answer else { return answer.surprise }
       let current = sessions.filter(\.isCurrent).map(\.id)
-      return current == [person.session?.id] ? .done : .wrong("the session that asks is not the current one")
+      return current == [user.session?.id] ? .done : .wrong("the caller's session is not the current one")
     }
   }
 }

@@ -1,5 +1,4 @@
-// Codes and mailed links: that they are sent, and that those which nobody was sent are refused. What a mailbox or a
-// telephone would have to be read for is not done here.
+// Workloads with codes and links: sending them, and rejecting invalid ones. No workload needs a mailbox or a phone.
 
 extension SingleCall {
   static func sendPhoneCode(_ phoneNumber: String) -> SingleCall {
@@ -10,19 +9,19 @@ extension SingleCall {
     SingleCall(.sendEmailLink(email: email, continueURI: continueURI)) { $0.begun(withID: false) }
   }
 
-  static func sendEmailVerification(_ person: Person, _ continueURI: String) -> SingleCall {
-    let idToken = person.session?.idToken ?? ""
+  static func sendEmailVerification(_ user: LoadUser, _ continueURI: String) -> SingleCall {
+    let idToken = user.session?.idToken ?? ""
     return SingleCall(.sendEmailVerification(idToken: idToken, continueURI: continueURI)) { $0.begun(withID: false) }
   }
 
-  static func sendPasswordReset(_ person: Person, _ continueURI: String) -> SingleCall {
-    SingleCall(.sendPasswordReset(email: person.login.email, continueURI: continueURI)) { $0.begun(withID: false) }
+  static func sendPasswordReset(_ user: LoadUser, _ continueURI: String) -> SingleCall {
+    SingleCall(.sendPasswordReset(email: user.login.email, continueURI: continueURI)) { $0.begun(withID: false) }
   }
 
-  /// A call that must be refused: `Call.refusal` says with which reason.
+  /// Returns a call that the server must reject with the reason in `Call.refusal`.
   static func refused(_ call: Call) -> SingleCall {
     SingleCall(call) { answer in
-      guard case .refused = answer else { return .wrong("a code that nobody was sent was taken") }
+      guard case .refused = answer else { return .wrong("an invalid code was accepted") }
       return .done
     }
   }

@@ -5,15 +5,15 @@ import Reactor
 import Tokens
 import API
 
-/// What the commands of an administrator say of an account.
-extension Desk {
+// Reports of administrator commands about an account.
+extension CommandContext {
   func told(_ account: Account?, _ what: String) throws -> Report {
     guard let account else { throw Ending.unknownAnswer }
     var lines = ["\(what): account \(printable(account.accountID))\(account.disabled ? ", disabled" : "")"]
     if !account.email.isEmpty {
-      lines.append("  Address: \(printable(account.email)), \(account.emailVerified ? "proved" : "not proved")")
+      lines.append("  Email: \(printable(account.email)), \(account.emailVerified ? "verified" : "not verified")")
     }
-    lines.append("  Ways of signing in: \(ways(account))")
+    lines.append("  Sign-in methods: \(ways(account))")
     if !account.customClaimsJSON.isEmpty { lines.append("  Claims: \(printable(account.customClaimsJSON))") }
     if let last = account.lastSignInAtMillis { lines.append("  Last sign-in: \(rfc3339(last))") }
     return Report(lines, [JSONMember("account", account.administratorsJSON)])
@@ -21,7 +21,7 @@ extension Desk {
 }
 
 extension Account {
-  /// With what only administrators are shown.
+  /// The account as JSON, including the members for administrators only.
   var administratorsJSON: JSONValue {
     .object((json.members ?? []) + [
       JSONMember("phone_number", .string(phoneNumber)), JSONMember("disabled", .bool(disabled)),
@@ -30,50 +30,50 @@ extension Account {
   }
 }
 
-struct Lookup: DeskCommand {
+struct Lookup: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show one account, by what names it.",
+    abstract: "Show one account.",
     discussion: """
       latchkey lookup --email alice@example.com
       latchkey lookup --provider google.com --subject 1234567890
       """)
 
-  @Option(name: .long, help: "The account's id.") var id: String?
-  @Option(name: .long, help: "Its address.") var email: String?
-  @Option(name: .long, help: "Its number, as +49….") var phone: String?
-  @Option(name: .long, help: "A provider, with --subject.") var provider: String?
-  @Option(name: .long, help: "The person's id at the provider.") var subject: String?
+  @Option(name: .long, help: "Account ID.") var id: String?
+  @Option(name: .long, help: "Email address.") var email: String?
+  @Option(name: .long, help: "Phone number, such as +49….") var phone: String?
+  @Option(name: .long, help: "Provider, with --subject.") var provider: String?
+  @Option(name: .long, help: "The user's ID at the provider.") var subject: String?
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard (provider == nil) == (subject == nil) else { throw ValidationError("--provider and --subject go together.") }
+    guard (provider == nil) == (subject == nil) else { throw ValidationError("Give both --provider and --subject.") }
     guard [id, email, phone, provider].compactMap(\.self).count == 1 else {
       throw ValidationError("Give --id, --email, --phone, or --provider with --subject.")
     }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     let named: LookupRequest.Subject? =
       id.map { .accountID($0) } ?? email.map { .email($0) } ?? phone.map { .phoneNumber($0) }
         ?? provider.map { .identity(ProviderIdentity(providerID: $0, subject: subject ?? "")) }
-    let answer = try desk.call(AdminRPC.lookup, LookupRequest(subject: named))
-    return try desk.told(answer.account, "Found")
+    let answer = try context.call(AdminRPC.lookup, LookupRequest(subject: named))
+    return try context.told(answer.account, "Found")
   }
 }
 
-struct List: DeskCommand {
+struct List: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Show accounts, one a line, in the order of their ids.",
-    discussion: "One page, and the token of the next: latchkey list --page-token TOKEN")
+    abstract: "List accounts, one for each line, in the order of their IDs.",
+    discussion: "Shows one page and the command for the next: latchkey list --page-token TOKEN")
 
-  @Option(name: .long, help: "1 to 1000.") var size: UInt16 = 100
-  @Option(name: .long, help: "Of the page before.") var pageToken = ""
+  @Option(name: .long, help: "Accounts on a page, 1 to 1000.") var size: UInt16 = 100
+  @Option(name: .long, help: "Page token from the previous page.") var pageToken = ""
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.list, ListRequest(pageToken: pageToken, pageSize: Int32(size)))
     var lines = answer.accounts.map { account in
       let states = (account.disabled ? " disabled" : "") + (account.anonymous ? " anonymous" : "")
@@ -81,7 +81,7 @@ struct List: DeskCommand {
     }
     if lines.isEmpty { lines = ["No accounts."] }
     if !answer.nextPageToken.isEmpty {
-      lines.append("More: " + desk.proposal("list", "--size", "\(size)", "--page-token", answer.nextPageToken))
+      lines.append("Next: " + context.proposal("list", "--size", "\(size)", "--page-token", answer.nextPageToken))
     }
     return Report(lines, [
       JSONMember("accounts", .array(answer.accounts.map(\.administratorsJSON))),
@@ -90,74 +90,74 @@ struct List: DeskCommand {
   }
 }
 
-struct Disable: DeskCommand {
+struct Disable: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Shut an account, and end its sessions.",
+    abstract: "Disable an account, and end its sessions.",
     discussion: """
-      latchkey lookup --email alice@example.com        # says its id
+      latchkey lookup --email alice@example.com        # shows the ID
       latchkey disable ID
       """)
 
-  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "Account ID.") var id: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: true))
-    return try desk.told(answer.account, "Disabled")
+    return try context.told(answer.account, "Disabled")
   }
 }
 
-struct Enable: DeskCommand {
+struct Enable: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Open an account that was shut.",
+    abstract: "Enable a disabled account.",
     discussion: "latchkey enable ID")
 
-  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "Account ID.") var id: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: false))
-    return try desk.told(answer.account, "Enabled")
+    return try context.told(answer.account, "Enabled")
   }
 }
 
-struct SetClaims: DeskCommand {
+struct SetClaims: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "set-claims", abstract: "Replace the claims that an account's tokens carry.",
+    commandName: "set-claims", abstract: "Replace the custom claims in an account's tokens.",
     discussion: """
       latchkey set-claims ID '{"role": "editor"}'
       latchkey set-claims ID ''                        # none
 
-      Tokens say so from the next refresh on.
+      Tokens contain the new claims after the next refresh.
       """)
 
-  @Argument(help: "The account's id.") var id: String
-  @Argument(help: "A JSON object of at most 1000 bytes, or nothing.") var claims: String
+  @Argument(help: "Account ID.") var id: String
+  @Argument(help: "JSON object of at most 1000 bytes; empty to remove all claims.") var claims: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.setCustomClaims, SetCustomClaimsRequest(accountID: id, claimsJSON: claims))
-    return try desk.told(answer.account, "Set")
+    return try context.told(answer.account, "Set")
   }
 }
 
-struct Revoke: DeskCommand {
+struct Revoke: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "End every session of an account, and what custom tokens could open.",
+    abstract: "End every session of an account, and revoke its custom tokens.",
     discussion: "latchkey revoke ID")
 
-  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "Account ID.") var id: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.revokeSessions, RevokeSessionsRequest(accountID: id))
     return Report(["Ended: \(answer.closed) sessions of account \(printable(id))."], [
       JSONMember("outcome", .string("revoked")), JSONMember("closed", .int(Int64(answer.closed))),
@@ -165,87 +165,88 @@ struct Revoke: DeskCommand {
   }
 }
 
-struct DeleteAccount: DeskCommand {
+struct DeleteAccount: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "delete-account", abstract: "Delete an account for good, without its person.",
+    commandName: "delete-account", abstract: "Delete an account permanently, without its user's consent.",
     discussion: "latchkey delete-account ID --yes")
 
-  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "Account ID.") var id: String
 
-  @Flag(name: .long, help: "Yes, delete it.")
+  @Flag(name: .long, help: "Confirm the deletion.")
   var yes = false
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard yes else { throw ValidationError("An account that is deleted does not come back: add --yes.") }
+    guard yes else { throw ValidationError("Deletion is permanent. Confirm it with --yes.") }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
-    _ = try desk.call(AdminRPC.deleteAccount, DeleteAccountRequest(accountID: id))
+  func perform(_ context: CommandContext) throws -> Report {
+    _ = try context.call(AdminRPC.deleteAccount, DeleteAccountRequest(accountID: id))
     return Report(["Deleted: account \(printable(id))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(id)),
     ])
   }
 }
 
-struct RemoveFactors: DeskCommand {
+struct RemoveFactors: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "remove-factors", abstract: "Remove every second factor of an account, and end its sessions.",
     discussion: """
       latchkey remove-factors ID
 
-      For a person who has lost them and the recovery codes: be sure that it is the person who asks.
+      Use this for a user who has lost all factors and recovery codes. Verify the user's identity first.
       """)
 
-  @Argument(help: "The account's id.") var id: String
+  @Argument(help: "Account ID.") var id: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.removeSecondFactors, RemoveSecondFactorsRequest(accountID: id))
-    var report = try desk.told(answer.account, "Removed \(answer.removed) second factors")
+    var report = try context.told(answer.account, "Removed \(answer.removed) second factors")
     report.members.append(JSONMember("removed", .int(Int64(answer.removed))))
     return report
   }
 }
 
-struct UnlinkProvider: DeskCommand {
+struct UnlinkProvider: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "unlink-provider", abstract: "Remove a way of signing in from an account, also the last one.",
+    commandName: "unlink-provider", abstract: "Remove a sign-in method from an account, even the last one.",
     discussion: """
       latchkey unlink-provider ID google.com
 
-      For a person whom the provider knows by another subject now, or where the way in is in wrong hands. The address \
-      stays, and its owner can come in by another identity: be sure who that is.
+      Use this for a user who has a new subject at the provider, or whose sign-in method an attacker controls. The \
+      account keeps its email address, and the owner of the address can sign in with another identity. Verify who \
+      that is.
       """)
 
-  @Argument(help: "The account's id.") var id: String
-  @Argument(help: "The provider, as lookup names it.") var provider: String
+  @Argument(help: "Account ID.") var id: String
+  @Argument(help: "Provider ID, as lookup shows it.") var provider: String
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
       AdminRPC.unlinkProvider, UnlinkProviderRequest(accountID: id, providerID: provider))
-    return try desk.told(answer.account, "Unlinked \(printable(provider))")
+    return try context.told(answer.account, "Unlinked \(printable(provider))")
   }
 }
 
-struct Export: DeskCommand {
+struct Export: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Print every account, one JSON object a line.",
+    abstract: "Print all accounts, one JSON object for each line.",
     discussion: "latchkey export --secrets > accounts.jsonl      # umask 077 first")
 
-  @Flag(name: .long, help: "With password hashes and the numbers of second factors.")
+  @Flag(name: .long, help: "Include password hashes and the phone numbers of second factors.")
   var secrets = false
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     var count = 0
-    try desk.stream(AdminRPC.exportAccounts, ExportAccountsRequest(includeSecrets: secrets)) { answer in
+    try context.stream(AdminRPC.exportAccounts, ExportAccountsRequest(includeSecrets: secrets)) { answer in
       count += answer.accounts.count
       var text: [UInt8] = []
       for exported in answer.accounts {

@@ -4,32 +4,32 @@ import Reactor
 import Tokens
 import API
 
-struct Backup: DeskCommand {
+struct Backup: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Have the server copy its whole database into its backup folder.",
+    abstract: "Make the server copy its database into its backup folder.",
     discussion: """
       latchkey backup --timeout 600
       latchkey backup --json
 
-      The server goes on serving meanwhile. The command ends once the copy was checked and is safe on the server's \
-      disk, and prints its name there and its SHA-256. If it gives up before, by --timeout, no copy is left.
+      The server continues to serve calls. The command returns when the server has verified the copy and flushed it \
+      to disk, and prints the file name and its SHA-256. If --timeout expires first, the server keeps no copy.
 
-      The server needs store.backup_folder in its configuration. A copy is restored by putting it in the place of \
-      store.path while the server is stopped, with the -wal and -shm files beside that removed; it is of use only \
-      together with the master key, which is not in it.
+      The server needs store.backup_folder in its configuration. To restore a copy, stop the server, remove the -wal \
+      and -shm files next to store.path, and replace the file at store.path by the copy. A copy is useless without \
+      the master key, which it does not contain.
       """)
 
   @OptionGroup var common: CommonOptions
 
-  func perform(_ desk: Desk) throws -> Report {
-    let answer = try desk.call(AdminRPC.backup, BackupRequest())
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(AdminRPC.backup, BackupRequest())
     let digest = String(decoding: Hexadecimal.encode(answer.sha256), as: UTF8.self)
     let name = printable(answer.fileName)
     return Report([
-      "Made: \(name), \(answer.sizeBytes) bytes, in the server's backup folder",
+      "Created: \(name), \(answer.sizeBytes) bytes, in the server's backup folder",
       "  SHA-256: \(digest)",
-      "  Holds: \(answer.accounts) accounts, as they were at \(answer.createdAtMillis.map(rfc3339) ?? "some moment")",
-      "  Events that follow it: \(desk.proposal("watch", "--from", answer.eventCursor))",
+      "  Contents: \(answer.accounts) accounts at \(answer.createdAtMillis.map(rfc3339) ?? "an unknown time")",
+      "  Later events: \(context.proposal("watch", "--from", answer.eventCursor))",
     ], [
       JSONMember("outcome", .string("backed_up")), JSONMember("file_name", .string(answer.fileName)),
       JSONMember("size_bytes", .int(answer.sizeBytes)), JSONMember("sha256", .string(digest)),

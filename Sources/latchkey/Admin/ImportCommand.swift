@@ -5,51 +5,51 @@ import Reactor
 import Tokens
 import API
 
-struct ImportCommand: DeskCommand {
+struct ImportCommand: ServiceCommand {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Import the accounts of another service, or of latchkey export.",
+    commandName: "import", abstract: "Import accounts from Firebase or from latchkey export.",
     discussion: """
       latchkey import users.json --hash-algo SCRYPT --hash-key-file signer.key --salt-separator Bw== \\
         --rounds 8 --mem-cost 14
 
-      Reads the JSON and CSV files of Firebase's auth:export, user records of its Admin SDK as {"users": [...]}, and \
-      the lines of latchkey export. Rows that cannot be imported are reported, and the others are imported. Members \
-      that are left out are named at the end. Run it again after it was interrupted, or after you fixed rows: accounts \
-      that exist as their row says stay unchanged. The exit code is 1 if a row was rejected.
+      Reads JSON and CSV files of Firebase's auth:export, user records of its Admin SDK as {"users": [...]}, and the \
+      lines of latchkey export. Reports rejected rows and imports the others. Lists ignored members at the end. To \
+      continue after an interruption, or after fixing rows, run the command again: accounts that match their row stay \
+      unchanged. The exit code is 1 if a row was rejected.
       """)
 
-  @Argument(help: "The file; - for standard input.")
+  @Argument(help: "File to import; - for standard input.")
   var file: String
 
-  @Flag(name: .long, help: "Check every row, and write nothing.")
+  @Flag(name: .long, help: "Check every row without importing any.")
   var dryRun = false
 
   @Option(
     name: .long,
-    help: ArgumentHelp("Write the refused rows to a file, one JSON object a line.", valueName: "file"))
+    help: ArgumentHelp("Write rejected rows to a file, one JSON object for each line.", valueName: "file"))
   var errors: String?
 
-  @Option(name: .long, help: "Rows that travel together, 1 to 1000.")
+  @Option(name: .long, help: "Rows in each message, 1 to 1000.")
   var batch: UInt16 = 500
 
-  @OptionGroup(title: "How the password hashes were made") var hash: HashOptions
+  @OptionGroup(title: "Password hashes") var hash: HashOptions
 
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard 1...1_000 ~= batch else { throw ValidationError("--batch is 1 to 1000.") }
+    guard 1...1_000 ~= batch else { throw ValidationError("--batch must be 1 to 1000.") }
   }
 
-  func perform(_ desk: Desk) throws -> Report {
+  func perform(_ context: CommandContext) throws -> Report {
     let options = ImportOptions(dryRun: dryRun, hash: try hash.wire())
     let source = try ExportFile(file, rowsMax: Int(batch))
     let tally = ImportTally(isDryRun: dryRun)
     let beganMillis = monotonicMillis()
     var sent = ImportBatch()
-    try desk.calls(AdminRPC.importAccounts) { answer in
+    try context.calls(AdminRPC.importAccounts) { answer in
       if let answer {
         tally.take(answer, sent)
-        if !common.json { showProgress("\(tally.rows) rows, \(tally.errors.count) refused") }
+        if !common.json { showProgress("\(tally.rows) rows, \(tally.errors.count) rejected") }
       }
       guard let next = try source.next(skipping: tally) else { return nil as ImportAccountsRequest? }
       sent = next
@@ -77,44 +77,44 @@ struct ImportCommand: DeskCommand {
   }
 }
 
-/// In the words of Firebase's own importer.
+/// Parameters of the password hashes, named as in Firebase's import command.
 struct HashOptions: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "SCRYPT (Firebase's own), STANDARD_SCRYPT, BCRYPT, ARGON2, PBKDF_SHA1, PBKDF2_SHA256, or HMAC_ and plain SHA512, "
-        + "SHA256, SHA1 and MD5.", valueName: "name"))
+      "Hash algorithm: SCRYPT (Firebase's own), STANDARD_SCRYPT, BCRYPT, ARGON2, PBKDF_SHA1, PBKDF2_SHA256, or SHA512, "
+        + "SHA256, SHA1 and MD5, plain or with HMAC_.", valueName: "name"))
   var hashAlgo: String?
 
   @Option(
     name: .long,
-    help: ArgumentHelp("The signer key, base64, in a file; - for standard input.", valueName: "file"))
+    help: ArgumentHelp("File with the signer key in base64; - for standard input.", valueName: "file"))
   var hashKeyFile: String?
 
-  @Option(name: .long, help: ArgumentHelp("Of SCRYPT, base64.", valueName: "bytes"))
+  @Option(name: .long, help: ArgumentHelp("Salt separator in base64 (SCRYPT).", valueName: "bytes"))
   var saltSeparator = ""
 
-  @Option(name: .long, help: "Rounds; iterations of ARGON2.")
+  @Option(name: .long, help: "Number of rounds, or of iterations (ARGON2).")
   var rounds: Int32 = 0
 
-  @Option(name: .long, help: "Of SCRYPT the power, of STANDARD_SCRYPT the number, of ARGON2 KiB.")
+  @Option(name: .long, help: "Memory cost: exponent of N (SCRYPT), N (STANDARD_SCRYPT), or KiB (ARGON2).")
   var memCost: Int32 = 0
 
-  @Option(name: .long, help: "Of STANDARD_SCRYPT and ARGON2.")
+  @Option(name: .long, help: "Parallelization (STANDARD_SCRYPT, ARGON2).")
   var parallelization: Int32 = 0
 
-  @Option(name: .long, help: "Of STANDARD_SCRYPT.")
+  @Option(name: .long, help: "Block size (STANDARD_SCRYPT).")
   var blockSize: Int32 = 0
 
-  @Option(name: .long, help: "Of STANDARD_SCRYPT: bytes of a hash.")
+  @Option(name: .long, help: "Length of a hash in bytes (STANDARD_SCRYPT).")
   var dkLen: Int32 = 0
 
-  @Option(name: .long, help: ArgumentHelp("Of HMAC and SHA kinds: PASSWORD_FIRST or SALT_FIRST.", valueName: "order"))
+  @Option(name: .long, help: ArgumentHelp("PASSWORD_FIRST or SALT_FIRST (HMAC and SHA kinds).", valueName: "order"))
   var hashInputOrder = ""
 
   func validate() throws {
     guard hashAlgo != nil || hashKeyFile == nil else {
-      throw ValidationError("--hash-algo says what the key is for.")
+      throw ValidationError("Give --hash-algo with --hash-key-file.")
     }
   }
 
@@ -133,7 +133,7 @@ struct HashOptions: ParsableArguments {
 
   private func bytes(_ text: String, _ option: String) throws -> [UInt8] {
     guard let bytes = AnyBase64.decode(text.filter { !$0.isWhitespace }) else {
-      throw Ending.usage(option, "it is no base64")
+      throw Ending.usage(option, "the value is not base64")
     }
     return bytes
   }

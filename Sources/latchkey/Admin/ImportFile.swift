@@ -3,15 +3,15 @@ import Reactor
 import Tokens
 import API
 
-/// Rows that travel together, and where each stands in the file, from 1.
+/// The rows of one message, and their numbers in the file, from 1.
 struct ImportBatch {
   var accounts: [ImportedAccount] = []
   var numbers: [Int] = []
 }
 
-/// A file of users that is read as its rows are sent.
+/// An export file, read in batches while its rows are sent.
 final class ExportFile {
-  /// Of the file's own text: the message that comes of it is shorter.
+  /// Maximum size of a batch, in bytes of the file. The resulting message is smaller.
   private static let batchBytesMax = 393_216
 
   private let path: String
@@ -33,7 +33,9 @@ final class ExportFile {
     }
   }
 
-  /// Nil: there is no more. `tally` takes the rows that cannot be read, and what is left out of others.
+  /// Reads the next batch. Returns nil at the end of the file.
+  ///
+  /// - Parameter tally: receives unreadable rows and ignored members.
   func next(skipping tally: ImportTally) throws -> ImportBatch? {
     var (batch, byteCount) = (ImportBatch(), 0)
     while batch.accounts.count < rowsMax, let row = try nextUser() {
@@ -46,7 +48,7 @@ final class ExportFile {
       do throws(UserError) {
         guard let user = try row.user(nowMillis: nowMillis) else { continue }
         if let field = tally.seenBefore(user) {
-          tally.refuse(number, user.id, ExportFile.reasonOfSecond(field), field, "An earlier row has it.")
+          tally.refuse(number, user.id, ExportFile.reasonOfSecond(field), field, "An earlier row has the same value.")
           continue
         }
         tally.leaveOut(user.leftOut)
@@ -59,7 +61,7 @@ final class ExportFile {
     return batch.accounts.isEmpty ? nil : batch
   }
 
-  /// As the server says it of two rows of one message.
+  /// Returns the reason that the server reports for a duplicate within one message.
   private static func reasonOfSecond(_ field: String) -> String {
     switch field {
     case "email": "EMAIL_ALREADY_IN_USE"
@@ -68,7 +70,7 @@ final class ExportFile {
     }
   }
 
-  /// The last of `users` is the next one.
+  /// Returns the next row. `users` is in reverse order.
   private func nextUser() throws -> UserFile.Row? {
     while users.isEmpty, !isRead {
       do {
@@ -108,7 +110,7 @@ extension ImportedAccount {
   }
 }
 
-/// What has become of the rows so far.
+/// The results of an import so far.
 final class ImportTally {
   struct Refused {
     var row: Int
@@ -135,10 +137,10 @@ final class ImportTally {
   private(set) var imported = 0
   private(set) var unchanged = 0
   private(set) var errors: [Refused] = []
-  /// How many rows a member was left out of, by its name.
+  /// The number of rows by ignored member.
   private var leftOut: [String: Int] = [:]
   private let isDryRun: Bool
-  /// A dry run writes nothing that a later batch could meet, so that duplicates between batches are found here.
+  /// Values of earlier rows. In a dry run the server stores nothing, so the command detects duplicates across batches.
   private var seen: Set<String> = []
 
   init(isDryRun: Bool) { self.isDryRun = isDryRun }
@@ -162,7 +164,7 @@ final class ImportTally {
     errors.append(Refused(row: row, accountID: id, reason: reason, field: field, message: message))
   }
 
-  /// The field that an earlier row has, in a dry run.
+  /// Returns the field whose value an earlier row has too. Returns nil if there is none or if this is not a dry run.
   func seenBefore(_ user: FirebaseUser) -> String? {
     guard isDryRun else { return nil }
     let names = [("account_id", user.id), ("email", user.email.lowercased()), ("phone_number", user.phoneNumber)]
@@ -178,13 +180,13 @@ final class ImportTally {
     let rate = Int64(rows) * 1_000 / tookMillis
     let verb = isDryRun ? "Would import" : "Imported"
     var lines = [
-      "\(verb) \(imported), unchanged \(unchanged), refused \(errors.count); "
+      "\(verb) \(imported), unchanged \(unchanged), rejected \(errors.count); "
         + "\(tookMillis / 1_000).\(tookMillis % 1_000 / 100) s, \(rate) rows/s."
     ]
     let named = leftOut.sorted { $0.key < $1.key }
     if !named.isEmpty {
       let names = named.map { "\(printable($0.key)) (\($0.value) rows)" }
-      lines.append("Left out, because nothing here needs it: \(names.joined(separator: ", ")).")
+      lines.append("Ignored members: \(names.joined(separator: ", ")).")
     }
     if listsErrors { lines += errors.map { "  " + $0.line } }
     return Report(lines, [

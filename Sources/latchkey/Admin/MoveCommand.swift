@@ -1,42 +1,43 @@
 import ArgumentParser
-import Moving
+import StoreMigration
 import Reactor
 import Tokens
 
-/// It names both sides itself, since a server's configuration has one store: a file or a database.
+/// The command `move`. Its arguments name both stores, because a server's configuration has only one.
 struct MoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "move", abstract: "Copy everything from an embedded store into PostgreSQL, while no server runs.",
+    commandName: "move", abstract: "Copy an embedded store into PostgreSQL, while no server runs.",
     discussion: """
-      kill -TERM PID                # the server's; and wait for its end
+      kill -TERM PID                # stop the server, and wait until it has exited
       latchkey move --from latchkey.db --to "host=db1 dbname=latchkey …"
-      latchkeyd --config FILE       # with store.postgres for store.path
+      latchkeyd --config FILE       # with store.postgres instead of store.path
 
-      Run it on the server's machine and as its user. The database must be empty, but for tables without a row; with \
-      options='-c search_path=NAME' in --to it is a schema that has to be.
+      Run the command on the server's machine as the server's user. The database must be empty, except for tables \
+      without rows. With options='-c search_path=NAME' in --to, only that schema must be empty.
 
-      The file is checked, copied, and read once more beside what the database then holds: of each table the rows \
-      and the SHA-256 of them all must be the same on both sides. Only then everything is committed, at once: whatever \
-      goes wrong before leaves the database without a row, and the command can be run again. The file is not written \
-      to: to go back, start the server on it as before, without what happened since.
+      The command checks the file, copies it, and compares both sides: each table must have the same rows and the \
+      same SHA-256 over all rows. Then it commits everything in one transaction. If a step fails before, the database \
+      stays empty, and you can run the command again. The command does not write to the file. To go back, start the \
+      server on the file again; it lacks all later changes.
 
-      Secrets stay sealed on the way, so the servers on the database need the same master key.
+      Secrets stay encrypted, so the servers on the database need the same master key.
 
-      Exit codes: 0 moved; 1 the database refuses, holds rows already, or differs from the file; 2 the file cannot be \
-      moved from, such as one that a server holds; 3 the database cannot be reached, or the connection was lost.
+      Exit codes: 0 moved; 1 the database reports an error, has rows already, or differs from the file; 2 the file \
+      cannot be moved, for example because a server uses it; 3 the database cannot be reached, or the connection was \
+      lost.
       """)
 
-  @Option(name: .long, help: ArgumentHelp("The file, as store.path names it.", valueName: "file"))
+  @Option(name: .long, help: ArgumentHelp("Database file, as in store.path.", valueName: "file"))
   var from: String
 
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "The database: libpq's keywords and values, or a postgresql:// URI, without a password.",
+      "Connection string of the database: libpq keywords and values or a postgresql:// URI, without a password.",
       valueName: "conninfo"))
   var to: String
 
-  @Option(name: .long, help: ArgumentHelp("Its first line is the password.", valueName: "file"))
+  @Option(name: .long, help: ArgumentHelp("File with the password in its first line.", valueName: "file"))
   var toPasswordFile: String?
 
   @Flag(name: .long, help: "Print one JSON document.")
@@ -67,16 +68,16 @@ struct MoveCommand: ParsableCommand {
     }
   }
 
-  // MARK: What is said
+  // MARK: Reports
 
   private func report(_ moved: Moved, tookMillis: Int64) -> Report {
     let rows = moved.tables.reduce(0) { $0 + $1.target.rows }
-    var lines = ["Moved: \(rows) rows in \(tookMillis / 1_000) s. On both sides, rows and their SHA-256:"]
+    var lines = ["Moved: \(rows) rows in \(tookMillis / 1_000) s. Rows and SHA-256, equal on both sides:"]
     lines += table(moved.tables)
     if moved.changedTexts > 0 {
-      lines.append("Texts with a NUL, which PostgreSQL cannot keep and now is \u{FFFD}: \(moved.changedTexts)")
+      lines.append("Texts with a NUL, which PostgreSQL cannot store and is now \u{FFFD}: \(moved.changedTexts)")
     }
-    lines.append("Then: start the server with store.postgres in place of store.path, and never again on the file.")
+    lines.append("Next: start the server with store.postgres instead of store.path. Do not use the file again.")
     return Report(lines, [
       JSONMember("outcome", .string("moved")), JSONMember("rows", .int(Int64(rows))),
       JSONMember("changed_texts", .int(Int64(moved.changedTexts))), JSONMember("took_millis", .int(tookMillis)),
@@ -94,7 +95,7 @@ struct MoveCommand: ParsableCommand {
     return tables.map { table in
       let name = table.name + String(repeating: " ", count: nameWidth - table.name.count)
       let line = "  \(name)  \(column(table.source))"
-      return table.isSame ? line : "\(line)  BUT THERE  \(column(table.target))"
+      return table.isSame ? line : "\(line)  DIFFERS FROM  \(column(table.target))"
     }
   }
 
@@ -103,13 +104,13 @@ struct MoveCommand: ParsableCommand {
     case .source(let why): Ending.usage("--from", printable(why))
     case .unreachable(let why): refusal(.unreachable, "The database cannot be reached: \(why)", [])
     case .unknown(let why):
-      refusal(.unreachable, "The connection was lost at the end: \(why)", [
-        "Either everything was moved or nothing. Run it again: if it says that there are rows already, it was moved.",
+      refusal(.unreachable, "The connection was lost during the commit: \(why)", [
+        "Either everything was moved or nothing. Run the command again: if it reports existing rows, all was moved.",
       ])
     case .target(let why): refusal(.refused, "Nothing was moved: \(why)", [])
     case .differs(let tables):
       refusal(
-        .refused, "Nothing was moved: what the database had is not what the file has.", table(tables),
+        .refused, "Nothing was moved: the copied rows differ from the file.", table(tables),
         [JSONMember("tables", .array(tables.map(\.json)))])
     }
   }
@@ -134,7 +135,7 @@ extension ComparedTable {
   }
 }
 
-/// The line that is written over while people wait.
+/// The progress line on a terminal, overwritten at each step.
 private final class MoveProgress {
   private let isShown: Bool
   private var isBegun = false

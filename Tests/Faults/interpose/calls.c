@@ -1,4 +1,4 @@
-// System calls, each a point by who makes it: the database's library on its files, libssl on sockets, the reactors.
+// System calls, each with a point for its caller: SQLite on its files, libssl on sockets, the reactors.
 #define _GNU_SOURCE
 #include "interpose.h"
 #include <dlfcn.h>
@@ -12,14 +12,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-// The C library's own function of this name, looked up at its first use.
+// The C library's own function of this name, looked up at the first call.
 #define REAL(name) \
   static __typeof__(name) *real; \
   if (!real) real = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)
 #define CALLER library_of(__builtin_return_address(0))
 #define EVENTFD_BYTES 8
 
-// What is left of a transfer that is cut short, or -1: errno says why.
+// The rest of a transfer that is cut short, or -1 with errno set.
 static ssize_t cut(enum point_name name, size_t *bytes) {
   if (!fails(name)) return 0;
   if (!atomic_load(&points[name].is_short) || *bytes < 2) return -1;
@@ -45,7 +45,7 @@ ssize_t write(int descriptor, const void *from, size_t bytes) {
   bool is_answer = CALLER == MEMORY_OPENSSL;
   if (is_answer && cut(SOCKET_WRITE, &bytes) < 0) return -1;
   if (is_answer) {
-    // Before it leaves: whoever reads it must find it written down.
+    // Recorded before the bytes leave: a client that reads them must find the record.
     begin_record();
     end_record(RECORD_SENT, descriptor, NULL, 0, 0);
   }
@@ -77,7 +77,7 @@ int eventfd_read(int descriptor, eventfd_t *value) {
   return CALLER == PROGRAM && fails(EVENTFD_READ) ? -1 : real(descriptor, value);
 }
 
-// The files of the database: only its library calls these.
+// Only SQLite calls these functions, on the database's files.
 
 int open64(const char *path, int flags, ...) {
   REAL(open64);
@@ -136,14 +136,14 @@ int fcntl64(int descriptor, int command, ...) {
   va_start(arguments, command);
   void *argument = va_arg(arguments, void *);
   va_end(arguments);
-  // To let go of a lock never fails.
+  // Releasing a lock never fails.
   bool takes = (command == F_SETLK || command == F_SETLKW) && ((struct flock *)argument)->l_type != F_UNLCK;
   return takes && CALLER == MEMORY_SQLITE && fails(STORE_LOCK) ? -1 : real(descriptor, command, argument);
 }
 
 enum { HASH_BYTES_MIN = 1 << 20 };
 
-// libsodium maps what it hashes in, and the database's library its files.
+// libsodium maps the memory that it hashes in, and SQLite maps its files.
 static bool mapping_fails(enum point_name library, int descriptor, size_t bytes) {
   if (library == MEMORY_SQLITE) return descriptor >= 0 && fails(STORE_MAP);
   return library == MEMORY_SODIUM && descriptor < 0 && bytes >= HASH_BYTES_MIN && fails(MEMORY_SODIUM);

@@ -1,10 +1,10 @@
-// A shared object that stands between latchkeyd and what can fail below it: allocations of the C libraries, and system
-// calls. It is preloaded (LD_PRELOAD) into the server under test, which needs no hook of its own for that and is the
-// very program that people run.
+// A shared object between latchkeyd and the layers below it that can fail: allocations of the C libraries, and system
+// calls. The tests preload it (LD_PRELOAD) into the server, which needs no hook for it and is the same program that
+// users run.
 //
 // Every kind of failure is a `point`. A test arms one through a file that both sides map (LATCHKEY_FAULTS): from the
-// n-th passage on, so many passages fail. Passages are counted whether armed or not, so that a test knows how far n
-// goes.
+// n-th passage on, so many passages fail. The object counts all passages, armed or not, so that a test knows the number
+// of possible failures.
 #pragma once
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -17,39 +17,39 @@ enum point_name {
   SOCKET_ACCEPT, SOCKET_READ, SOCKET_WRITE, EPOLL_MAKE, EPOLL_WAIT, EPOLL_CONTROL, EVENTFD_MAKE, EVENTFD_READ,
   STORE_OPEN, STORE_READ, STORE_WRITE, STORE_SYNC, STORE_TRUNCATE, STORE_LOCK, STORE_MAP,
   POINTS, NO_POINT = POINTS,
-  // Not a point: whose code calls, where that is the server's own. Swift's runtime has reactors of its own.
+  // Not a point: marks calls from the server's own code. Swift's runtime has event loops of its own.
   PROGRAM = POINTS + 1
 };
 
 struct point {
-  // Written by the test. `from` is the first passage that fails, counted from 1; 0: none does.
+  // The test writes these. `from` is the first passage that fails, counted from 1; 0 means none.
   _Atomic uint64_t from;
   _Atomic uint64_t count;
   _Atomic int64_t error;
-  // A transfer is cut short instead: half of what was asked for is moved.
+  // Cuts a transfer short instead: half of the requested bytes are moved.
   _Atomic uint64_t is_short;
-  // Written by the object.
+  // The object writes these.
   _Atomic uint64_t passages;
   _Atomic uint64_t failures;
-  // Allocations that were not given back yet.
+  // Allocations that have not been freed yet.
   _Atomic int64_t live;
 };
 
-// NULL until the constructor has run, and for good where no test listens.
+// NULL until the constructor has run, and permanently without a test.
 extern struct point *points;
 
-// Which library the code at this address belongs to, as its memory point; or PROGRAM, or NO_POINT.
+// The library of the code at this address, as its memory point; or PROGRAM, or NO_POINT.
 enum point_name library_of(const void *address);
 
-// Counts a passage; true: it is to fail, with errno set.
+// Counts a passage. Returns true if it must fail, with errno set.
 bool fails(enum point_name name);
 
 
-// What is done to the files of the database, and when answers leave, in one order for all threads: the test makes a
-// power cut of it. Nothing is written down unless LATCHKEY_TRACE names a file.
+// Records changes of the database's files and outgoing answers, in one order for all threads. The test simulates power
+// cuts with them. Records nothing unless LATCHKEY_TRACE names a file.
 enum record_kind { RECORD_WRITE, RECORD_TRUNCATE, RECORD_SYNC, RECORD_SENT, RECORD_UNLINK };
 
-// Between these two the caller changes the file; `descriptor` says which.
+// The caller changes the file between these two; `descriptor` identifies the file.
 void begin_record(void);
 void end_record(enum record_kind kind, int descriptor, const void *bytes, uint64_t count, uint64_t at);
 void end_unlink_record(const char *path);

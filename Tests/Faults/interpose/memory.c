@@ -1,6 +1,6 @@
-// The allocator as the C libraries see it. A block that one of them asked for carries a mark at its end that names the
-// library, so that the block is counted as given back whoever frees it: the libraries free through tail calls, whose
-// return address is that of their caller.
+// The allocator for the C libraries. A block of a library has a mark at its end that identifies the library, so that it
+// counts as freed no matter who frees it. The libraries free through tail calls, whose return address is that of their
+// caller.
 #define _GNU_SOURCE
 #include "interpose.h"
 #include <errno.h>
@@ -17,7 +17,7 @@ static const uint64_t magic = 0x9e3779b97f4a7c15u;
 
 static char *mark_place(void *block) { return (char *)block + malloc_usable_size(block) - MARK_BYTES; }
 
-// Blocks are aligned to 16 bytes: the low bits of the address have room for the library.
+// Blocks are aligned to 16 bytes, so the low bits of the address have room for the library.
 static uint64_t mark_of(void *block, enum point_name library) { return ((uint64_t)(uintptr_t)block ^ magic) + library; }
 
 static void *marked(void *block, enum point_name library) {
@@ -28,7 +28,7 @@ static void *marked(void *block, enum point_name library) {
   return block;
 }
 
-// Whose block it was; the mark is gone afterwards.
+// Returns the block's library, and removes the mark.
 static enum point_name unmark(void *block) {
   uint64_t mark, none = 0;
   if (!points || !block) return NO_POINT;
@@ -62,7 +62,7 @@ void *realloc(void *block, size_t bytes) {
   enum point_name library = asking(__builtin_return_address(0));
   if (library != NO_POINT && bytes && fails(library)) return NULL;
   enum point_name before = unmark(block);
-  // A block of a library may be grown by a tail call, which looks like ours.
+  // A tail call may grow a block of a library and looks like a call from the program.
   if (library == NO_POINT) library = before;
   if (library == NO_POINT || !bytes) return __libc_realloc(block, bytes);
   void *grown = __libc_realloc(block, bytes + MARK_BYTES);

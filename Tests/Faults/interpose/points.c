@@ -28,8 +28,8 @@ static void note_range(uintptr_t from, uintptr_t bytes, enum point_name point) {
   ranges[range_count++].point = point;
 }
 
-// nghttp2 takes what a session needs through a function of the program (HTTP2/SessionPool). The test says where it is,
-// as offset and size in hexadecimal, since the program does not export it.
+// nghttp2 allocates session memory through a function of the program (HTTP2/SessionPool). The test passes its offset
+// and size in hexadecimal, since the program does not export it.
 static void note_session_memory(uintptr_t program) {
   const char *text = getenv("LATCHKEY_SESSION_MEMORY");
   if (!text) return;
@@ -42,10 +42,10 @@ static void note_session_memory(uintptr_t program) {
 static int note_library(struct dl_phdr_info *info, size_t bytes, void *unused) {
   (void)bytes, (void)unused;
   for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-    // The program itself comes first, and without a name.
+    // The program itself comes first and has no name.
     bool is_program = libraries[i].point == PROGRAM && range_count == 0;
     if (!is_program && !strstr(info->dlpi_name, libraries[i].name)) continue;
-    // Before the program as a whole: the first range that fits counts.
+    // Noted before the whole program: the first matching range counts.
     if (is_program) note_session_memory(info->dlpi_addr);
     for (int j = 0; j < info->dlpi_phnum; j++) {
       const ElfW(Phdr) *segment = &info->dlpi_phdr[j];
@@ -56,7 +56,7 @@ static int note_library(struct dl_phdr_info *info, size_t bytes, void *unused) {
   return 0;
 }
 
-// The libraries are mapped by now, since the program is linked with them.
+// The libraries are already mapped, since the program is linked with them.
 __attribute__((constructor)) static void begin(void) {
   const char *path = getenv("LATCHKEY_FAULTS");
   if (!path) return;
@@ -66,7 +66,7 @@ __attribute__((constructor)) static void begin(void) {
   void *shared = mmap(NULL, POINTS * sizeof(struct point), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (shared == MAP_FAILED) abort();
   close(descriptor);
-  // What the process before this one held went with it.
+  // Blocks of the previous process ended with it.
   for (int i = 0; i < POINTS; i++) atomic_store(&((struct point *)shared)[i].live, 0);
   points = shared;
 }

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// As `RECORD` in power_cut.py reads it; the bytes of a write follow.
+// The layout of `RECORD` in power_cut.py; the bytes of a write follow.
 struct record { uint32_t kind, file; uint64_t at, count; };
 enum file { FILE_DATABASE, FILE_LOG, FILE_JOURNAL, FILE_OTHER };
 

@@ -2,9 +2,9 @@ import FoundationEssentials
 import FuzzTargets
 import Glibc
 
-// libFuzzer calls these two by name. It has the command line to itself, so the environment says what is to be fuzzed:
-// LATCHKEY_FUZZ_TARGET names a target; LATCHKEY_FUZZ_SEEDS a folder that the seeds of all targets are written to
-// instead of fuzzing.
+// libFuzzer calls these two functions by name. It uses the command line itself, so environment variables select the
+// work: LATCHKEY_FUZZ_TARGET names a target; LATCHKEY_FUZZ_SEEDS names a folder for the seeds of all targets, which are
+// written instead of fuzzing.
 
 private let environment = ProcessInfo.processInfo.environment
 

@@ -2,7 +2,7 @@ import FoundationEssentials
 import FuzzTargets
 import Testing
 
-// What fuzzing starts from and what it has found, run once each. A broken law ends the process with the input's name.
+// Runs each seed and each finding once. A broken law ends the process with the input's name.
 
 extension FuzzTarget: CustomTestStringConvertible {
   public var testDescription: String { name }
@@ -46,7 +46,7 @@ private struct Inputs {
 
   static let home = "/" + #filePath.split(separator: "/").dropLast(2).joined(separator: "/")
 
-  /// None where there is no such folder: most targets have had no failure.
+  /// Empty if there is no such folder: most targets have had no failure.
   static func all(in folder: String) throws -> [Inputs] {
     guard FileManager.default.fileExists(atPath: "\(home)/\(folder)") else { return [] }
     return try FileManager.default.contentsOfDirectory(atPath: "\(home)/\(folder)").sorted().map { name in

@@ -1,10 +1,10 @@
 import HTTP2
 
 extension FuzzTarget {
-  /// A whole connection without TLS. Options, four lengths of pieces, what the client sends.
+  /// A whole connection without TLS. The input has options, four lengths of pieces, and the client's bytes.
   ///
-  /// The laws: what is seen does not depend on how the bytes were split; each call gets one answer or a reset, never
-  /// both, never two; and all memory is returned when the client has left.
+  /// The laws: the result does not depend on how the bytes were split; each call gets one answer or a reset, never
+  /// both and never two; and all memory is released when the client has disconnected.
   static let connection = FuzzTarget("connection", seeds: connectionSeeds) { input in
     var reader = InputReader(input)
     let options = ConnectionOptions(rawValue: reader.byte())
@@ -17,12 +17,12 @@ extension FuzzTarget {
   private static func compare(_ bytes: [UInt8], _ lengths: [Int]) {
     let whole = Observation(bytes.pieces([]))
     let split = Observation(bytes.pieces(lengths))
-    // What came behind a fault is heard or not, as it happens; that the connection ends is not left to chance.
+    // Bytes after a fault may be processed or not. But the connection must end in every case.
     let said = "\(whole.said) in one piece, \(split.said) in many"
-    law(whole.isEnding == split.isEnding, "the end of a connection depends on the pieces: \(said)")
+    law(whole.isEnding == split.isEnding, "the end of a connection depends on the split: \(said)")
     guard !whole.isEnding else { return }
-    law(whole.said == split.said, "what a session says depends on the pieces: \(said)")
-    law(whole.streams == split.streams, "what a session hears depends on the pieces: \(whole), \(split)")
+    law(whole.said == split.said, "a session's output depends on the split: \(said)")
+    law(whole.streams == split.streams, "a session's input depends on the split: \(whole), \(split)")
   }
 
   private static func live(_ pieces: [[UInt8]], _ options: ConnectionOptions) {
@@ -36,23 +36,23 @@ extension FuzzTarget {
       pump.finish()
       remains = pump.close()
     }
-    law(remains.allSatisfy { $0.value == nil }, "something is left of a connection that has ended")
+    law(remains.allSatisfy { $0.value == nil }, "an object outlives its connection")
   }
 }
 
-/// How a connection is led.
+/// Options of a connection.
 struct ConnectionOptions: OptionSet {
   let rawValue: UInt8
-  /// The client's preface, its SETTINGS and its acknowledgement of ours need not be found by the fuzzer.
+  /// Sends the client's preface, its SETTINGS and its acknowledgement of ours, which the fuzzer then need not find.
   static let greets = ConnectionOptions(rawValue: 1)
   static let drains = ConnectionOptions(rawValue: 2)
-  /// The client takes 64 bytes a turn.
+  /// The client reads 64 bytes in each turn.
   static let isSlow = ConnectionOptions(rawValue: 4)
   /// Ten seconds between two pieces.
   static let pauses = ConnectionOptions(rawValue: 8)
 }
 
-/// Whatever must not outlive its connection.
+/// An object that must not outlive its connection.
 struct Remains {
   weak var value: AnyObject?
 }
@@ -63,7 +63,7 @@ extension Session {
   }
 }
 
-/// What a session heard and said, where nobody answers.
+/// The input and output of a session, without answers.
 private struct Observation {
   struct Heard: Equatable {
     var fields: [[UInt8]]
@@ -75,7 +75,7 @@ private struct Observation {
 
   var streams: [Int32: Heard] = [:]
   var said: [ServerFrame] = []
-  /// Told by us or by the client, who is heard only until nothing is under way, or not to be understood.
+  /// A GOAWAY from either side, or an error. After it, input counts only until no stream is open.
   var isEnding = false
 
   init(_ pieces: [[UInt8]]) {
@@ -96,7 +96,7 @@ private struct Observation {
     law(session.drain(into: &out, bytesMax: .max), "a session cannot be drained")
     said = ServerFrame.parse(out)
     isEnding = isEnding || session.sink.goawayReceived || said.contains { $0.kind == .goAway }
-    // Closed by what was said.
+    // Streams that the output closed.
     for stream in session.sink.takeTouched() {
       streams[stream.id] = Observation.heard(of: stream, bodies[stream.id] ?? [])
     }

@@ -1,5 +1,5 @@
 extension FuzzTarget {
-  /// Exchanges that a client of the server may begin, and some that it should not.
+  /// Valid exchanges of a client with the server, and some invalid ones.
   static var connectionSeeds: [Seed] {
     let check = "/grpc.health.v1.Health/Check"
     let nothing = ClientFrames.message([])

@@ -3,18 +3,18 @@ import GRPC
 import Tokens
 
 extension FuzzTarget {
-  /// `grpc-timeout`: what is taken is what the document's grammar allows, rounded up.
+  /// `grpc-timeout`: accepts exactly the grammar of the gRPC document, and rounds up.
   static let timeout = FuzzTarget("timeout", seeds: timeoutSeeds) { input in
     let millis = Timeout.millis(input.span)
     law(millis == referenceMillis(input), "\(String(decoding: input, as: UTF8.self)) became \(millis ?? -1)")
   }
 
-  /// Percent encoding and the two alphabets of base64: what is written reads back, base64url has one spelling, and what
-  /// others wrote is read as slower readers do.
+  /// Percent encoding and the two alphabets of base64: output reads back, base64url has one spelling, and input of
+  /// other encoders is decoded like slower reference decoders do.
   static let encodings = FuzzTarget("encodings", seeds: encodingSeeds) { input in
     let text = String(decoding: input, as: UTF8.self)
     let percent = Status.percentEncoded(text)
-    law(percent.allSatisfy { (0x20...0x7E).contains($0) }, "percent encoding writes what a header cannot have")
+    law(percent.allSatisfy { (0x20...0x7E).contains($0) }, "percent encoding writes bytes that a header cannot have")
     law(referencePercent(percent) == Array(text.utf8), "percent encoding does not read back")
     law(referenceBase64(Base64.encode(input)) == input, "base64 does not read back")
     law(Base64URL.decode(Base64URL.encode(input)) == input, "base64url does not read back")
@@ -22,12 +22,12 @@ extension FuzzTarget {
       law(Base64URL.encode(bytes) == text, "base64url has two spellings of \(bytes)")
     }
     checkBinaryField(input)
-    law(Base64.decode(input) == referenceBase64(input), "base64 of others is read otherwise")
+    law(Base64.decode(input) == referenceBase64(input), "base64 differs from the reference")
     checkForm(input)
     checkMessage(input)
   }
 
-  /// A pair that is written anew reads back; no pair is made up.
+  /// A pair that is encoded again reads back, and no pair is made up.
   private static func checkForm(_ form: [UInt8]) {
     guard let pairs = FormEncoding.pairs(form[...]) else { return }
     law(pairs.count <= form.split(separator: UInt8(ascii: "&")).count, "a form has more pairs than parts")
@@ -42,7 +42,7 @@ extension FuzzTarget {
     }
   }
 
-  /// `grpc-message` of a server: anything is read, escapes that are whole as their bytes, and the rest as it stands.
+  /// `grpc-message` of a server: accepts any value, decodes complete escapes, and keeps the rest unchanged.
   private static func checkMessage(_ value: [UInt8]) {
     var reader = AnswerReader(messageBytesMax: 1_024, streams: false)
     for (name, value) in [
@@ -54,21 +54,21 @@ extension FuzzTarget {
     let status = reader.finish().status
     law(status.code == .resourceExhausted, "a message changes its status to \(status.code)")
     if let bytes = referencePercent(value) {
-      law(status.message == String(decoding: bytes, as: UTF8.self), "a message is read otherwise")
+      law(status.message == String(decoding: bytes, as: UTF8.self), "a message differs from the reference")
     }
     law(status.details == referenceBase64(value) ?? [], "details are read otherwise")
   }
 
-  /// A value of binary metadata is taken as long as each of its parts is base64, and not otherwise.
+  /// A value of binary metadata is accepted if and only if each of its parts is base64.
   private static func checkBinaryField(_ value: [UInt8]) {
     var reader = usualReader
     let name = Array("x-bin".utf8)
     reader.field(name: name.span, value: value.span)
     let isBase64 = referenceIsBinaryList(value)
     if case .success = reader.finish() {
-      law(isBase64, "binary metadata that is no base64 is accepted")
+      law(isBase64, "binary metadata that is not base64 is accepted")
     } else {
-      law(!isBase64, "binary metadata in base64 is refused")
+      law(!isBase64, "binary metadata in base64 is rejected")
     }
   }
 
@@ -105,7 +105,7 @@ extension FuzzTarget {
         continue
       }
       let digits = rest.prefix(2)
-      // A sign would be read as one.
+      // Otherwise the parser would accept a sign.
       guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
         let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
       else { return nil }
@@ -115,7 +115,7 @@ extension FuzzTarget {
     return bytes
   }
 
-  /// Parts between commas, with blanks around each (RFC 9110 5.6.1).
+  /// Parts between commas, with whitespace around each (RFC 9110 5.6.1).
   static func referenceIsBinaryList(_ value: [UInt8]) -> Bool {
     let blanks = Array(" \t".utf8)
     return value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).allSatisfy { part in
@@ -125,7 +125,7 @@ extension FuzzTarget {
     }
   }
 
-  /// With padding to the next group of four, or without any.
+  /// With padding to the next group of four, or without padding.
   static func referenceBase64(_ text: [UInt8]) -> [UInt8]? {
     let digits = text.prefix { $0 != UInt8(ascii: "=") }
     let padding = text.count - digits.count

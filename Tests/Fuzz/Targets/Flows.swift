@@ -2,8 +2,8 @@ import Providers
 import Tokens
 
 extension FuzzTarget {
-  /// What a provider's token endpoint answers: a status by number, then the body. It is tokens that can stand in a
-  /// header, or a refusal; a token with an error that is not empty is an error.
+  /// The answer of a provider's token endpoint: a status number, then the body. The result is tokens that are valid in
+  /// a header, or an error. A token with a non-empty error is an error.
   static let tokenAnswer = FuzzTarget("token_answer", seeds: tokenAnswerSeeds) { input in
     var reader = InputReader(input)
     let statuses = [200, 400, 401, 403, 404, 429, 500, 503]
@@ -12,7 +12,7 @@ extension FuzzTarget {
     guard let answer = try? TokenAnswer.read(status: status, body) else { return }
     law(status == 200, "tokens in an answer of status \(status)")
     guard let document = try? JSONValue.parseLeniently(body, byteCountMax: body.count, decisive: ["error"]) else {
-      return law(false, "tokens in what is no JSON")
+      return law(false, "tokens in a body that is not JSON")
     }
     let none: [JSONValue?] = [nil, .null, .bool(false), .string(""), .int(0), .array([]), .object([])]
     law(none.contains(document["error"]), "tokens with an error")
@@ -25,7 +25,7 @@ extension FuzzTarget {
     law((answer.own.expiresInSeconds ?? 0) >= 0, "tokens that have expired")
   }
 
-  /// The parameters of a redirect, one a line: a code of the flow's own state and provider, or a refusal.
+  /// The parameters of a redirect, one in each line: a code of the flow's own state and provider, or an error.
   static let redirect = FuzzTarget("redirect", seeds: redirectSeeds) { input in
     var reader = InputReader(input)
     let mustSay = reader.byte() & 1 == 1
@@ -39,13 +39,13 @@ extension FuzzTarget {
     let sender = AuthorizationResponse.Sender(issuer: "https://idp.example", mustSay: mustSay)
     do throws(ProviderRefusal) {
       let code = try AuthorizationResponse.code(in: Callback(parameters), of: flow, from: sender)
-      law(parameters["code"] == code && parameters["error"] == nil, "a code that is none")
+      law(parameters["code"] == code && parameters["error"] == nil, "a code that was not sent")
       law(parameters["state"] == "state-1", "a code of another flow")
       law(parameters["iss"] == "https://idp.example" || (parameters["iss"] == nil && !mustSay), "of another issuer")
       law((1...AuthorizationResponse.codeBytesMax).contains(code.utf8.count), "a code of \(code.utf8.count) bytes")
     } catch {
-      // It ends up in a line of the log. Written out, a quotation mark is two bytes.
-      law("\(error)".utf8.allSatisfy { (0x20...0x7E).contains($0) }, "a refusal of several lines")
+      // It becomes part of a log line. An escaped quotation mark is two bytes.
+      law("\(error)".utf8.allSatisfy { (0x20...0x7E).contains($0) }, "an error of several lines")
       law("\(error)".utf8.count < 450, "a refusal of \("\(error)".utf8.count) bytes")
     }
   }

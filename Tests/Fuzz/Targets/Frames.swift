@@ -1,4 +1,4 @@
-/// One frame of the server, as far as laws look (RFC 9113 4.1).
+/// One frame of the server, with the parts that the laws check (RFC 9113 4.1).
 struct ServerFrame: Equatable, CustomStringConvertible {
   enum Kind: UInt8 { case data, headers, priority, reset, settings, push, ping, goAway, windowUpdate, continuation }
 
@@ -11,7 +11,7 @@ struct ServerFrame: Equatable, CustomStringConvertible {
 
   var endsStream: Bool { flags & 1 != 0 && (kind == .data || kind == .headers) }
 
-  /// Whole frames only: a session never writes less.
+  /// Parses whole frames only: a session never writes less.
   static func parse(_ bytes: [UInt8]) -> [ServerFrame] {
     var frames: [ServerFrame] = []
     var rest = bytes[...]
@@ -30,7 +30,7 @@ struct ServerFrame: Equatable, CustomStringConvertible {
   }
 }
 
-/// What a client sends, for seeds.
+/// A client's frames, for seeds.
 enum ClientFrames {
   static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
   static let greeting = preface + frame(4) + frame(4, flags: 1)
@@ -42,7 +42,7 @@ enum ClientFrames {
 
   static func big(_ number: UInt32) -> [UInt8] { [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) } }
 
-  /// A whole header block; `ends`: nothing follows it.
+  /// A complete header block; `ends` sets END_STREAM.
   static func request(
     _ stream: UInt32, _ path: String, ends: Bool = false, _ more: [(String, String)] = []
   ) -> [UInt8] {
@@ -64,6 +64,6 @@ enum ClientFrames {
     frame(0, flags: ends ? 1 : 0, stream: stream, bytes)
   }
 
-  /// Behind its five-byte head.
+  /// With its five-byte gRPC header.
   static func message(_ bytes: [UInt8]) -> [UInt8] { [0] + big(UInt32(bytes.count)) + bytes }
 }

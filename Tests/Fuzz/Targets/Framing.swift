@@ -1,8 +1,8 @@
 import GRPC
 
 extension FuzzTarget {
-  /// A body cut into messages: the same ones however it was split, nothing buffered beyond the limit, and nothing
-  /// after the end. Options, four lengths of pieces, body.
+  /// A body cut into messages: the same messages for every split, no buffering beyond the limit, and no message after
+  /// the end. The input has options, four lengths of pieces, and the body.
   static let framing = FuzzTarget("framing", seeds: framingSeeds) { input in
     var reader = InputReader(input)
     let options = reader.byte()
@@ -13,13 +13,13 @@ extension FuzzTarget {
     let split = Body(body.pieces(lengths), streams: streams, endsApart: options & 2 != 0)
     whole.check(body, streams: streams)
     split.check(body, streams: streams)
-    law(whole.end == split.end, "the end depends on the pieces: \(whole.end), \(split.end)")
-    if whole.end == .complete { law(whole.messages == split.messages, "the messages depend on the pieces") }
+    law(whole.end == split.end, "the end depends on the split: \(whole.end), \(split.end)")
+    if whole.end == .complete { law(whole.messages == split.messages, "the messages depend on the split") }
   }
 
   private static let messageBytesMax = 256
 
-  /// What a call made of a body.
+  /// The messages and the end that a call reads from a body.
   private struct Body {
     enum End { case open, complete, refused }
 
@@ -31,13 +31,13 @@ extension FuzzTarget {
       let pieces = endsApart || pieces.isEmpty ? pieces + [[]] : pieces
       for (index, piece) in pieces.enumerated() {
         take(call.received(piece, ended: index == pieces.count - 1))
-        // Of a unary call the whole message too, in the bytes that it came in, which begin another.
+        // A unary call also keeps the whole message, in the bytes that it arrived in, which begin another one.
         let heldBytesMax = (streams ? 1 : 3) * (messageBytesMax + 5)
         law(call.bufferedBytes < heldBytesMax, "\(call.bufferedBytes) bytes are buffered")
         if end == .refused { break }
       }
       if case .wait = call.received([0, 0, 0, 0, 0], ended: true) { return }
-      law(false, "a call goes on after its end")
+      law(false, "a call continues after its end")
     }
 
     private mutating func take(_ step: Call.Step) {
@@ -53,7 +53,7 @@ extension FuzzTarget {
       }
     }
 
-    /// Against a reading of the whole body at once.
+    /// Compares with a parser of the whole body.
     func check(_ body: [UInt8], streams: Bool) {
       var expected: [[UInt8]] = []
       var isWellFormed = true
@@ -67,7 +67,7 @@ extension FuzzTarget {
       }
       let isTaken = isWellFormed && (streams || expected.count == 1)
       law(end == (isTaken ? .complete : .refused), "the body ends as \(end)")
-      law(messages == (isTaken ? expected : Array(expected.prefix(messages.count))), "other messages than were sent")
+      law(messages == (isTaken ? expected : Array(expected.prefix(messages.count))), "messages that were not sent")
     }
   }
 }

@@ -1,11 +1,11 @@
-import Admission
+import Callers
 import Crypto
 import GRPC
 import Store
 
 extension FuzzTarget {
-  /// Header fields, one a line as `name: value`: what is accepted has everything that a request must have, and what is
-  /// refused is said in trailers that any client can read.
+  /// Header fields, one in each line as `name: value`. An accepted request has all required fields. A rejection has
+  /// trailers that any client can read.
   static let head = FuzzTarget("head", seeds: headSeeds) { input in
     var reader = HeadReader()
     var fields: [(name: [UInt8], value: [UInt8])] = []
@@ -27,19 +27,19 @@ extension FuzzTarget {
     law(last("te") != nil, "accepted without te")
     law(last("content-type")?.starts(with: "application/grpc".utf8) == true, "accepted as another content")
     let authority = last(":authority") ?? last("host")
-    law(authority?.isEmpty == false && authority?.contains { $0 <= 0x20 || $0 == 0x40 } == false, "accepted for nobody")
+    law(authority?.isEmpty == false && authority?.contains { $0 <= 0x20 || $0 == 0x40 } == false, "without a host")
     law(head.path == last(":path") ?? [], "another path")
     law(head.authorization == last("authorization") ?? [], "another authorization")
     if let timeout = last("grpc-timeout") {
       law(head.timeoutMillis == referenceMillis(timeout), "\(timeout) became \(head.timeoutMillis ?? -1)")
     }
     for field in fields where field.name.suffix(4) == Array("-bin".utf8) {
-      law(referenceIsBinaryList(field.value), "accepted binary metadata that is none")
+      law(referenceIsBinaryList(field.value), "accepted metadata that is not base64")
     }
     checkCaller(head.authorization)
   }
 
-  /// Only the one key that is in the table names a caller, whatever its scheme is spelt like.
+  /// Only the one key in the table identifies a caller, in every spelling of the scheme.
   private static func checkCaller(_ authorization: [UInt8]) {
     let found = try? callers.identify(certificateName: nil, authorization: authorization)
     let text = String(decoding: authorization, as: UTF8.self)
@@ -54,7 +54,7 @@ extension FuzzTarget {
   static func checkReadable(_ status: Status) {
     law(status.code != .ok, "a refusal says OK")
     for field in status.fields {
-      law(field.value.allSatisfy { (0x20...0x7E).contains($0) }, "\(field.name) of a refusal is not printable")
+      law(field.value.allSatisfy { (0x20...0x7E).contains($0) }, "\(field.name) of a rejection is not printable")
     }
   }
 }

@@ -3,8 +3,8 @@ import Store
 import Tokens
 
 extension FuzzTarget {
-  /// A document: what is read is what was written again, is nested no deeper than allowed, and is what another reader
-  /// makes of it.
+  /// A document: encoding it again gives the same value, it is nested no deeper than allowed, and another parser reads
+  /// the same.
   static let json = FuzzTarget("json", seeds: jsonSeeds) { input in
     guard let value = try? JSONValue.parse(input, byteCountMax: 65_536) else { return }
     law(depth(value) <= JSONValue.depthMax, "nested \(depth(value)) deep")
@@ -12,7 +12,7 @@ extension FuzzTarget {
     writer.value(value)
     law((try? JSONValue.parse(writer.bytes, byteCountMax: 1 << 20)) == value, "does not read what it wrote")
     guard let other = try? JSONDecoder().decode(OtherValue.self, from: Data([0x5B] + input + [0x5D])) else {
-      // It knows no 0e3 and no half a character, which RFC 8259 allows.
+      // The other parser does not support 0e3 and unpaired surrogates, which RFC 8259 allows.
       let hasHalves = (try? JSONValue.parse(input, byteCountMax: 65_536, .refused)) == nil
       return law(hasHalves || input.contains { $0 | 0x20 == UInt8(ascii: "e") }, "another reader refuses it")
     }
@@ -27,7 +27,7 @@ extension FuzzTarget {
     }
   }
 
-  /// What an administrator attaches to accounts and sessions: what is accepted arrives in tokens as it was given.
+  /// Custom claims of accounts and sessions: accepted claims are in tokens unchanged.
   static let customClaims = FuzzTarget("custom_claims", seeds: customClaimSeeds) { input in
     guard let claims = try? CustomClaims(validating: String(decoding: input, as: UTF8.self)) else { return }
     let custom = CustomTokenClaims(
@@ -38,7 +38,7 @@ extension FuzzTarget {
     }
     law(read == custom, "a custom token carries other claims: \(read.claims.json)")
     checkInIDToken(claims, claims)
-    // Those of the session win.
+    // Those of the session take precedence.
     if let session = try? CustomClaims(validating: "{\"a\":[1e15],\"role\":\"\\u0007\"}") {
       checkInIDToken(claims.overridden(by: session), session)
       checkInIDToken(session.overridden(by: claims), claims)
@@ -54,9 +54,9 @@ extension FuzzTarget {
       let read = try? IDTokenClaims(document)
     else { return law(false, "an ID token cannot carry \(claims.json)") }
     for member in members(winner) {
-      law(document[member.name] == member.value, "an ID token carries another \(member.name)")
+      law(document[member.name] == member.value, "an ID token has another \(member.name)")
     }
-    law(read.accountID == "a" && read.issuer == "us", "claims changed what the token says itself")
+    law(read.accountID == "a" && read.issuer == "us", "claims changed the token's own claims")
   }
 
   private static func members(_ claims: CustomClaims) -> [JSONMember] {
@@ -64,8 +64,8 @@ extension FuzzTarget {
   }
 }
 
-/// A document as FoundationEssentials reads it. All numbers are doubles: asked for an integer, it cuts off fractions
-/// that a double of that size has not.
+/// A document as FoundationEssentials reads it. All numbers are doubles: as integers, it would cut off fractions that a
+/// double of that size does not have.
 private enum OtherValue: Decodable, Equatable {
   case nothing
   case flag(Bool)

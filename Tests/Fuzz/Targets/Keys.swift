@@ -1,30 +1,30 @@
 import Crypto
 import Dispatch
 import Encodings
-import Fetch
+import HTTPClient
 import Identity
 import Providers
 import Store
 import Tokens
 
-/// The moment at which every input is looked at.
+/// The current time for every input.
 let now = Timestamp(millis: 1_800_000_000_000)
 
-/// Keys of no worth, the same in every process, so that an input means tomorrow what it means today. Ed25519, because
-/// its signatures are the same each time.
+/// Keys without value, the same in every process, so that an input has the same meaning in every run. Ed25519, because
+/// its signatures are deterministic.
 enum Keys {
   static let provider = made(1)
   static let ours = made(2)
 
   private static func made(_ seed: UInt8) -> PrivateKey {
-    // RFC 8410 7: a PKCS#8 head and 32 bytes.
+    // RFC 8410 7: a PKCS#8 header and 32 bytes.
     let head: [UInt8] = [0x30, 0x2E, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2B, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20]
     let secret = Secret(copying: head + [UInt8](repeating: seed, count: 32))
     guard let key = try? PrivateKey(pkcs8: secret) else { fatalError("no key") }
     return key
   }
 
-  /// A compact JWS over a payload that need not be one.
+  /// A compact JWS with any payload.
   static func signed(_ payload: [UInt8], keyID: String = "k1") -> String {
     let header = "{\"alg\":\"EdDSA\",\"kid\":\"\(keyID)\"}"
     let input = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(payload)
@@ -50,7 +50,7 @@ enum Keys {
     return Array("{\"keys\":[{\(fields)}]}".utf8)
   }
 
-  /// One provider whose keys are at hand.
+  /// One provider whose keys are available.
   static let registry: Registry = {
     guard var settings = ProviderSettings.standard(id: "oidc.corp") else { fatalError("no provider") }
     settings.clientIDs = ["client-1", "client-2"]
@@ -58,7 +58,7 @@ enum Keys {
     settings.algorithms = [.edDSA]
     settings.keys = .jwks(url: "https://idp.example/keys")
     guard let registry = try? Registry([settings], fetching: KeySetFetcher()) else { fatalError("no registry") }
-    // Its keys come with the first token that needs them, and stay for a day of a clock that stands still.
+    // The registry loads the keys with the first token, and keeps them for a day of a clock that does not advance.
     let isDone = DispatchSemaphore(value: 0)
     let token = PresentedToken(idToken: signed([]))
     Task.detached {
@@ -76,7 +76,7 @@ enum Keys {
   }
 }
 
-/// Tags and seals that anyone can make, so that what lies behind them is reached.
+/// Tags and seals without a secret, so that the fuzzer reaches the code behind them.
 struct OpenCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
   func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token) }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file without a name, gone with this value.
+/// A file without a name, which is removed with this value.
 struct MemoryFile: ~Copyable {
   private let descriptor: CInt
 

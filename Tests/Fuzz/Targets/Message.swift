@@ -1,16 +1,16 @@
 import API
 
 extension FuzzTarget {
-  /// Every request message: accepted means unpacked within the budget and written again with the same fields; refused
-  /// means that an independent reading refuses it too. The first byte chooses the message.
+  /// Every request message. An accepted message is unpacked within the budget and encoded again with the same fields.
+  /// An independent parser also rejects a rejected message. The first byte selects the message type.
   static let message = FuzzTarget("message", seeds: messageSeeds) { input in
     var reader = InputReader(input)
     let type = messages[Int(reader.byte()) % messages.count]
     checkMessage(type, reader.rest())
   }
 
-  /// Every request that is served, and messages that have what no request has: repeated fields of each kind. New ones
-  /// are put at the end, or the corpus would be of other messages.
+  /// Every request of the services, and messages with repeated fields of each kind, which no request has. Append new
+  /// ones at the end, so that the corpus keeps its message types.
   static let messages: [any ProtobufMessage.Type] = [
     SignInRequest.self, ReauthenticateRequest.self, FetchProvidersRequest.self, LinkRequest.self, UnlinkRequest.self,
     CreateRequest.self, GetRequest.self, DeleteRequest.self, LookupRequest.self, CreateCustomTokenRequest.self,
@@ -34,25 +34,25 @@ extension FuzzTarget {
       let value = try M.decode(bytes.span, arena: arena)
       let written = value.encodeBare(arena: arena)
       law(reference != nil, "\(name) was accepted, and is malformed")
-      law(reference == Reference.read(written, as: name), "\(name) lost something on its way")
+      law(reference == Reference.read(written, as: name), "\(name) lost a field")
       let again = try? M.decode(written.span, arena: arena)
       law(again?.encodeBare(arena: arena) == written, "\(name) does not read what it wrote")
     } catch .malformed(.unpack) {
-      law(false, "\(name) passed the scan and was not unpacked")
+      law(false, "\(name) passed the scan but was not unpacked")
     } catch .tooLarge {
       law(bytes.count > 4_096, "\(name) of \(bytes.count) bytes is too large")
     } catch {
-      law(reference == nil, "\(name) was refused as \(error), and is well-formed")
+      law(reference == nil, "\(name) was rejected as \(error) but is well-formed")
     }
     checkBudget(type, bytes)
   }
 
-  /// A budget that is nearly spent refuses as one that is ample does, or says that it is too small.
+  /// A nearly exhausted budget has the same result as an ample one, or reports that it is too small.
   private static func checkBudget<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {
     do {
       _ = try M.decode(bytes.span, arena: Arena(budgetBytes: 256 + bytes.count))
     } catch {
-      law(error != .malformed(.unpack), "\(M.messageName) passed the scan and did not fit its budget")
+      law(error != .malformed(.unpack), "\(M.messageName) passed the scan but did not fit its budget")
     }
   }
 }

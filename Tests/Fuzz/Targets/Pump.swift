@@ -1,12 +1,12 @@
-import Admission
+import Callers
 import GRPC
 import HTTP2
 import Services
 import Store
 import API
 
-/// Leads one connection as the server's own pump does, but for the socket: health and reflection as they are served,
-/// and a method whose answer comes a turn later, as that of a task does.
+/// Drives one connection like the server's own connection code, without a socket: health and reflection as in the
+/// server, and a method whose answer comes one turn later, like that of a task.
 final class Pump {
   private let session: HTTP2.Session
   private let options: ConnectionOptions
@@ -20,7 +20,8 @@ final class Pump {
   private static let methods: [Services.Method] = {
     let services = ["latchkey.v1.AuthService"]
     let late = Services.Method("/fuzz.Late/Answer", .unary { _, _, _ in .task { HealthCheckResponse() } })
-    let methods = HealthService(HealthState(), services: services).methods
+    let methods =
+      HealthService(HealthState(), services: services).methods
       + ReflectionService(services: services).methods + [late]
     return methods
   }()
@@ -41,7 +42,7 @@ final class Pump {
     self.session = session
   }
 
-  /// False: the connection is over.
+  /// Runs one turn. Returns false if the connection has ended.
   func turn(_ piece: [UInt8]) -> Bool {
     if options.contains(.pauses) { nowMillis += 10_000 }
     let due = late
@@ -59,7 +60,7 @@ final class Pump {
 
   func drain() { perform(life.drain(nowMillis: nowMillis)) }
 
-  /// The client sends no more, and takes all that there is.
+  /// The client sends no more, and reads everything.
   func finish() {
     for call in late { answer(call, HealthCheckResponse(status: .serving).encode(arena: arena)) }
     late = []
@@ -69,11 +70,11 @@ final class Pump {
       guard let call = stream.call as? PumpedCall else { return }
       law(call.stage != .ready, "a call was not answered")
       let isBlocked = stream.unsentBytes > 0
-      law(call.stage == .receiving || isBlocked || answers.hasEnded(stream.id), "an answer did not leave")
+      law(call.stage == .receiving || isBlocked || answers.hasEnded(stream.id), "an answer was not sent")
     }
   }
 
-  /// Lets go of everything, as a connection does that is closed.
+  /// Releases everything, like a closed connection.
   func close() -> [Remains] {
     var remains = calls + [Remains(value: session), Remains(value: session.sink)]
     func release(_ stream: HTTP2.Stream) {
@@ -85,7 +86,7 @@ final class Pump {
     return remains
   }
 
-  // MARK: In
+  // MARK: Input
 
   private func process() {
     for stream in session.sink.takeTouched() {
@@ -162,7 +163,7 @@ final class Pump {
     } catch { fail(call, error) }
   }
 
-  // MARK: Out
+  // MARK: Output
 
   private func send(_ call: PumpedCall, _ step: StreamStep) {
     if !step.messages.isEmpty || step.isLast, !call.headSent {
@@ -225,7 +226,7 @@ final class Pump {
   }
 }
 
-/// One call, in a cycle with its stream as in the server.
+/// One call, which has a reference cycle with its stream, as in the server.
 private final class PumpedCall {
   enum Stage { case receiving, ready, answered }
 
@@ -240,7 +241,8 @@ private final class PumpedCall {
   init(_ stream: HTTP2.Stream, _ head: RequestHead, _ method: Services.Method) {
     self.stream = stream
     self.method = method
-    context = CallContext(caller: .anyone, path: method.path, peerAddress: "127.0.0.1", fate: Fate())
+    context = CallContext(
+      caller: .anyone, path: method.path, peerAddress: "127.0.0.1", commitDecision: CommitDecision())
     switch method.handler {
     case .unary:
       handler = nil
@@ -252,9 +254,9 @@ private final class PumpedCall {
   }
 }
 
-/// What the client sees of its streams: an answer is a header block, data, and a last header block, or only the last;
-/// nothing follows an end but the reset that asks a client to stop (RFC 9113 8.1) or that tells it of an error of its
-/// own, and nothing follows a reset.
+/// A client's view of its streams. An answer is a header block, data, and a last header block, or only the last one.
+/// After an end, only a reset may follow, which asks the client to stop (RFC 9113 8.1) or reports its own error.
+/// Nothing follows a reset.
 private struct Answers {
   private enum State { case begun, ended, reset }
 

@@ -1,10 +1,9 @@
 import API
 
-/// What protobuf encoding says that bytes mean, by the embedded descriptors: a second reading that shares no code with
-/// API, and takes its time.
+/// The meaning of protobuf bytes, by the embedded descriptors: a second, slow decoder that shares no code with API.
 ///
-/// Of a singular field the last occurrence counts, of a oneof the last member, and two occurrences of a message are one
-/// whose bytes are those of both in a row. A singular value that is its default is absent, but for members of a oneof.
+/// The last occurrence of a singular field counts, and the last member of a oneof. Two occurrences of a message count
+/// as one with the bytes of both. A singular field with its default value is absent, except for members of a oneof.
 enum Reference {
   indirect enum Meaning: Equatable {
     case number(UInt64)
@@ -12,7 +11,7 @@ enum Reference {
     case message([UInt32: [Meaning]])
   }
 
-  /// Nil: no such message, or a text in it is none.
+  /// Nil: there is no such message, or a text in it is not valid UTF-8.
   static func read(_ bytes: [UInt8], as name: String) -> [UInt32: [Meaning]]? {
     guard let fields = schema[name] else { fatalError("no descriptor of \(name)") }
     return read(bytes, fields)
@@ -27,7 +26,7 @@ enum Reference {
 
   struct Field {
     var number: UInt32
-    /// As descriptor.proto numbers them.
+    /// The numbers of descriptor.proto.
     var type: UInt64
     var isRepeated: Bool
     var typeName: String
@@ -72,7 +71,7 @@ enum Reference {
     }
   }
 
-  /// Of a map the last entry of a key counts, and none comes before another.
+  /// The last entry of each key of a map counts, in any order.
   private static func lastOfEachKey(_ entries: [Meaning]) -> [Meaning] {
     var byKey: [[UInt8]: Meaning] = [:]
     for entry in entries {
@@ -84,7 +83,7 @@ enum Reference {
 
   private static func isDefault(_ meaning: Meaning) -> Bool { meaning == .number(0) || meaning == .text([]) }
 
-  /// Empty: no number packed, or the field cannot come like this, so that it is an unknown one. Nil: malformed.
+  /// Empty: no packed number, or an unknown field because of its wire type. Nil: malformed.
   private static func meaning(_ value: Value, _ field: Field) -> [Meaning]? {
     switch value {
     case .varint(let number): return field.isPrefixed ? [] : [.number(narrowed(number, field))]
@@ -109,7 +108,7 @@ enum Reference {
     return isTime ? .number(UInt64(bitPattern: millis(read))) : .message(read)
   }
 
-  /// The values of API have milliseconds, the nearest that there are.
+  /// The values of API have milliseconds, so this rounds in the same way.
   private static func millis(_ time: [UInt32: [Meaning]]) -> Int64 {
     func part(_ number: UInt32) -> Int64 {
       if case .number(let value)? = time[number]?.first { Int64(bitPattern: value) } else { 0 }
@@ -123,7 +122,7 @@ enum Reference {
     case 8: return number == 0 ? 0 : 1
     case 5, 14:
       let narrow = Int64(Int32(truncatingIfNeeded: number))
-      // API reads every number of an enum that it does not know as nil, and writes nil as the first value.
+      // API decodes every unknown number of an enum as nil, and encodes nil as the first value.
       let isUnknown = field.type == 14 && !(0...3).contains(narrow)
       return UInt64(bitPattern: isUnknown ? 0 : narrow)
     default: return number
@@ -160,7 +159,7 @@ enum Reference {
     return members
   }
 
-  /// Tags and lengths: 32 bits in five bytes at most.
+  /// Tags and lengths: 32 bits in at most five bytes.
   private static func varint32(_ bytes: [UInt8], _ at: inout Int) -> UInt64? {
     let start = at
     guard let number = varint(bytes, &at), number <= UInt32.max, at - start <= 5 else { return nil }

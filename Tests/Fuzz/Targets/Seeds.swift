@@ -4,7 +4,7 @@ import Store
 import Tokens
 import API
 
-// Real input for each target. What only a tool can make (certificates and their keys) is in Corpus alone.
+// Real input for each target. Input that only a tool can make (certificates and their keys) is in Corpus alone.
 
 extension FuzzTarget {
   static var messageSeeds: [Seed] {
@@ -65,7 +65,7 @@ extension FuzzTarget {
       let name = type(of: value).messageName.split(separator: ".").last.map(String.init) ?? ""
       let choice = UInt8(messages.firstIndex { $0.messageName == type(of: value).messageName } ?? 0)
       let bytes = value.encodeBare(arena: arena)
-      // Twice in a row is one message; field 99 is unknown.
+      // Two copies in a row are one message; field 99 is unknown.
       return [
         Seed("\(name)-\(index)", [choice] + bytes), Seed("\(name)-\(index)-twice", [choice] + bytes + bytes),
         Seed("\(name)-\(index)-newer", [choice] + bytes + [0x9A, 0x06, 0x01, 0x61]),
@@ -175,7 +175,7 @@ extension FuzzTarget {
     ]
   }
 
-  /// Any odd number of 2048 bits passes for one.
+  /// Any odd number of 2048 bits is accepted as a modulus.
   private static var modulus: String { Base64URL.encode([UInt8](repeating: 0xC1, count: 256)) }
 
   static let addressSeeds = [
@@ -202,7 +202,7 @@ extension FuzzTarget {
 
   static var pendingSeeds: [Seed] {
     let identity = IdentityKey(providerID: "oidc.corp", subject: "s")
-    var held = HeldAssertion(
+    var held = PendingAssertion(
       Assertion(identity: identity, email: "a@b.example", tier: .verified, displayName: "A", profileJSON: "{}"),
       firstFactor: FirstFactor(signInProviderID: "oidc.corp", methods: ["fed"], claimsJSON: ""))
     let plain = Seed("plain", held.packed)

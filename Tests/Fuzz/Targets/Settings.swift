@@ -4,8 +4,8 @@ import Server
 import TLS
 
 extension FuzzTarget {
-  /// Environment variables, one a line, then a NUL, then the file: settings within their limits, or one line that names
-  /// the setting.
+  /// Environment variables, one in each line, then a NUL, then the file. The result is settings within their limits, or
+  /// one line that names the setting.
   static let settings = FuzzTarget("settings", seeds: settingSeeds) { input in
     var reader = InputReader(input)
     var environment: [String: String] = [:]
@@ -18,7 +18,7 @@ extension FuzzTarget {
     } catch {
       law(!error.setting.isEmpty && !error.why.isEmpty, "a refusal without words")
       let line = error.description.unicodeScalars
-      law(!line.contains { $0.properties.generalCategory == .control }, "a refusal of several lines: \(error)")
+      law(!line.contains { $0.properties.generalCategory == .control }, "an error of several lines: \(error)")
     }
   }
 
@@ -34,6 +34,6 @@ extension FuzzTarget {
     law((8...64).contains(settings.policy.passwordBytesMin), "passwords of \(settings.policy.passwordBytesMin) bytes")
     law((0...256).contains(settings.reactors), "\(settings.reactors) reactors")
     let isLoopback = settings.listenAddress.hasPrefix("127.") || settings.listenAddress == "::1"
-    law(!settings.allowUnidentified || isLoopback, "callers without a name on \(settings.listenAddress)")
+    law(!settings.allowUnidentified || isLoopback, "unidentified callers on \(settings.listenAddress)")
   }
 }

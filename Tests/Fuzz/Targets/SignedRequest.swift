@@ -1,8 +1,8 @@
 import Providers
 
 extension FuzzTarget {
-  /// A request of OAuth 1.0a: its URL in the first line, its form in the second. A form that can be read is read alike
-  /// when it is written again; the base string has three parts, and depends neither on the order of parameters nor on a
+  /// A request of OAuth 1.0a: its URL in the first line, its form in the second. A parsed form that is encoded again
+  /// reads the same. The base string has three parts, and depends neither on the order of parameters nor on a
   /// signature.
   static let signedRequest = FuzzTarget("signed_request", seeds: signedRequestSeeds) { input in
     let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 1, omittingEmptySubsequences: false)
@@ -16,7 +16,7 @@ extension FuzzTarget {
     let parts = base.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
     law(parts.count == 3 && parts[0].elementsEqual("POST".utf8), "a base string of \(parts.count) parts")
     law(parts[1].starts(with: "http".utf8), "a base string of another scheme")
-    law(base.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a base string that is no visible ASCII")
+    law(base.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "a base string that is not visible ASCII")
     let reversed = Form(form.parameters.reversed() + [Parameter("oauth_signature", "t")])
     let turned = SignedRequest(method: "POST", url: url, form: reversed)
     law(SignatureBase.text(turned, oauth: Form(oauth.parameters.reversed())) == base, "an order that counts")

@@ -5,17 +5,17 @@ import Store
 import TLS
 
 extension FuzzTarget {
-  /// What a pending row keeps under its seal: nothing is read but what was written, and nothing opens that was not
-  /// sealed.
+  /// The sealed contents of a pending row: only contents that were written can be read, and only sealed bytes can be
+  /// opened.
   static let pending = FuzzTarget("pending", seeds: pendingSeeds) { input in
-    if let held = HeldAssertion(packed: input) {
-      law(held.packed == input, "a row is read that nobody wrote")
+    if let held = PendingAssertion(packed: input) {
+      law(held.packed == input, "an unwritten row is read")
     }
-    if let held = HeldCode(packed: input) { law(held.packed == input, "a code is read that nobody sealed") }
-    law((try? sealing.open(input, context: input)) == nil, "something opens that nobody sealed")
+    if let held = PendingCode(packed: input) { law(held.packed == input, "an unsealed code is read") }
+    law((try? sealing.open(input, context: input)) == nil, "unsealed bytes are opened")
     let sealed = sealing.seal(input, context: [1])
-    law((try? sealing.open(sealed, context: [1])) == input, "a sealed row does not open")
-    law((try? sealing.open(sealed, context: [2])) == nil, "a sealed row opens as another")
+    law((try? sealing.open(sealed, context: [1])) == input, "a sealed row is not opened")
+    law((try? sealing.open(sealed, context: [2])) == nil, "a sealed row is opened as another")
     var damaged = sealed
     damaged[input.count % damaged.count] ^= 1 << ((input.first ?? 0) % 8)
     law((try? sealing.open(damaged, context: [1])) == nil, "a damaged row opens")
@@ -35,12 +35,12 @@ extension FuzzTarget {
     {
       let signature = try? key.sign([1], algorithm)
       let isGood = (try? key.publicKey())?.verify(signature: signature ?? [], of: [1], algorithm) == true
-      law(isGood, "a key is taken that does not sign")
+      law(isGood, "a key that cannot sign is accepted")
     }
   }
 
-  /// A certificate chain, a NUL, a key; after another NUL the authorities of clients. They are used, or the setting at
-  /// fault is named.
+  /// A certificate chain, a NUL, a key; after another NUL the authorities of clients. The result is a TLS context, or
+  /// an error that names the setting.
   static let pemFiles = FuzzTarget("pem_files", seeds: pemSeeds) { input in
     var reader = InputReader(input)
     let certificates = MemoryFile(reader.bytes(until: 0))
@@ -53,11 +53,11 @@ extension FuzzTarget {
       _ = try CurrentContext(settings, wallMillis: 1_800_000_000_000, monotonicMillis: 0)
     } catch {
       law(["tls.certificate_file", "tls.key_file", "tls.client_ca_file"].contains(error.setting), "\(error)")
-      law(!error.why.contains("\n"), "a refusal of several lines")
+      law(!error.why.contains("\n"), "an error of several lines")
     }
   }
 
-  /// A client certificate in DER, taken as verified: a name that can be compared, or none.
+  /// A verified client certificate in DER. The result is a name that can be compared, or none.
   static let certificate = FuzzTarget("certificate", seeds: certificateSeeds) { input in
     switch PeerName(certificate: input) {
     case .none, .unusable: break

@@ -1,12 +1,12 @@
-// FuzzTargets owns what happens to bytes of strangers wherever they enter: each target feeds them to one reader of the
-// product and traps where a law is broken. It does not own the engine that makes up the bytes (Driver), nor which of
-// them are kept and run by `swift test` (Replay). Next: Connection.swift, the whole road in one target.
+// FuzzTargets owns the handling of untrusted bytes at every entry: each target feeds them to one reader of the product
+// and traps where a law is broken. It does not own the engine that generates the bytes (Driver), nor the inputs that
+// are kept and run by `swift test` (Replay). Next: Connection.swift, the whole path in one target.
 
-/// One place where bytes of strangers enter.
+/// One entry of untrusted bytes.
 package struct FuzzTarget: Sendable {
   /// Also the name of its folders in Corpus and Failures.
   package let name: String
-  /// Real input to begin with.
+  /// Real input to start from.
   package let seeds: [Seed]
   /// Traps where the bytes break a law.
   package let run: @Sendable ([UInt8]) -> Void
@@ -17,7 +17,7 @@ package struct FuzzTarget: Sendable {
     self.run = run
   }
 
-  /// The most exposed first.
+  /// Sorted by exposure, the most exposed first.
   package static let all: [FuzzTarget] = [
     connection, message, head, framing, token, claims, redirect, tokenAnswer, signedRequest, json, customClaims,
     settings, address, keySet, timeout, encodings, pending, keyFiles, pemFiles, certificate,
@@ -38,23 +38,23 @@ package struct Seed: Sendable {
   init(_ name: String, _ text: String) { self.init(name, Array(text.utf8)) }
 }
 
-/// Ends the process where a law does not hold; the engine keeps the input.
+/// Ends the process if a law does not hold; the engine keeps the input.
 func law(_ holds: Bool, _ text: @autoclosure () -> String) {
   guard holds else { fatalError("broken law: \(text()) (\(InputName.current))") }
 }
 
-/// What is being run, where somebody gave it a name.
+/// The name of the current input, if it has one.
 package enum InputName {
   @TaskLocal package static var current = "made up"
 }
 
-/// Takes an input apart: what steers a target stands in front of what it is fed.
+/// Splits an input: bytes that control a target precede those that it processes.
 struct InputReader {
   private var left: ArraySlice<UInt8>
 
   init(_ bytes: [UInt8]) { left = bytes[...] }
 
-  /// 0 where the input has ended.
+  /// Returns 0 at the end of the input.
   mutating func byte() -> UInt8 { left.popFirst() ?? 0 }
 
   mutating func bytes(_ count: Int) -> [UInt8] {
@@ -62,7 +62,7 @@ struct InputReader {
     return Array(left.prefix(count))
   }
 
-  /// Up to the next such byte, which is taken too; all that is left where there is none.
+  /// The bytes up to the next `end`, which is consumed too; all remaining bytes if there is none.
   mutating func bytes(until end: UInt8) -> [UInt8] {
     let taken = left.prefix { $0 != end }
     left = left.dropFirst(taken.count + 1)
@@ -76,7 +76,7 @@ struct InputReader {
 }
 
 extension [UInt8] {
-  /// In pieces of these lengths, over and over; in one piece where there are none.
+  /// Splits into pieces of these lengths, which repeat; one piece without lengths.
   func pieces(_ lengths: [Int]) -> [[UInt8]] {
     guard !lengths.isEmpty else { return [self] }
     var pieces: [[UInt8]] = []

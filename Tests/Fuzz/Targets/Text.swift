@@ -3,7 +3,7 @@ import Store
 import Text
 
 extension FuzzTarget {
-  /// What people type: an address, a password, a telephone number. Each has one spelling, which is its own.
+  /// User input: an email address, a password, a phone number. Each has exactly one normal form.
   static let address = FuzzTarget("address", seeds: addressSeeds) { input in
     let text = String(decoding: input, as: UTF8.self)
     if let address = try? normaliseEmail(text) { checkNormalised(address) }
@@ -33,6 +33,6 @@ extension FuzzTarget {
     law(isHost && parts[1].contains(UInt8(ascii: ".")), "\(address) is at no host")
   }
 
-  /// Swift's own comparison takes canonically equivalent texts for one.
+  /// Compares bytes, since Swift's own comparison treats canonically equivalent texts as equal.
   private static func isSame(_ left: String, _ right: String) -> Bool { left.utf8.elementsEqual(right.utf8) }
 }

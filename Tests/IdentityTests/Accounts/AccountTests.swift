@@ -13,11 +13,11 @@ struct `CreateAccount, every one` {
     return try await CreateAccount(world.environment)(request, call ?? world.call()).grant
   }
 
-  @Test func `a free address becomes an unproved account with a session`() async throws {
+  @Test func `a free address becomes an unverified account with a session`() async throws {
     let grant = try await create()
     let state = try #require(world.store.state(grant.account.account.id))
     #expect(grant.isNewAccount && grant.account == state)
-    #expect(state.account.email == ada && !state.account.emailProved && state.account.emailSource == "password")
+    #expect(state.account.email == ada && !state.account.emailVerified && state.account.emailSource == "password")
     #expect(state.account.displayName == "Ada" && state.account.photoURL == "https://p/a")
     #expect(state.account.passwordHash == "hash:a long secret" && state.account.id.count == 28)
     let claims = try world.claims(grant)
@@ -26,7 +26,7 @@ struct `CreateAccount, every one` {
   }
 
   @Test func `an owned address is refused and nothing is written`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let before = world.store.contents
     await refused(.emailAlreadyInUse) { try await create() }
     #expect(world.store.contents.uncounted == before)
@@ -95,7 +95,7 @@ struct `GetAccount, every one` {
   let world = World()
 
   @Test func `the account is answered as it is now, not as the token says`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.store.edit { $0.accounts["account-y"]?.displayName = "Countess" }
     let reading = try GetAccount(world.environment, idToken: session.idToken, world.call())
@@ -103,7 +103,7 @@ struct `GetAccount, every one` {
   }
 
   @Test func `a closed session gets nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     try await SignOut(world.environment)(.idToken(session.idToken), world.call())
     let reading = try GetAccount(world.environment, idToken: session.idToken, world.call())
@@ -119,7 +119,7 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `everything that hangs on the account goes, and an audit row stays`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     _ = world.hold(corp(), for: "account-y")
     try await delete(session)
@@ -130,7 +130,7 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `check 90: the window closes exactly, and nothing is removed after it`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
     let before = world.store.contents
@@ -142,7 +142,7 @@ struct `DeleteAccount, every one` {
 
   @Test func `check 90: the window is the operator's to set`() async throws {
     let world = World { $0.recentLoginMillis = 1000 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: 1000)
     let failure = await refused(.requiresRecentLogin) {
@@ -152,7 +152,7 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `check 87: a refresh does not open the window again`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
     let refreshed = try await Refresh(world.environment)(session.refreshToken, world.call())
@@ -160,7 +160,7 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `a session that did not pass the account's factor removes nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     await refused(.requiresSecondFactor) { try await delete(session) }
     try await delete(try world.session(of: "account-y", secondFactor: "totp"))
@@ -175,7 +175,7 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `check 34: the same key is answered again although session and account are gone`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     try await delete(session, world.call(key: "k"))
     try await delete(session, world.call(key: "k"))
@@ -183,11 +183,11 @@ struct `DeleteAccount, every one` {
   }
 
   @Test func `check 115: nothing is removed after the call was cancelled`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
-    let fate = Fate()
-    #expect(fate.cancel())
-    await refused(.cancelled) { try await delete(session, world.call(fate: fate)) }
+    let commitDecision = CommitDecision()
+    #expect(commitDecision.cancel())
+    await refused(.cancelled) { try await delete(session, world.call(commitDecision: commitDecision)) }
     #expect(world.store.state("account-y") != nil)
   }
 }
@@ -196,7 +196,7 @@ struct `Administration` {
   let world = World()
 
   @Test func `an account is found by id, address, number and identity`() async throws {
-    let state = account(.proved(ada), phone: "+15550100", identities: [google()])
+    let state = account(.verified(ada), phone: "+15550100", identities: [google()])
     world.store.insert(state)
     let subjects: [LookupAccount.Subject] = [
       .accountID("account-y"), .email(ada), .phoneNumber("+15550100"), .identity(google().identity),
@@ -205,7 +205,7 @@ struct `Administration` {
   }
 
   @Test func `what names no account is not found`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let subjects: [LookupAccount.Subject] = [
       .accountID("account-x"), .email("bob@example.com"), .phoneNumber("+15550100"), .identity(corp().identity),
     ]
@@ -237,11 +237,11 @@ struct `Administration` {
   }
 
   @Test func `a custom token that nobody waits for any more is neither remembered nor handed out`() async {
-    let fate = Fate()
-    #expect(fate.cancel())
+    let commitDecision = CommitDecision()
+    #expect(commitDecision.cancel())
     await refused(.cancelled) {
       try await CreateCustomToken(world.environment)(
-        CreateCustomTokenRequest(accountID: "uid"), world.call(fate: fate))
+        CreateCustomTokenRequest(accountID: "uid"), world.call(commitDecision: commitDecision))
     }
     #expect(world.store.contents.audit.isEmpty)
   }

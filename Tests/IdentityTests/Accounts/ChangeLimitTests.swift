@@ -3,11 +3,11 @@ import Testing
 
 @testable import Identity
 
-/// How often an account is changed by whoever holds a session of it.
+/// The limit on changes of one account by the holder of a session.
 struct `Changes of one account` {
   let world = World.sending { $0.throttles[.changesPerAccount].countMax = 2 }
 
-  /// An account whose changes of this time are used up, and a session of it.
+  /// An account that has used up its changes in the window, and a session of it.
   private func usedUp() async throws -> SessionGrant {
     world.insertPerson([])
     let session = try world.session(of: "account-y")
@@ -31,7 +31,7 @@ struct `Changes of one account` {
 
   @Test func `of another account are counted apart`() async throws {
     _ = try await usedUp()
-    world.store.insert(account(id: "account-z", .proved("zoe@example.com"), password: true))
+    world.store.insert(account(id: "account-z", .verified("zoe@example.com"), password: true))
     _ = try await world.update(try world.session(of: "account-z"), name: "Zoe")
   }
 
@@ -77,10 +77,10 @@ struct `Changes of one account` {
     #expect(world.providers.redeemed.isEmpty)
   }
 
-  @Test func `keep no owner of an address from what a stranger made of it`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
-    let stranger = try world.session(of: "account-y")
-    for name in ["a", "b"] { _ = try await world.update(stranger, name: name) }
+  @Test func `keep no owner of an address from what a unknown made of it`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
+    let unknown = try world.session(of: "account-y")
+    for name in ["a", "b"] { _ = try await world.update(unknown, name: name) }
     let exists = try await world.signIn(corp()).exists
     let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
     #expect(grant.revokedProviderIDs == ["password"])

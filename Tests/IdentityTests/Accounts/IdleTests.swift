@@ -39,7 +39,7 @@ struct `RemoveIdleAccounts, every rule` {
   }
 
   @Test func `a permanent account stays however long it is not used`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     world.clock.advance(millis: 1000 * day)
     #expect(try await remove() == 0 && world.store.state("account-y") != nil)
   }
@@ -61,7 +61,7 @@ struct `RemoveIdleAccounts, every rule` {
     let used = world.environment(interruptedBy: { store in
       store.edit { $0.sessions[session.sessionID]?.lastUsedAt = now }
     })
-    // Nothing became of it, so that the sweep does not come again at once.
+    // The account stays, so the next sweep does not process it immediately.
     #expect(try await RemoveIdleAccounts(used)(accountsMax: 10) == 0)
     #expect(world.store.state("guest") != nil)
     world.store.edit { $0.sessions[session.sessionID]?.lastUsedAt = beginning }

@@ -40,8 +40,8 @@ struct `Merge, what moves` {
     async throws
   {
     let other = account(
-      id: "account-z", .proved(bea), phone: "+4915112345678", identities: [google("g-2"), corp()], factors: [.totp])
-    world.store.insert(account(.proved(ada), password: true))
+      id: "account-z", .verified(bea), phone: "+4915112345678", identities: [google("g-2"), corp()], factors: [.totp])
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(other)
     let survivor = try world.session(of: "account-y")
     let session = try world.session(of: "account-z", by: .provider("google.com"), secondFactor: "totp")
@@ -51,7 +51,7 @@ struct `Merge, what moves` {
     #expect(state.account.email == ada && state.account.phoneNumber == "+4915112345678")
     #expect(state.identities.map(\.key) == other.identities.map(\.key))
     #expect(state.identities.allSatisfy { $0.linkedAt == world.now } && state.account.phoneNumberSetAt == world.now)
-    #expect(state.factors.allSatisfy { $0.enrolledAt == world.now }, "they came to the account in this moment")
+    #expect(state.factors.allSatisfy { $0.enrolledAt == world.now }, "the merge sets their time")
     #expect(state.factors.map(\.id) == ["factor-totp"])
     #expect(answer.movedProviderIDs == ["phone", "google.com", "oidc.corp"] && answer.conflicts.isEmpty)
     #expect(answer.closedAccountID == "account-z")
@@ -63,7 +63,7 @@ struct `Merge, what moves` {
   }
 
   @Test func `the fresh session is the survivor's, and says what was passed in this call`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "account-z", identities: [google("g-2", email: nil)], factors: [.totp]))
     let survivor = try world.session(of: "account-y")
     world.clock.advance(millis: 1000)
@@ -73,14 +73,14 @@ struct `Merge, what moves` {
     #expect(claims.accountID == "account-y" && claims.signInProviderID == "password")
     #expect(claims.methods == ["pwd", "fed", "otp", "mfa"] && claims.signInSecondFactor == "totp")
     #expect(try claims.authTime == world.claims(survivor).authTime)
-    #expect(world.store.contents.sessions[grant.sessionID]?.deviceID == "device", "the call itself names none")
+    #expect(world.store.contents.sessions[grant.sessionID]?.deviceID == "device", "the call itself has none")
   }
 
   @Test func `the secret of a factor that moved opens for the survivor, and no longer for the other`() async throws {
     let secret = FactorSecret.totp(secret: [1, 2, 3], lastStep: 7)
     var theirs = account(id: "account-z", identities: [google("g-2")], factors: [.totp])
     theirs.factors[0].sealedSecret = world.environment.seal(secret, of: theirs.factors[0])
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(theirs)
     let other = try world.session(of: "account-z", secondFactor: "totp")
     _ = try await world.merge(world.session(of: "account-y"), other)
@@ -92,11 +92,11 @@ struct `Merge, what moves` {
   }
 
   @Test func `the survivor keeps address, name and claims, and the other's claims go`() async throws {
-    let mine = account(.unproved(ada), password: true) {
+    let mine = account(.unverified(ada), password: true) {
       $0.displayName = "Ada"
       $0.customClaimsJSON = #"{"role":"user"}"#
     }
-    let theirs = account(id: "account-z", .proved(bea), identities: [google("g-2")]) {
+    let theirs = account(id: "account-z", .verified(bea), identities: [google("g-2")]) {
       $0.displayName = "Bea"
       $0.photoURL = "https://x/b.png"
       $0.customClaimsJSON = #"{"role":"admin"}"#
@@ -104,12 +104,12 @@ struct `Merge, what moves` {
     let (survivor, other) = try sessions(mine, theirs, in: world)
     _ = try await world.merge(survivor, other)
     let merged = try #require(world.store.state("account-y")?.account)
-    #expect(merged.email == ada && !merged.emailProved && merged.displayName == "Ada")
+    #expect(merged.email == ada && !merged.emailVerified && merged.displayName == "Ada")
     #expect(merged.photoURL == "https://x/b.png" && merged.customClaimsJSON == #"{"role":"user"}"#)
   }
 
-  @Test func `a survivor without address gets the other's proved one with all that it names`() async throws {
-    let theirs = account(id: "account-z", .proved(bea), password: true, emailLink: true)
+  @Test func `a survivor without address gets the other's verified one with all that it names`() async throws {
+    let theirs = account(id: "account-z", .verified(bea), password: true, emailLink: true)
     let (survivor, other) = try sessions(account(identities: [google(email: nil)]), theirs, in: world)
     let answer = try await world.merge(survivor, other)
     let merged = try #require(world.store.state("account-y")?.account)
@@ -117,9 +117,9 @@ struct `Merge, what moves` {
     #expect(merged.emailLink && answer.movedProviderIDs == ["emailLink", "password"])
   }
 
-  @Test func `an address that nobody proved does not move, nor its password`() async throws {
+  @Test func `an address that nobody verified does not move, nor its password`() async throws {
     let (survivor, other) = try sessions(
-      account(identities: [google(email: nil)]), account(id: "account-z", .unproved(bea), password: true), in: world)
+      account(identities: [google(email: nil)]), account(id: "account-z", .unverified(bea), password: true), in: world)
     #expect(try await world.merge(survivor, other).movedProviderIDs.isEmpty)
     let merged = try #require(world.store.state("account-y")?.account)
     #expect(merged.email == nil && merged.passwordHash == nil)
@@ -156,16 +156,16 @@ struct `Merge, what moves` {
 
   @Test func `a merge that would leave no way in is refused, and nothing is written`() async throws {
     let (survivor, other) = try sessions(
-      account(anonymous: true), account(id: "account-z", .unproved(bea), password: true), in: world)
+      account(anonymous: true), account(id: "account-z", .unverified(bea), password: true), in: world)
     let before = world.store.contents
     await refused(.lastSignInMethod) { try await world.merge(survivor, other) }
     await refused(.lastSignInMethod) { try await world.merge(survivor, other, dryRun: true) }
     #expect(world.store.contents == before)
   }
 
-  @Test func `one event names both ids, and both proved addresses are told`() async throws {
+  @Test func `one event names both ids, and both verified addresses are told`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", .proved(bea), identities: [google("g-2")]),
+      account(.verified(ada), password: true), account(id: "account-z", .verified(bea), identities: [google("g-2")]),
       in: world)
     _ = try await world.merge(survivor, other)
     let event = try #require(world.store.contents.audit.first)
@@ -178,7 +178,7 @@ struct `Merge, what moves` {
   @Test func `unlinks that either person made stay remembered, and what was linked again is no longer one`()
     async throws
   {
-    var mine = account(.proved(ada), password: true)
+    var mine = account(.verified(ada), password: true)
     let key = IdentityKey(providerID: "google.com", subject: "g-2")
     mine.unlinks = [UnlinkRecord(accountID: "account-y", key: key, at: beginning)]
     var theirs = account(id: "account-z", identities: [google("g-2")])
@@ -196,8 +196,8 @@ struct `Merge, conflicts` {
 
   func pair() throws -> (SessionGrant, SessionGrant) {
     try sessions(
-      account(.proved(ada), password: true, phone: "+4915111111111", identities: [google("g-1")]),
-      account(id: "account-z", .proved(bea), password: true, phone: "+4915122222222", identities: [
+      account(.verified(ada), password: true, phone: "+4915111111111", identities: [google("g-1")]),
+      account(id: "account-z", .verified(bea), password: true, phone: "+4915122222222", identities: [
         google("g-2"), corp(),
       ]) { $0.passwordHash = "hash:other horse" }, in: world)
   }
@@ -263,7 +263,7 @@ struct `Merge, conflicts` {
     let ids = ["account-y": ["factor-totp", "y-1", "y-2"], "account-z": ["factor-phone", "z-1", "z-2"]]
     for kept in ids.keys {
       let world = World()
-      var states = [account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")])]
+      var states = [account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")])]
       for index in states.indices {
         let id = states[index].account.id
         states[index].factors = (ids[id] ?? []).map {
@@ -283,7 +283,7 @@ struct `Merge, conflicts` {
   }
 
   @Test func `five factors of both together are none, and recovery codes are not counted`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.phone, .recoveryCode]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.phone, .recoveryCode]))
     var other = account(id: "account-z", identities: [google("g-2")])
     other.factors = ["factor-totp", "1", "2", "3"].map {
       FactorRecord(id: $0, accountID: "account-z", kind: .totp, enrolledAt: beginning)
@@ -320,7 +320,7 @@ struct `Merge, who may` {
 
   func pair() throws -> (SessionGrant, SessionGrant) {
     try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
   }
 
   @Test func `only an identified caller with the right`() async throws {
@@ -333,7 +333,7 @@ struct `Merge, who may` {
 
   @Test func `check 30: the login of either that is too old is named, and the window closes exactly`() async throws {
     let world = World { $0.recentLoginWindowsMillis = [.merge: 60_000] }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "account-z", identities: [google("g-2")]))
     let (old, otherOld) = (try world.session(of: "account-y"), try world.session(of: "account-z"))
     world.clock.advance(millis: 60_000)
@@ -351,7 +351,7 @@ struct `Merge, who may` {
 
   @Test func `check 91: of an anonymous account no younger login is asked for`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", anonymous: true), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", anonymous: true), in: world)
     world.clock.advance(millis: world.policy.recentLoginMillis)
     await refused(.requiresRecentLogin) { try await world.merge(survivor, other) }
     let fresh = try world.session(of: "account-y")
@@ -396,7 +396,7 @@ struct `Merge, again and at once` {
 
   @Test func `a repeat with or without its key answers the same`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let first = try await world.merge(survivor, other, world.mergeCall(key: "k"))
     let keyed = try await world.merge(survivor, other, world.mergeCall(key: "k"))
     #expect(keyed.session?.sessionID == first.session?.sessionID)
@@ -412,7 +412,7 @@ struct `Merge, again and at once` {
 
   @Test func `a repeat opens nothing for who can no longer prove the survivor`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     _ = try await world.merge(survivor, other)
     world.clock.advance(millis: world.policy.recentLoginMillis)
     await refused(.requiresRecentLogin) { try await world.merge(survivor, other) }
@@ -422,7 +422,7 @@ struct `Merge, again and at once` {
     async throws
   {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     _ = try await world.merge(survivor, other)
     let token = try world.tokens.mintCustomToken(
       CustomToken(accountID: "account-z", issuedAt: world.now, expiresAt: world.now.adding(millis: 1000)))
@@ -439,7 +439,7 @@ struct `Merge, again and at once` {
   func `fifty equal merges at once are one`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let answers = try await withThrowingTaskGroup(of: MergeAnswer.self) { group in
       for _ in 0..<50 { group.addTask { try await world.merge(survivor, other) } }
       return try await group.reduce(into: []) { $0.append($1) }
@@ -453,7 +453,7 @@ struct `Merge, again and at once` {
   func `of merges in both directions at once one is done and the other is refused`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let (one, two) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let closed = await withTaskGroup(of: String?.self) { group in
       for number in 0..<50 {
         group.addTask {
@@ -470,7 +470,7 @@ struct `Merge, again and at once` {
 
   @Test func `what happens to either account before the commit is seen`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let request = MergeRequest(survivorIDToken: survivor.idToken, otherIDToken: other.idToken)
     let deleted = world.environment(interruptedBy: { store in
       store.edit { tables in
@@ -485,7 +485,7 @@ struct `Merge, again and at once` {
 
   @Test func `an identity that the survivor links meanwhile is a conflict by then`() async throws {
     let (survivor, other) = try sessions(
-      account(.proved(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
+      account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let linked = world.environment(interruptedBy: { store in
       store.edit { tables in
         let record = IdentityRecord(assertion: google("g-1"), accountID: "account-y", linkedAt: beginning)

@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `a notice goes to the proved address and to the others, each once, and nowhere without mail`() {
+  @Test func `a notice goes to the verified address and to the others, each once, and nowhere without mail`() {
     var policy = Policy()
     var account = AccountRecord(id: "ann", createdAt: now)
     account.email = "ann@example.com"

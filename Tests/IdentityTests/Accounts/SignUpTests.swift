@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// CreateAccount where addresses are proved first.
+/// CreateAccount that verifies the email address first.
 @Suite struct `Sign-up that is verified first` {
   let world = World.sending { $0.signUp = .verifyFirst }
 
@@ -17,13 +17,13 @@ import Testing
     return try await CreateAccount(world.environment)(request, call ?? world.call())
   }
 
-  /// Asks, and answers with the code in the mail.
+  /// Requests the sign-up, and returns the code of the email.
   func asked(_ email: String = ada) async throws -> String {
     _ = try await create(email)
     return try world.code(.signUp, to: email)
   }
 
-  @Test func `the session follows the code, and the address is proved`() async throws {
+  @Test func `the session follows the code, and the address is verified`() async throws {
     let expiresAt = world.now.adding(millis: 6 * 3_600_000)
     #expect(try await create() == .verificationSent(expiresAt: expiresAt))
     #expect(world.store.contents.accounts.isEmpty && world.store.contents.sessions.isEmpty)
@@ -34,15 +34,15 @@ import Testing
     #expect(check.mode == .signUp && check.email == ada)
     let grant = try await create(password: "another secret", code: code).grant
     let account = grant.account.account
-    #expect(grant.isNewAccount && account.emailProof == .emailLink && account.emailProvedAt == nil)
-    #expect(account.passwordHash == "hash:another secret", "of the call with the code, whoever made the first")
+    #expect(grant.isNewAccount && account.emailProof == .emailLink && account.emailVerifiedAt == nil)
+    #expect(account.passwordHash == "hash:another secret", "from the call with the code, not from the first one")
     #expect(world.store.contents.events(of: account.id) == ["ACCOUNT_CREATED"])
   }
 
   @Test func `check 39: an owned address gets the same answer and the same rows, and its owner a mail without a link`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let known = try await create()
     let message = try world.lastMessage()
     #expect(message.kind == .signUpKnown && message.recipient == .email(ada) && message.values.isEmpty)
@@ -79,13 +79,13 @@ import Testing
 
   @Test func `an address that was taken meanwhile is refused`() async throws {
     let code = try await asked()
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     await refused(.emailAlreadyInUse) { try await create(code: code) }
     #expect(world.store.contents.accounts.count == 1)
   }
 
   @Test func `a weak password and a page of nobody's are refused before anything is sent`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "free@example.com"] {
       #expect(await refused(.weakPassword) { try await create(email, password: "seven77") }?.field == "password")
       await refused(.redirectURINotAllowed) { try await create(email, page: "https://evil.example/") }
@@ -117,7 +117,7 @@ import Testing
   }
 
   @Test func `check 39: the same key sends nothing again, alike for a free and an owned address`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     var answers: [CreateAnswer] = []
     for (email, key) in [(ada, "a"), ("free@example.com", "f")] {
       let first = try await create(email, world.call(key: key))
@@ -145,7 +145,7 @@ import Testing
     #expect(world.store.contents.deliveries.count == 1)
     _ = try await create(code: code, world.call(key: "another")).grant
     let again = try await create(ada, world.call(key: "k"))
-    #expect(again == .verificationSent(expiresAt: world.now.adding(millis: 6 * 3_600_000)), "whatever came of it")
+    #expect(again == .verificationSent(expiresAt: world.now.adding(millis: 6 * 3_600_000)), "with any outcome")
   }
 
   @Test func `fifty equal calls at once send one mail`() async throws {

@@ -14,7 +14,7 @@ extension World {
     return try await UpdateAccount(environment)(request, call ?? self.call(mayFetchByEmail: true))
   }
 
-  /// The messages that wait to be sent, opened.
+  /// The queued messages, unsealed.
   var letters: [OutgoingMessage] { store.contents.deliveries.compactMap(environment.message) }
 }
 
@@ -23,7 +23,7 @@ struct `UpdateAccount, every rule` {
   let bea = "bea@example.com"
 
   func begin(_ world: World, _ state: AccountState? = nil) throws -> SessionGrant {
-    world.store.insert(state ?? account(.proved(ada), password: true))
+    world.store.insert(state ?? account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -45,7 +45,7 @@ struct `UpdateAccount, every rule` {
   }
 
   @Test func `an address that the person typed is none that an administrator has vouched for`() async throws {
-    let session = try begin(world, account(.proved(ada), password: true, madeByAdministrator: true))
+    let session = try begin(world, account(.verified(ada), password: true, madeByAdministrator: true))
     _ = try await world.update(session, name: "Ada")
     #expect(try #require(world.store.state("account-y")).account.madeByAdministrator)
     _ = try await world.update(session, email: bea)
@@ -59,7 +59,7 @@ struct `UpdateAccount, every rule` {
     let grant = try await world.update(session, name: "Countess", photo: "https://x/p.png")
     let state = try #require(world.store.state("account-y"))
     #expect(state.account.displayName == "Countess" && state.account.photoURL == "https://x/p.png")
-    #expect(state.account.email == ada && state.account.emailProved)
+    #expect(state.account.email == ada && state.account.emailVerified)
     #expect(try world.claims(grant).name == "Countess")
     #expect(Set(world.store.contents.openSessions(of: "account-y").map(\.id))
       == [session.sessionID, other.sessionID, grant.sessionID])
@@ -69,7 +69,7 @@ struct `UpdateAccount, every rule` {
   }
 
   @Test func `a name is taken away by an empty one`() async throws {
-    let session = try begin(world, account(.proved(ada), password: true) { $0.displayName = "Ada" })
+    let session = try begin(world, account(.verified(ada), password: true) { $0.displayName = "Ada" })
     _ = try await world.update(session, name: "")
     #expect(world.store.state("account-y")?.account.displayName == "")
   }
@@ -88,7 +88,7 @@ struct `UpdateAccount, every rule` {
   }
 
   @Test func `an account that had no password gets one for its address, and none without an address`() async throws {
-    let session = try begin(world, account(.proved(ada), identities: [google()]))
+    let session = try begin(world, account(.verified(ada), identities: [google()]))
     _ = try await world.update(session, password: "a longer secret")
     #expect(world.store.state("account-y")?.account.passwordSetAt == world.now)
     world.store.insert(account(id: "account-z", identities: [google("g-2", email: nil)]))
@@ -106,7 +106,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `checks 84 and 109: a new address is unproved, codes die, sessions end, both addresses are told`()
+  @Test func `checks 84 and 109: a new address is unverified, codes die, sessions end, both addresses are told`()
     async throws
   {
     let session = try begin(world)
@@ -114,7 +114,7 @@ struct `UpdateAccount, every rule` {
     _ = world.hold(corp(), for: "account-y")
     let grant = try await world.update(session, email: bea)
     let state = try #require(world.store.state("account-y")?.account)
-    #expect(state.email == bea && !state.emailProved && state.emailSource == "password")
+    #expect(state.email == bea && !state.emailVerified && state.emailSource == "password")
     #expect(world.store.contents.pendings.isEmpty)
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
     #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "email_changed")
@@ -124,25 +124,25 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED"])
   }
 
-  @Test func `check 109: no part of a change can say that an address is proved`() async throws {
-    let session = try begin(world, account(.unproved(ada), password: true))
+  @Test func `check 109: no part of a change can say that an address is verified`() async throws {
+    let session = try begin(world, account(.unverified(ada), password: true))
     _ = try await world.update(session, name: "Ada", email: ada)
-    #expect(world.store.state("account-y")?.account.emailProved == false)
+    #expect(world.store.state("account-y")?.account.emailVerified == false)
     _ = try await world.update(session, email: bea)
-    #expect(world.store.state("account-y")?.account.emailProved == false)
+    #expect(world.store.state("account-y")?.account.emailVerified == false)
   }
 
   @Test func `the account's own address again changes nothing of its proof and asks for no login`() async throws {
     let session = try begin(world)
     world.clock.advance(millis: world.policy.recentLoginMillis)
     _ = try await world.update(session, email: ada)
-    #expect(world.store.state("account-y")?.account.emailProved == true && world.letters.isEmpty)
+    #expect(world.store.state("account-y")?.account.emailVerified == true && world.letters.isEmpty)
     #expect(world.store.contents.sessions[session.sessionID]?.closedAt == nil)
   }
 
   @Test func `a taken address is refused, and only counted: to be told is to learn who has an account`() async throws {
     let session = try begin(world)
-    world.store.insert(account(id: "account-z", .unproved(bea)))
+    world.store.insert(account(id: "account-z", .unverified(bea)))
     let before = world.store.contents
     await refused(.emailAlreadyInUse) { try await world.update(session, email: bea) }
     var after = world.store.contents
@@ -153,7 +153,7 @@ struct `UpdateAccount, every rule` {
 
   @Test func `check 36: under enumeration protection a taken and a free address are the same refusal`() async throws {
     let session = try begin(world)
-    world.store.insert(account(id: "account-z", .unproved(bea)))
+    world.store.insert(account(id: "account-z", .unverified(bea)))
     let taken = await refused(.operationNotAllowed) { try await world.update(session, email: bea, world.call()) }
     let free = await refused(.operationNotAllowed) {
       try await world.update(session, email: "cy@example.com", world.call())
@@ -168,9 +168,9 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.state("account-y")?.account.email == bea)
   }
 
-  @Test func `a mailed link as the only way in keeps its proved address`() async throws {
+  @Test func `a mailed link as the only way in keeps its verified address`() async throws {
     let world = World { $0.emailLinkEnabled = true }
-    let session = try begin(world, account(.proved(ada), emailLink: true))
+    let session = try begin(world, account(.verified(ada), emailLink: true))
     await refused(.lastSignInMethod) { try await world.update(session, email: bea) }
   }
 
@@ -203,7 +203,7 @@ struct `UpdateAccount, every rule` {
   @Test func `check 80: a session that did not pass the account's factor changes neither address nor password`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     await refused(.requiresSecondFactor) { try await world.update(session, email: bea) }
     await refused(.requiresSecondFactor) { try await world.update(session, password: "a longer secret") }
@@ -212,11 +212,11 @@ struct `UpdateAccount, every rule` {
     #expect(try world.claims(grant).signInSecondFactor == "totp")
   }
 
-  // MARK: the way back
+  // MARK: Reverting a change of address
 
   let back = MailOrder(continueURI: page, locale: "de")
 
-  @Test func `a proved address that is changed is mailed a way back to the page that was named`() async throws {
+  @Test func `a verified address that is changed is mailed a way back to the page that was named`() async throws {
     let session = try begin(world)
     let changed = try await world.update(session, email: bea, mail: back)
     #expect(world.letters.map(\.kind) == [.emailChanged, .emailChanged])
@@ -228,7 +228,7 @@ struct `UpdateAccount, every rule` {
     let confirmed = try await world.confirm(world.code(.emailChanged, to: ada))
     #expect(confirmed.email == ada && confirmed.session == nil)
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.email == ada && stored.emailProved && stored.passwordHash == "hash:correct horse")
+    #expect(stored.email == ada && stored.emailVerified && stored.passwordHash == "hash:correct horse")
     await refused(.tokenRevoked) { try await Refresh(world.environment)(changed.refreshToken, world.call()) }
   }
 
@@ -237,20 +237,20 @@ struct `UpdateAccount, every rule` {
     let thief = try await world.update(session, email: bea, mail: back)
     world.clock.advance(millis: 1)
     _ = try await world.update(thief, email: "cy@example.com", password: "the thief's own", mail: back)
-    #expect(world.letters.count { $0.values["link"] != nil } == 1, "nobody had proved the second address")
+    #expect(world.letters.count { $0.values["link"] != nil } == 1, "the second address was unverified")
     _ = try await world.confirm(world.code(.emailChanged, to: ada))
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.email == ada && stored.emailProved && stored.passwordHash == nil)
+    #expect(stored.email == ada && stored.emailVerified && stored.passwordHash == nil)
   }
 
   @Test(arguments: [true, false])
-  func `nothing leads back where no page was named, nor to an address that nobody proved`(isProved: Bool)
+  func `nothing leads back where no page was named, nor to an address that nobody verified`(isVerified: Bool)
     async throws
   {
-    let session = try begin(world, account(isProved ? .proved(ada) : .unproved(ada), password: true))
-    _ = try await world.update(session, email: bea, mail: isProved ? nil : back)
+    let session = try begin(world, account(isVerified ? .verified(ada) : .unverified(ada), password: true))
+    _ = try await world.update(session, email: bea, mail: isVerified ? nil : back)
     #expect(world.store.contents.pendings.isEmpty)
-    #expect(world.letters.count == (isProved ? 2 : 1))
+    #expect(world.letters.count == (isVerified ? 2 : 1))
     #expect(world.letters.allSatisfy { $0.values == ["new_email": bea] })
   }
 
@@ -290,7 +290,7 @@ struct `UpdateAccount, every rule` {
   func `of fifty that take one address at once exactly one gets it`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let sessions = try (0..<50).map { number in
-      world.store.insert(account(id: "a\(number)", .unproved("\(number)@example.com"), password: true))
+      world.store.insert(account(id: "a\(number)", .unverified("\(number)@example.com"), password: true))
       return try world.session(of: "a\(number)")
     }
     let changed = await withTaskGroup(of: Bool.self) { group in

@@ -6,7 +6,7 @@ import Testing
 struct `What an administrator does to an account` {
   let world = World()
 
-  init() { world.store.insert(account(.proved(ada), password: true)) }
+  init() { world.store.insert(account(.verified(ada), password: true)) }
 
   private var stored: AccountRecord? { world.store.state("account-y")?.account }
 
@@ -82,7 +82,7 @@ struct `What an administrator does to an account` {
     let events = world.store.contents.events(of: "account-y")
     #expect(events == ["CUSTOM_CLAIMS_CHANGED", "CUSTOM_CLAIMS_CHANGED", "CUSTOM_CLAIMS_CHANGED"])
     let changes = world.store.contents.audit.filter { $0.event == "CUSTOM_CLAIMS_CHANGED" }
-    #expect(changes.allSatisfy { $0.detailsJSON == "{}" }, "claims may be nobody else's business")
+    #expect(changes.allSatisfy { $0.detailsJSON == "{}" }, "claims may be confidential")
   }
 
   @Test func `reserved and too many claims are refused and nothing is written`() async throws {
@@ -150,7 +150,7 @@ struct `What an administrator does to an account` {
     async throws
   {
     let world = World(store: MemoryStore(meetsRaces: true))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     try await withThrowingTaskGroup(of: AccountState.self) { group in
       for _ in 0..<10 {
         group.addTask {

@@ -2,10 +2,10 @@ import Identity
 import Store
 import Testing
 
-/// Makes a record without a file; what stands in the store once it is remembered is a test's to see.
+/// Makes a record without a file. A test checks the store's contents when the record is written.
 private struct FakeBackups: Backups {
   func make(
-    at now: Timestamp, fate: Fate, remember: @Sendable (BackupRecord) async throws -> Void
+    at now: Timestamp, commitDecision: CommitDecision, remember: @Sendable (BackupRecord) async throws -> Void
   ) async throws -> BackupRecord {
     let record = BackupRecord(
       fileName: "copy.db", byteCount: 4_096, sha256: Digest([UInt8](repeating: 0xab, count: 32)),
@@ -36,9 +36,9 @@ struct `A backup` {
   }
 
   @Test func `is none where its call was given up, or it cannot be remembered`() async throws {
-    let fate = Fate()
-    #expect(fate.cancel())
-    let call = world.call(fate: fate)
+    let commitDecision = CommitDecision()
+    #expect(commitDecision.cancel())
+    let call = world.call(commitDecision: commitDecision)
     let cancelled = await #expect(throws: Identity.Failure.self) { try await BackUp(environment)(call) }
     #expect(cancelled?.reason == .cancelled)
     world.store.fail(with: .unavailable("gone"))

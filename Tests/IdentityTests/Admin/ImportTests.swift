@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// A row with everything that a former service may know of somebody.
+/// A row with every field that a former service may export.
 private func fullRow(_ id: String? = "imported-1") -> ImportRow {
   var row = ImportRow()
   row.id = id
@@ -27,7 +27,7 @@ private func fullRow(_ id: String? = "imported-1") -> ImportRow {
   return row
 }
 
-/// What is wrong with a row, and the field that is to be named.
+/// An error in a row, and the field that the result must name.
 private struct RowEdit: Sendable {
   let field: String
   let edit: @Sendable (inout ImportRow) -> Void
@@ -75,14 +75,14 @@ struct `A row of an import` {
     #expect(identity.email == ada && identity.tier == .unverified && identity.displayName == "Ada G")
   }
 
-  @Test func `check 109: an address is proved by an administrator's word only, and not without it`() throws {
+  @Test func `check 109: an address is verified by an administrator's word only, and not without it`() throws {
     var row = fullRow()
     row.emailVerified = false
     #expect(try made(row).account.emailProof == nil)
     row.email = nil
     row.passwordHash = nil
     row.emailVerified = true
-    #expect(try made(row).account.emailProof == nil, "no address is none to be proved")
+    #expect(try made(row).account.emailProof == nil, "without an address there is nothing to verify")
   }
 
   @Test func `without an id it gets a new one, and today is when it was made`() throws {
@@ -266,7 +266,7 @@ struct `A batch of an import` {
   }
 
   @Test func `a dry run says the same and writes nothing`() async throws {
-    world.store.insert(account(.unproved("person1@example.com")))
+    world.store.insert(account(.unverified("person1@example.com")))
     let before = world.store.contents
     let rows = [row(0), row(1), row(2)]
     let dry = try await importing(rows, dryRun: true)
@@ -284,7 +284,7 @@ struct `A batch of an import` {
 
   @Test func `an address that is taken meanwhile costs its row and no other`() async throws {
     let environment = world.environment { store in
-      store.insert(account(.unproved("person1@example.com")))
+      store.insert(account(.unverified("person1@example.com")))
     }
     let verdicts = try await importing((0..<3).map { row($0) }, environment)
     #expect(reasons(verdicts) == ["imported", "email", "imported"])
@@ -317,7 +317,7 @@ struct `A batch of an import` {
     #expect(grant.account.identities.map(\.key.subject) == ["new"])
   }
 
-  @Test func `3.5 a reset drops an imported number with what else came before the address was proved`() async throws {
+  @Test func `3.5 a reset drops an imported number with what else came before the address was verified`() async throws {
     let world = World.sending()
     let said = row(0) { row in
       (row.email, row.phoneNumber) = (ada, number)

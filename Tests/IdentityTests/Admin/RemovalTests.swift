@@ -25,7 +25,7 @@ struct `An account that an administrator removes` {
   }
 
   @Test func `its address is free for others, and its id is never given again`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let before = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
     try await erase()
@@ -36,14 +36,14 @@ struct `An account that an administrator removes` {
   }
 
   @Test func `a change that comes between spares nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let environment = world.environment { store in store.edit { $0.accounts["account-y"]?.version += 1 } }
     try await EraseAccount(environment)(accountID: "account-y", world.call())
     #expect(world.store.state("account-y") == nil && world.store.contents.events(of: "account-y") == ["DELETED"])
   }
 
   @Test func `one that is not there, or no more, is not found`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     try await erase()
     let before = world.store.contents
     await refused(.accountNotFound) { try await erase() }

@@ -12,10 +12,10 @@ extension World {
 struct `A way in that an administrator removes` {
   let world = World.sending()
 
-  /// With every kind of way in.
+  /// An account with every kind of sign-in method.
   private func everybody() -> AccountState {
     let state = account(
-      .proved(ada), password: true, emailLink: true, phone: number, identities: [google(), corp()], factors: [.totp])
+      .verified(ada), password: true, emailLink: true, phone: number, identities: [google(), corp()], factors: [.totp])
     world.store.insert(state)
     return state
   }
@@ -23,10 +23,10 @@ struct `A way in that an administrator removes` {
   @Test(arguments: ["password", "emailLink", "phone", "google.com", "oidc.corp"])
   func `each kind goes as where its person unlinks it, and all else stays`(_ providerID: String) async throws {
     let before = everybody()
-    let all = Set(WaysIn(before, world.policy).methods)
+    let all = Set(SignInMethods(before, world.policy).methods)
     let state = try await world.unlinkProvider(providerID)
     #expect(state == world.store.state("account-y") && state.account.version == before.account.version + 1)
-    #expect(all.count == 5 && Set(WaysIn(state, world.policy).methods) == all.subtracting([providerID]))
+    #expect(all.count == 5 && Set(SignInMethods(state, world.policy).methods) == all.subtracting([providerID]))
     #expect(state.account.email == ada && state.account.emailProof == before.account.emailProof)
     #expect(state.factors == before.factors && state.account.tokensValidAfter == nil)
   }
@@ -35,16 +35,16 @@ struct `A way in that an administrator removes` {
   func `the last one goes, too`(_ providerID: String) async throws {
     world.store.insert(
       account(
-        .proved(ada), password: providerID == "password", emailLink: providerID == "emailLink",
+        .verified(ada), password: providerID == "password", emailLink: providerID == "emailLink",
         phone: providerID == "phone" ? number : nil, identities: providerID == "google.com" ? [google()] : []))
     let state = try await world.unlinkProvider(providerID)
-    #expect(state == world.store.state("account-y") && WaysIn(state, world.policy).isEmpty)
-    #expect(state.account.email == ada && state.account.emailProved)
+    #expect(state == world.store.state("account-y") && SignInMethods(state, world.policy).isEmpty)
+    #expect(state.account.email == ada && state.account.emailVerified)
   }
 
   @Test(arguments: ["oidc.corp", "phone", "emailLink", "nothing"])
   func `what is not linked is not found, and nothing is written`(_ providerID: String) async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let before = world.store.contents
     #expect(await refused(.noSuchProvider) { try await world.unlinkProvider(providerID) }?.field == "provider_id")
     #expect(world.store.contents == before)
@@ -55,7 +55,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `the address stays with its proof although it came from that identity alone`() async throws {
-    let before = account(.proved(ada, by: .assertion), phone: number, identities: [google()]) {
+    let before = account(.verified(ada, by: .assertion), phone: number, identities: [google()]) {
       $0.emailProofProviderID = "google.com"
     }
     world.store.insert(before)
@@ -66,7 +66,7 @@ struct `A way in that an administrator removes` {
 
   @Test func `an address that another identity asserts is from then on that one's`() async throws {
     world.store.insert(
-      account(.proved(ada, by: .assertion), identities: [google(), corp(tier: .verified)]) {
+      account(.verified(ada, by: .assertion), identities: [google(), corp(tier: .verified)]) {
         $0.emailProofProviderID = "google.com"
       })
     let record = try await world.unlinkProvider("google.com").account
@@ -76,7 +76,7 @@ struct `A way in that an administrator removes` {
   @Test func `it is remembered, leaves an audit row that names the administrator, and its person is told`()
     async throws
   {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let state = try await world.unlinkProvider("google.com")
     #expect(state.unlinks == [UnlinkRecord(accountID: "account-y", key: google().identity, at: world.now)])
     #expect(world.store.contents.events(of: "account-y") == ["UNLINKED"])
@@ -87,7 +87,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `check 82: where another way in is left, sessions that began with the one that went end`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let over = try world.session(of: "account-y", by: .provider("google.com"))
     let other = try world.session(of: "account-y")
     _ = try await world.unlinkProvider("google.com")
@@ -96,7 +96,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `where none is left, every session ends, and what custom tokens from before could open`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let token = try await world.customToken(for: "account-y")
     _ = try world.session(of: "account-y", by: .provider("google.com"))
     _ = try world.session(of: "account-y")
@@ -107,7 +107,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `a change that comes between is kept`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let environment = world.environment { store in
       store.edit {
         $0.accounts["account-y"]?.displayName = "Countess"
@@ -120,7 +120,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `who keeps the account changing puts it off, and is shut out first`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     await refused(.overloaded) {
       try await UnlinkProvider(world.outrun)(accountID: "account-y", providerID: "google.com", world.call())
     }
@@ -130,7 +130,7 @@ struct `A way in that an administrator removes` {
   }
 }
 
-/// S8 has nothing to offer: the same address, a new subject, and no other way in.
+/// S8 has nothing to offer: the same address, a new subject, and no other sign-in method.
 struct `A changed subject, after the administrator was asked` {
   private let former = google("g-0")
   private let recreated = google("g-1")
@@ -149,7 +149,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(asked.reason == .askAdministrator && asked.methods.isEmpty)
     await refused(.lastSignInMethod) { try await world.unlink("google.com", first) }
     let state = try await world.unlinkProvider("google.com", of: id)
-    #expect(state.identities.isEmpty && state.account.email == ada && state.account.emailProved)
+    #expect(state.identities.isEmpty && state.account.email == ada && state.account.emailVerified)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(first.refreshToken, world.call()) }
     let again = try await world.signIn(recreated).grant
     #expect(again.account.account.id == id && !again.isNewAccount)
@@ -160,7 +160,7 @@ struct `A changed subject, after the administrator was asked` {
   }
 
   @Test func `S12 neither the subject that was removed nor a lesser word of the address gets in`() async throws {
-    try await unlinked(account(.proved(ada), identities: [former]))
+    try await unlinked(account(.verified(ada), identities: [former]))
     let before = world.store.state("account-y")
     for word in [former, google("g-1", tier: .verified), corp(tier: .verified)] {
       let exists = try await world.signIn(word).exists
@@ -172,7 +172,7 @@ struct `A changed subject, after the administrator was asked` {
 
   @Test func `S12 below the authoritative tier a mailed link leads in, where links are allowed`() async throws {
     let world = World.sending()
-    try await unlinked(account(.proved(ada), identities: [former]), in: world)
+    try await unlinked(account(.verified(ada), identities: [former]), in: world)
     let exists = try await world.signIn(corp(tier: .verified)).exists
     #expect(exists.methods == ["emailLink"])
     let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
@@ -192,12 +192,12 @@ struct `A changed subject, after the administrator was asked` {
   }
 
   @Test func `S12 a disabled account stays shut`() async throws {
-    try await unlinked(account(.proved(ada), identities: [former], disabled: true))
+    try await unlinked(account(.verified(ada), identities: [former], disabled: true))
     await refused(.userDisabled) { try await world.signIn(recreated) }
   }
 
   @Test func `ways in that are switched off count until they are removed as well`() async throws {
-    try await unlinked(account(.proved(ada), password: true, phone: number, identities: [former]))
+    try await unlinked(account(.verified(ada), password: true, phone: number, identities: [former]))
     for providerID in ["password", "phone"] {
       #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
       _ = try await world.unlinkProvider(providerID)
@@ -206,7 +206,7 @@ struct `A changed subject, after the administrator was asked` {
   }
 
   @Test func `an account that custom tokens enter is let in by one, and then links`() async throws {
-    try await unlinked(account(.proved(ada), identities: [former]) { $0.customToken = true })
+    try await unlinked(account(.verified(ada), identities: [former]) { $0.customToken = true })
     #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
     world.clock.advance(millis: 1_000)
     let token = try await world.customToken(for: "account-y")
@@ -214,21 +214,21 @@ struct `A changed subject, after the administrator was asked` {
     #expect(try await world.link(recreated, grant).grant.account.holds(recreated.identity))
   }
 
-  @Test func `check 5: an address that nobody proved is reclaimed by its owner, not adopted`() async throws {
+  @Test func `check 5: an address that nobody verified is reclaimed by its owner, not adopted`() async throws {
     try await unlinked(
-      account(.unproved(ada), identities: [google("g-0", tier: .unverified)]) {
+      account(.unverified(ada), identities: [google("g-0", tier: .unverified)]) {
         $0.displayName = "Eve"
         $0.customClaimsJSON = #"{"role":"editor"}"#
       })
     let grant = try await world.signIn(recreated).grant
-    #expect(grant.account.account.id == "account-y" && grant.account.account.emailProved)
+    #expect(grant.account.account.id == "account-y" && grant.account.account.emailVerified)
     #expect(grant.account.account.displayName != "Eve")
     #expect(grant.account.account.customClaimsJSON == #"{"role":"editor"}"#)
     #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "RECLAIMED"])
   }
 
   @Test func `where another way in is left, it completes the conflict from before`() async throws {
-    world.store.insert(account(.proved(ada), identities: [former, corp()]))
+    world.store.insert(account(.verified(ada), identities: [former, corp()]))
     let exists = try await world.signIn(recreated).exists
     #expect(exists.reason == .subjectChanged && exists.methods == ["oidc.corp"])
     await refused(.providerAlreadyLinked) { try await world.signIn(corp(), pendingToken: exists.handle) }

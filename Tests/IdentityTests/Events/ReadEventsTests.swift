@@ -51,7 +51,7 @@ import Testing
 
   @Test func `every sign-in leaves an event, beside what else it does`() async throws {
     let world = World()
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try await world.signIn(rightPassword).grant
     #expect(world.store.contents.allEvents(of: "account-y") == ["SIGNED_IN"])
     #expect(world.store.contents.audit.first?.detailsJSON
@@ -67,7 +67,7 @@ import Testing
 
   @Test func `a refused sign-in leaves none`() async {
     let world = World()
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     await refused(.invalidLoginCredentials) {
       try await world.signIn(.password(email: ada, password: "wrong"))
     }

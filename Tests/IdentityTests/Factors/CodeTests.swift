@@ -69,14 +69,14 @@ struct `Codes of second factors` {
     let (code, _) = world.environment.newCode(
       for: "f", expiresAt: world.now, attemptsLeft: 5, after: nil)
     #expect(SentCode(packed: code.packed) == code && SentCode(packed: Array(code.packed.dropLast())) == nil)
-    var held = HeldEnrollment(kind: .phone, sessionID: "s", displayName: "mine", phoneNumber: adasNumber)
+    var held = PendingEnrollment(kind: .phone, sessionID: "s", displayName: "mine", phoneNumber: adasNumber)
     held.sentCode = code
-    #expect(HeldEnrollment(packed: held.packed) == held)
-    var assertion = HeldAssertion(google(), firstFactor: .password)
-    #expect(assertion.packed[0] == 1, "rows without a code are those of the version before")
+    #expect(PendingEnrollment(packed: held.packed) == held)
+    var assertion = PendingAssertion(google(), firstFactor: .password)
+    #expect(assertion.packed[0] == 1, "rows without a code have the previous version")
     assertion.sentCode = code
-    #expect(HeldAssertion(packed: assertion.packed) == assertion)
-    #expect(HeldAssertion(packed: assertion.packed + [0]) == nil)
+    #expect(PendingAssertion(packed: assertion.packed) == assertion)
+    #expect(PendingAssertion(packed: assertion.packed + [0]) == nil)
   }
 
   @Test func `a sent code has six digits and each is as likely as the other`() {

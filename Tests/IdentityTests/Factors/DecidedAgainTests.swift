@@ -3,15 +3,15 @@ import Testing
 
 @testable import Identity
 
-/// What has become of records, policy and sessions between the first factor and the second.
+/// Changes of records, policy and sessions between the first factor and the second.
 struct `Decided again after the second factor` {
   let world = World()
 
-  // MARK: signing in
+  // MARK: Sign-in
 
   @Test func `a password that was changed or taken away meanwhile signs nobody in`() async throws {
     world.insertPerson()
-    let before = account(.proved(ada), password: true).account
+    let before = account(.verified(ada), password: true).account
     var (without, changed, moved) = (before, before, before)
     without.passwordHash = nil
     changed.passwordHash = "hash:new"
@@ -106,7 +106,7 @@ struct `Decided again after the second factor` {
     await refused(.missingOrInvalidNonce) { try await world.finish(rows[1], "factor-totp", world.totpCode(1)) }
   }
 
-  // MARK: completing a conflict
+  // MARK: Completing a conflict
 
   @Test func `check 19: the held identity is linked once the factor has passed, and its row is completed`()
     async throws
@@ -154,7 +154,7 @@ struct `Decided again after the second factor` {
     #expect(failure?.field == nil)
   }
 
-  // MARK: linking
+  // MARK: Linking
 
   private func linking(_ credential: Credential) async throws -> SecondFactorRequired {
     world.insertPerson()
@@ -167,7 +167,7 @@ struct `Decided again after the second factor` {
     world.clock.advance(millis: 60_000)
     let answer = try await world.finish(required)
     let claims = try world.claims(try answer.grant)
-    #expect(claims.signInSecondFactor == "totp" && claims.authTime == login, "a link is no login")
+    #expect(claims.signInSecondFactor == "totp" && claims.authTime == login, "a link is not a login")
     #expect(try answer.grant.account.identities.map(\.key.providerID) == ["google.com", "oidc.corp"])
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
@@ -265,7 +265,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.contents.identities.count == 1)
   }
 
-  // MARK: reauthenticating
+  // MARK: Reauthentication
 
   @Test func `a reauthentication ends in a new session whose login is now`() async throws {
     world.insertPerson { $0.passwordHash = "old:correct horse" }

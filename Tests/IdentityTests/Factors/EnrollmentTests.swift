@@ -20,7 +20,7 @@ struct `Enrolment of second factors` {
     let session = try person()
     _ = try world.session(of: "account-y")
     let started = try await world.startEnrollment(.totp, session)
-    #expect(world.store.state("account-y")?.factors == [], "nothing is enrolled before the proof")
+    #expect(world.store.state("account-y")?.factors == [], "nothing is enrolled before the code")
     let secret = try #require(world.store.contents.pendings.values.first)
     #expect(secret.purpose == .enrollment && secret.accountID == "account-y")
     let finished = try await world.finishEnrollment(started, session, try world.code(of: started))
@@ -46,7 +46,7 @@ struct `Enrolment of second factors` {
     world.clock.advance(millis: 60_000)
     let factorID = try #require(grant.account.factors.first?.id)
     let left = try await world.withdraw(factorID, grant)
-    #expect(world.store.contents.sessions[left.sessionID]?.expiresAt == record.expiresAt, "nothing was proved anew")
+    #expect(world.store.contents.sessions[left.sessionID]?.expiresAt == record.expiresAt, "no new verification")
   }
 
   @Test func `check 89: a session that a telephone began enrols nothing, whatever was linked since`() async throws {
@@ -138,16 +138,16 @@ struct `Enrolment of second factors` {
     } catch { return (error as? Failure)?.reason }
   }
 
-  @Test func `enrolment wants a proved address, and a first factor that is no telephone and somebody`() async throws {
-    let unproved = try person { $0.emailProof = nil }
-    #expect(await refusal(unproved) == .unverifiedEmail)
+  @Test func `enrolment wants a verified address, and a first factor that is no telephone and somebody`() async throws {
+    let unverified = try person { $0.emailProof = nil }
+    #expect(await refusal(unverified) == .unverifiedEmail)
     let nobody = account(id: "nobody", anonymous: true)
     world.store.insert(nobody)
     #expect(await refusal(try world.session(of: "nobody", by: .anonymous)) == .unsupportedFirstFactor)
     world.store.edit { $0.accounts["account-y"]?.emailProof = .confirmation }
     let phone = FirstFactor(signInProviderID: "phone", methods: ["sms"])
     #expect(await refusal(try world.session(of: "account-y", by: phone)) == .unsupportedFirstFactor)
-    #expect(await refusal(unproved) == nil)
+    #expect(await refusal(unverified) == nil)
   }
 
   @Test func `enrolment wants a recent login that passed a factor where there is one`() async throws {
@@ -185,10 +185,10 @@ struct `Enrolment of second factors` {
     let finished = try await world.finishEnrollment(started, session, "")
     #expect(finished.recoveryCodes.count == 10 && Set(finished.recoveryCodes).isDisjoint(with: world.recoveryCodes))
     #expect(finished.grant.account.factors.map(\.kind) == [.totp, .recoveryCode])
-    #expect(try world.claims(finished.grant).signInSecondFactor == "recovery_code", "the session goes on with them")
+    #expect(try world.claims(finished.grant).signInSecondFactor == "recovery_code", "the session continues with them")
     let codes = try #require(finished.grant.account.factors.last)
     #expect(try world.claims(finished.grant).signInSecondFactorID == codes.id)
-    #expect(codes.enrolledAt == world.now, "they are of this moment, whoever drew them")
+    #expect(codes.enrolledAt == world.now, "their time is now, in any call")
     let required = try await world.signIn(rightPassword).required
     await refused(.secondFactorNotFound) {
       try await world.finish(required, "factor-recovery_code", world.recoveryCodes[0])
@@ -210,7 +210,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.state("account-y")?.factors.count == 2)
   }
 
-  // MARK: withdrawal
+  // MARK: Withdrawal
 
   @Test func `with the last factor the recovery codes go, and the session says so`() async throws {
     let session = try person([.totp, .recoveryCode])
@@ -247,7 +247,7 @@ struct `Enrolment of second factors` {
   }
 
   @Test func `section 5: a telephone is no second factor of who signs in by a telephone alone`() async throws {
-    world.store.insert(account(.proved(ada), phone: adasNumber))
+    world.store.insert(account(.verified(ada), phone: adasNumber))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
     await refused(.lastSignInMethod) {
       try await world.startEnrollment(.phone, session, phoneNumber: "+441632960963")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// S11 and L11: what waited for its second factor is decided again, whole, and written only then.
+/// S11 and L11: a call that waited for its second factor is decided again completely, and only then written.
 struct `Finishing with a second factor` {
   let world = World { $0.textMessagesEnabled = true }
 
@@ -143,7 +143,7 @@ struct `Finishing with a second factor` {
     #expect(failure?.retryAfterMillis ?? 0 > 0)
   }
 
-  // MARK: behind which first factor
+  // MARK: First factors
 
   @Test func `check 89: a link in a session that a telephone began is offered no telephone, whatever is linked`()
     async throws
@@ -202,7 +202,7 @@ struct `Finishing with a second factor` {
     #expect(world.store.contents.pendings.isEmpty)
   }
 
-  // MARK: telephones
+  // MARK: Phones
 
   @Test func `check 106: asking again ends the former code`() async throws {
     let required = try await waiting([.phone])
@@ -291,7 +291,7 @@ struct `Finishing with a second factor` {
   }
 
   @Test func `check 89: a telephone is not both factors, unless there is another kind`() async throws {
-    let phone = WaysIn.phone
+    let phone = SignInMethods.phone
     #expect(account(factors: [.phone, .recoveryCode]).refusal(ofFirstFactor: phone)?.reason == .unsupportedFirstFactor)
     #expect(account(factors: [.phone, .totp]).refusal(ofFirstFactor: phone) == nil)
     #expect(account(factors: [.phone]).refusal(ofFirstFactor: "password") == nil)
@@ -310,7 +310,7 @@ struct `Finishing with a second factor` {
     #expect(byPassword.factors.map(\.kind) == [.totp, .phone])
   }
 
-  @Test func `check 105: codes that strangers have sent to a number do not keep its owner from a second factor`()
+  @Test func `check 105: codes that unknowns have sent to a number do not keep its owner from a second factor`()
     async throws
   {
     let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 2 }
@@ -324,7 +324,7 @@ struct `Finishing with a second factor` {
     await refused(.tooManyAttempts) { try await world.start(required, "factor-phone") }
   }
 
-  // MARK: who may
+  // MARK: Authorization
 
   @Test func `another caller, browser or purpose is refused in the words for an unknown handle`() async throws {
     world.insertPerson()
@@ -337,7 +337,7 @@ struct `Finishing with a second factor` {
         await refused(.pendingCredentialMismatch) { try await world.start(required, "factor-totp", call) })
     }
     #expect(Set(failures.map { $0?.hint }).count == 1 && failures.allSatisfy { $0?.field == nil })
-    #expect(try world.row(required.handle)?.attemptsLeft == 5, "a stranger uses no attempt up")
+    #expect(try world.row(required.handle)?.attemptsLeft == 5, "another caller uses up no attempt")
     _ = try await world.finish(required, world.call(binding: "browser")).grant
   }
 

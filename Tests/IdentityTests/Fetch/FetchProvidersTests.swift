@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Section 7.
+/// Section 7: looking up sign-in methods.
 struct `FetchProviders, every one` {
   let world = World()
 
@@ -21,7 +21,7 @@ struct `FetchProviders, every one` {
   @Test func `an address answers with providers and methods in the order to offer`() async throws {
     let gone = assertion("oidc.gone", "s-1", email: nil, tier: .unverified)
     world.store.insert(
-      account(.proved(ada), password: true, phone: "+15550100", identities: [google(), gone], factors: [.totp]))
+      account(.verified(ada), password: true, phone: "+15550100", identities: [google(), gone], factors: [.totp]))
     let answer = try await byEmail(ada)
     #expect(answer.registered)
     #expect(answer.providerIDs == ["password", "phone", "google.com"])
@@ -35,7 +35,7 @@ struct `FetchProviders, every one` {
   func `3.4 a telephone is offered unless it is the only second factor, by address as by handle`(
     factors: [FactorKind], isOffered: Bool
   ) async throws {
-    world.store.insert(account(.proved(ada), password: true, phone: "+15550100", factors: factors))
+    world.store.insert(account(.verified(ada), password: true, phone: "+15550100", factors: factors))
     let handle = world.hold(corp(tier: .verified), for: "account-y")
     let methods = isOffered ? ["password", "phone"] : ["password"]
     let byAddress = try await byEmail(ada)
@@ -43,11 +43,11 @@ struct `FetchProviders, every one` {
     #expect(try await fetch(.pendingToken(handle), world.call()).methods == methods)
   }
 
-  @Test func `3.4 a mailed link is offered where a proved address is all there is`() async throws {
+  @Test func `3.4 a mailed link is offered where a verified address is all there is`() async throws {
     for isEnabled in [true, false] {
       let world = World { $0.emailLinkEnabled = isEnabled }
-      world.store.insert(account(.proved(ada), madeByAdministrator: true))
-      world.store.insert(account(id: "account-z", .unproved("bea@example.com"), madeByAdministrator: true))
+      world.store.insert(account(.verified(ada), madeByAdministrator: true))
+      world.store.insert(account(id: "account-z", .unverified("bea@example.com"), madeByAdministrator: true))
       let answer = try await byEmail(ada, in: world)
       #expect(answer.registered && answer.methods == (isEnabled ? ["emailLink"] : []))
       #expect(try await byEmail("bea@example.com", in: world).methods == [])
@@ -59,7 +59,7 @@ struct `FetchProviders, every one` {
   }
 
   @Test func `check 36: without the right every address gets the same answer and none is looked up`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
       #expect(try await fetch(.email(email), world.call()) == ProvidersAnswer())
       #expect(try FetchProviders(world.environment, .email(email), world.call()).query == Query())
@@ -68,19 +68,19 @@ struct `FetchProviders, every one` {
 
   @Test func `without enumeration protection everybody may ask`() async throws {
     let world = World { $0.emailEnumerationProtection = false }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     #expect(try await fetch(.email(ada), world.call(), in: world).methods == ["password"])
   }
 
   @Test func `the owner of the address comes before who links an identity with it`() async throws {
-    world.store.insert(account(id: "linked", .proved("bob@example.com"), identities: [google(email: ada)]))
+    world.store.insert(account(id: "linked", .verified("bob@example.com"), identities: [google(email: ada)]))
     #expect(try await byEmail(ada).methods == ["google.com"])
-    world.store.insert(account(id: "owner", .unproved(ada), password: true))
+    world.store.insert(account(id: "owner", .unverified(ada), password: true))
     #expect(try await byEmail(ada).methods == ["password"])
   }
 
   @Test func `a linked identity's address counts only from tier verified on`() async throws {
-    world.store.insert(account(.proved("bob@example.com"), identities: [corp(email: ada, tier: .unverified)]))
+    world.store.insert(account(.verified("bob@example.com"), identities: [corp(email: ada, tier: .unverified)]))
     #expect(try await byEmail(ada) == ProvidersAnswer())
   }
 
@@ -89,7 +89,7 @@ struct `FetchProviders, every one` {
       $0.oneAccountPerEmail = false
       $0.emailLinkEnabled = true
     }
-    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [google()]))
     world.store.insert(account(id: "linked", identities: [google("g-2", email: "bob@example.com")]))
     #expect(try await byEmail(ada, in: world).methods == ["password", "emailLink"])
     #expect(try await byEmail("bob@example.com", in: world) == ProvidersAnswer())
@@ -98,7 +98,7 @@ struct `FetchProviders, every one` {
   @Test func `check 37: a held credential is answered with the methods of the account and with what is held`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .verified), for: "account-y")
     let answer = try await fetch(.pendingToken(handle), world.call())
     #expect(answer.registered && answer.methods == ["password"])
@@ -109,7 +109,7 @@ struct `FetchProviders, every one` {
   }
 
   @Test func `below tier verified a held credential names no methods, except to who may ask anyway`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
     let answer = try await fetch(.pendingToken(handle), world.call())
     #expect(answer.registered && answer.methods.isEmpty && answer.providerIDs.isEmpty && answer.pending != nil)
@@ -118,20 +118,20 @@ struct `FetchProviders, every one` {
 
   @Test func `where conflicts always reveal methods they do at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
     #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
   }
 
   @Test func `S8 a changed subject is offered neither that provider nor the mailbox`() async throws {
     let world = World { $0.emailLinkEnabled = true }
-    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [corp("c-old")]))
+    world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [corp("c-old")]))
     let handle = world.hold(corp("c-new", tier: .verified), for: "account-y")
     #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
   }
 
   @Test func `check 15: another caller's or browser's handle is unknown`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(), for: "account-y", world.call(binding: "browser"))
     for call in [world.call(caller: "spiffe://test/other", binding: "browser"), world.call(binding: "another")] {
       await refused(.pendingCredentialMismatch) { try await fetch(.pendingToken(handle), call) }
@@ -140,7 +140,7 @@ struct `FetchProviders, every one` {
   }
 
   @Test func `a handle that was completed or has expired is refused as such`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let used = world.hold(corp(), for: "account-y")
     _ = try await world.link(.pendingToken(used), try world.session(of: "account-y")).grant
     await refused(.pendingCredentialUsed) { try await fetch(.pendingToken(used), world.call()) }
@@ -151,7 +151,7 @@ struct `FetchProviders, every one` {
 
   @Test func `a store that has to wait is asked again by a task`() async throws {
     let world = World(store: MemoryStore(answersNow: false))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let reading = try FetchProviders(world.environment, .email(ada), world.call(mayFetchByEmail: true))
     #expect(try world.environment.readNow(reading) == nil)
     #expect(try await world.environment.read(reading).registered)

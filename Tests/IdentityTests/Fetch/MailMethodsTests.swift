@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Section 7: below the tier that reveals the methods they are mailed to the address instead.
+/// Section 7: below the tier that reveals the methods, they are emailed to the address instead.
 @Suite struct `Methods by mail` {
   let world = World.sending()
 
@@ -22,7 +22,7 @@ import Testing
   @Test func `check 37: a handle of an unverified assertion has the methods mailed to the account's address, once`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
     for _ in 0..<3 {
       let answer = try await fetch(handle)
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func `who is told the methods is mailed none`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let verified = try await fetch(world.hold(corp(tier: .verified), for: "account-y"))
     #expect(!verified.methodsMailed && verified.methods == ["password"])
     let handle = world.hold(corp("c-2", tier: .unverified), for: "account-y")
@@ -45,11 +45,11 @@ import Testing
     #expect(mails().isEmpty)
     let applies = MailMethods(world.environment).mayApply(to: call)
     #expect(!applies && MailMethods(world.environment).mayApply(to: world.call()))
-    #expect(!MailMethods(World().environment).mayApply(to: world.call()), "without a road for mail")
+    #expect(!MailMethods(World().environment).mayApply(to: world.call()), "without a transport for email")
   }
 
   @Test func `a handle of no conflict, or of another address than the account's, mails nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let inUse = world.hold(corp(tier: .unverified), for: "account-y", purpose: .credentialInUse)
     let other = world.hold(corp("c-2", email: "eve@example.com", tier: .unverified), for: "account-y")
     for handle in [inUse, other] { #expect(try await !fetch(handle).methodsMailed) }
@@ -58,7 +58,7 @@ import Testing
 
   @Test func `past the limit of sends the answer stays, without a mail`() async throws {
     let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 1 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handles = ["c-1", "c-2"].map { world.hold(corp($0, tier: .unverified), for: "account-y") }
     #expect(try await fetch(handles[0], in: world).methodsMailed)
     let second = try await fetch(handles[1], in: world)
@@ -68,7 +68,7 @@ import Testing
 
   @Test func `thirty fetches of one handle at once mail once`() async throws {
     let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
     await withTaskGroup(of: Void.self) { group in
       for _ in 0..<30 { group.addTask { _ = try? await fetch(handle, in: world) } }

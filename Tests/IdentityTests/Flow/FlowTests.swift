@@ -6,7 +6,7 @@ import Testing
 private let callback = "https://app.example/callback"
 
 extension World {
-  /// A flow with the provider, begun.
+  /// Starts a flow with the provider.
   func start(
     _ providerID: String = "google.com", _ purpose: FlowPurpose = .signIn, redirectURI: String = callback,
     idToken: String = "", _ call: CallFacts? = nil
@@ -16,7 +16,7 @@ extension World {
     return try await StartFlow(environment)(request, call ?? self.call())
   }
 
-  /// What the provider's redirect would be, for somebody of whom it says this.
+  /// The provider's redirect for a user with this assertion.
   func redirect(
     _ started: FlowStarted, _ assertion: Assertion, authenticatedAt: Timestamp? = nil, to uri: String = callback
   ) -> Credential {
@@ -119,7 +119,7 @@ extension World {
 
   @Test func `L12 an old login is refused, and the redirect is good after a new one`() async throws {
     let world = World { $0.linkRecentLoginMillis = 60_000 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let old = try world.session(of: "account-y")
     let started = try await world.start("google.com", .link, idToken: old.idToken)
     let redirect = world.redirect(started, google())
@@ -130,7 +130,7 @@ extension World {
   }
 
   @Test func `A redirect is not spent on a row that cannot be completed`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let redirect = world.redirect(try await world.start(), google())
     for handle in ["no handle", String(repeating: "A", count: 43)] {
       await refused(.pendingCredentialMismatch) { try await world.signIn(redirect, pendingToken: handle) }
@@ -149,7 +149,7 @@ extension World {
   @Test func `Where the provider fails the flow is spent all the same`() async throws {
     let redirect = world.redirect(try await world.start(), google())
     world.providers.refuse(with: Failure(.providerUnavailable, hint: "Try again.", retryAfterMillis: 5_000))
-    // So that no caller may be told to repeat the call.
+    // So that no caller is advised to repeat the call.
     let failure = await refused(.providerUnavailable) { try await world.signIn(redirect) }
     #expect(failure?.retryAfterMillis == nil && failure?.hint.contains("start the flow again") == true)
     world.providers.refuse(with: nil)
@@ -162,7 +162,7 @@ extension World {
   }
 
   @Test func `A conflict hands the provider's tokens back`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let exists = try await world.signIn(world.redirect(try await world.start(), google())).exists
     #expect(exists.tokens?.accessToken == "theirs")
     let grant = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
@@ -170,7 +170,7 @@ extension World {
   }
 
   @Test func `A redirect completes a held credential`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let exists = try await world.signIn(corp()).exists
     let grant = try await world.signIn(
       world.redirect(try await world.start(), google()), pendingToken: exists.handle
@@ -183,7 +183,7 @@ extension World {
   let world = World()
 
   @Test func `A redirect is good only for what its flow was started for`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     for purpose in FlowPurpose.allCases {
       let idToken = purpose == .signIn ? "" : session.idToken
@@ -202,7 +202,7 @@ extension World {
   }
 
   @Test func `A link flow links to the account that started it, and to no other`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "account-z", password: true))
     let session = try world.session(of: "account-y")
     let other = try world.session(of: "account-z")
@@ -229,7 +229,7 @@ extension World {
   }
 
   @Test func `check 88: a reauthentication asks for a fresh login and refuses an old one`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     let begun = world.now
     for (authenticatedAt, isFresh) in [
@@ -252,7 +252,7 @@ extension World {
     async throws
   {
     let world = World { $0.recentLoginConfirmed = strict }
-    world.store.insert(account(.proved(ada), password: true, identities: [google(), corp()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google(), corp()]))
     let session = try world.session(of: "account-y")
     func grant(_ authenticatedAt: Timestamp?) async throws -> SessionGrant {
       let started = try await world.start("google.com", .reauthenticate, idToken: session.idToken)
@@ -281,7 +281,7 @@ extension World {
   }
 
   @Test func `Link and reauthentication flows need a session, and a sign-in takes none`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     await refused(.invalidField) { try await world.start("google.com", .signIn, idToken: session.idToken) }
     for purpose in [FlowPurpose.link, .reauthenticate] {
@@ -341,7 +341,7 @@ extension World {
   }
 
   @Test func `A flow's handle is no held credential`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let started = try await world.start()
     await refused(.pendingCredentialMismatch) {
       try await world.signIn(rightPassword, pendingToken: started.flowID)

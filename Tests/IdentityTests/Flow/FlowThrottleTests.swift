@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// StartFlow needs no account, so that its limits are those of the network and of the caller.
+/// StartFlow needs no account, so its limits are those of the network and of the caller.
 @Suite struct FlowThrottleTests {
   private func start(_ world: World, _ address: String) async throws -> FlowStarted {
     try await world.start("google.com", .signIn, world.call(ipAddress: address))
@@ -35,7 +35,7 @@ import Testing
       $0.throttles[.flowStartsPerCaller].countMax = 1
       $0.throttles[.flowStartsPerNetwork].countMax = 2
     }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let token = try world.session(of: "account-y").idToken
     _ = try await start(world, "192.0.2.9")
     await refused(.tooManyAttempts) { try await start(world, "") }
@@ -59,7 +59,7 @@ import Testing
     async throws
   {
     let world = World { $0.pendingLimits.perCallerMax = 3 }
-    // Addresses of one /48 are one network.
+    // Addresses of one /48 count as one network.
     for index in 1...3 { _ = try await start(world, "2001:db8:1:\(index)::1") }
     await refused(.quotaExceeded) { try await start(world, "2001:db8:1:4::1") }
     _ = try await start(world, "2001:db8:2::1")
@@ -74,7 +74,7 @@ import Testing
     let world = World { $0.pendingLimits = PendingLimits(perAccountMax: 9, perCallerMax: 1, totalMax: 1) }
     _ = try await start(world, "192.0.2.1")
     await refused(.quotaExceeded) { try await start(world, "192.0.2.1") }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     _ = try await world.signIn(google(), world.call(ipAddress: "192.0.2.1")).exists
   }
 

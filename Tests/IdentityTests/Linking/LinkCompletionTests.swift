@@ -4,12 +4,12 @@ import Testing
 
 @testable import Identity
 
-/// L10: a held assertion is completed by who has signed in to the account that it was held for.
+/// L10: a user who has signed in to the account of a pending assertion completes it.
 struct `Link, completing a held credential` {
   let world = World()
 
   func known(_ edit: (inout AccountRecord) -> Void = { _ in }) throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true, edit: edit))
+    world.store.insert(account(.verified(ada), password: true, edit: edit))
     return try world.session(of: "account-y")
   }
 
@@ -28,7 +28,7 @@ struct `Link, completing a held credential` {
       $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis
       $0.pendingLifetimeMillis = 2 * $0.linkRecentLoginMillis
     }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(), for: "account-y")
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.linkRecentLoginMillis)
@@ -37,7 +37,7 @@ struct `Link, completing a held credential` {
 
   @Test func `L12 a login that is old, and older than the row, completes nothing until it is renewed`() async throws {
     let world = World { $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.linkRecentLoginMillis)
     let handle = world.hold(corp(), for: "account-y")
@@ -68,7 +68,7 @@ struct `Link, completing a held credential` {
 
   @Test func `a handle that another account completed is nothing to this one`() async throws {
     let session = try known()
-    world.store.insert(account(id: "other", .proved("bob@example.com"), password: true))
+    world.store.insert(account(id: "other", .verified("bob@example.com"), password: true))
     let handle = world.hold(corp(email: nil), for: "other")
     _ = try await world.link(.pendingToken(handle), try world.session(of: "other")).grant
     let before = world.store.contents
@@ -148,7 +148,7 @@ struct `Link, completing a held credential` {
   }
 
   @Test func `check 19: an account with a second factor is linked only by a session that passed it`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let handle = world.hold(corp(), for: "account-y")
     let required = try await world.link(.pendingToken(handle), try world.session(of: "account-y")).required
     #expect(required.factors.count == 1)
@@ -159,7 +159,7 @@ struct `Link, completing a held credential` {
       Issue.record("not held")
       return
     }
-    #expect(held.completing == (try world.environment.pendingDigest(handle)), "what the factor is to complete")
+    #expect(held.completing == (try world.environment.pendingDigest(handle)), "the factor completes this row")
     _ = try await world.link(.pendingToken(handle), try world.session(of: "account-y", secondFactor: "totp")).grant
   }
 
@@ -186,12 +186,12 @@ struct `Link, completing a held credential` {
     world.store.insert(account(id: "owner", identities: [corp()]))
     let rows = world.store.contents.pendings.count
     await refused(.pendingCredentialMismatch) { try await world.link(.pendingToken(handle), session) }
-    #expect(world.store.contents.pendings.count == rows, "nothing is held anew")
+    #expect(world.store.contents.pendings.count == rows, "there is no new pending row")
     #expect(try world.row(handle)?.attemptsLeft == world.policy.pendingAttemptsMax - 1)
   }
 
   @Test func `S8 a changed subject is refused until the old one is unlinked`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [corp("c-old")]))
+    world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
     let handle = world.hold(corp("c-new"), for: "account-y")
     let session = try world.session(of: "account-y")
     await refused(.providerAlreadyLinked) { try await world.link(.pendingToken(handle), session) }
@@ -202,7 +202,7 @@ struct `Link, completing a held credential` {
   }
 
   @Test func `S8 a login from before the row counts although its way in is the one that was unlinked`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [corp("c-old")]))
+    world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
     world.clock.advance(millis: 1000)
     let handle = world.hold(corp("c-new"), for: "account-y")
@@ -211,7 +211,7 @@ struct `Link, completing a held credential` {
   }
 
   @Test func `S8 a changed subject is not completed by a way in that is younger than the row`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [corp("c-old")]))
+    world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
     let handle = world.hold(corp("c-new"), for: "account-y")
     world.clock.advance(millis: 1000)
     _ = try await world.unlink("oidc.corp", try world.session(of: "account-y"))

@@ -11,7 +11,7 @@ struct `Link, the rows` {
   @Test func `L1 the very same identity is answered as already linked and nothing of the account is written`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     guard case .session(let grant, alreadyLinked: true) = try await world.link(google(), session) else {
@@ -22,15 +22,15 @@ struct `Link, the rows` {
     #expect(after.accounts == before.accounts && after.identities == before.identities && after.audit == before.audit)
     #expect(Set(after.sessions.keys) == Set(before.sessions.keys) && grant.sessionID == session.sessionID)
     let kept = try await Refresh(world.environment)(session.refreshToken, world.call())
-    #expect(kept.refreshToken == grant.refreshToken, "the token that the client had and the new one are as good")
+    #expect(kept.refreshToken == grant.refreshToken, "the client's token and the new one are the same")
     #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == session.sessionID)
   }
 
   @Test func `check 46: L1 spends a token for single use, so that nobody signs in with it afterwards`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
-    // The first one moves the session on; the second finds it moved, and has nothing else to write.
+    // The first link moves the session on. The second one finds it moved, and has nothing else to write.
     for count in 1...2 {
       let token = Credential.providerToken(
         world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
@@ -53,7 +53,7 @@ struct `Link, the rows` {
   @Test func `check 34: an L1 that spent its token is answered again under its key, and no other is remembered`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     _ = try await world.link(google(), session, world.call(key: "another"))
     #expect(world.store.contents.idempotency.isEmpty && world.store.contents.spent.isEmpty)
@@ -74,7 +74,7 @@ struct `Link, the rows` {
   @Test func `L1 by a handle completes its row with the token that it held, and is answered again from it`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let token = Credential.providerToken(
       world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
     let handle = try await world.signIn(token).exists.handle
@@ -88,8 +88,8 @@ struct `Link, the rows` {
   }
 
   @Test func `L2 an identity of another account is held for that one and both stay as they are`() async throws {
-    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     let inUse = try await world.link(google(email: other), session).inUse
@@ -102,8 +102,8 @@ struct `Link, the rows` {
   }
 
   @Test func `L2 under a key a repeat gets the handle of the first`() async throws {
-    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     var first = try await world.link(google(email: other), session, world.call(key: "k")).inUse
     first.tokens = nil
@@ -112,7 +112,7 @@ struct `Link, the rows` {
   }
 
   @Test func `L3 another subject of a provider that is linked is refused`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google("g-1")]))
+    world.store.insert(account(.verified(ada), identities: [google("g-1")]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     await refused(.providerAlreadyLinked) { try await world.link(google("g-2"), session) }
@@ -121,65 +121,65 @@ struct `Link, the rows` {
 
   @Test(arguments: TrustTier.allCases)
   func `L4 an asserted address of another account is refused at any tier`(_ tier: TrustTier) async throws {
-    world.store.insert(account(id: "owner", .unproved(other), password: true))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "owner", .unverified(other), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     let failure = await refused(.emailAlreadyInUse) {
       try await world.link(google(email: other, tier: tier), session)
     }
-    #expect(failure?.metadata == ["email": other], "after a redirect nobody else has told it")
+    #expect(failure?.metadata == ["email": other], "after a redirect the client learns it here only")
     #expect(world.store.contents == before)
   }
 
-  @Test func `L4 in duplicate mode addresses are neither compared nor copied nor proved`() async throws {
+  @Test func `L4 in duplicate mode addresses are neither compared nor copied nor verified`() async throws {
     let world = World { $0.oneAccountPerEmail = false }
-    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(id: "owner", .unverified(other), password: true))
     world.store.insert(account(.none, identities: [corp(email: nil)]))
-    world.store.insert(account(id: "same", .unproved(ada), password: true))
+    world.store.insert(account(id: "same", .unverified(ada), password: true))
     let linked = try await world.link(google(email: other), try world.session(of: "account-y")).grant
     #expect(linked.account.account.email == nil)
     let same = try await world.link(google("g-2", email: ada), try world.session(of: "same")).grant
-    #expect(!same.account.account.emailProved)
+    #expect(!same.account.account.emailVerified)
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `L5 an account without an address gets the asserted one, proved by its tier`(_ tier: TrustTier) async throws {
+  func `L5 an account without an address gets the asserted one, verified by its tier`(_ tier: TrustTier) async throws {
     world.store.insert(account(.none, identities: [corp(email: nil)]))
     _ = try await world.link(google(tier: tier), try world.session(of: "account-y"))
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.email == ada)
-    #expect(record.emailProved == (tier >= .verified))
+    #expect(record.emailVerified == (tier >= .verified))
     #expect(record.emailSource == "google.com")
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `L6 the account's own address asserted is proved from tier verified on`(_ tier: TrustTier) async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+  func `L6 the account's own address asserted is verified from tier verified on`(_ tier: TrustTier) async throws {
+    world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.link(google(tier: tier), try world.session(of: "account-y"))
     let state = try #require(world.store.state("account-y"))
     #expect(state.holds(google().identity))
-    #expect(state.account.emailProved == (tier >= .verified))
-    #expect(state.account.passwordHash != nil, "the proof carries an ID token of the account, so its ways in stay")
+    #expect(state.account.emailVerified == (tier >= .verified))
+    #expect(state.account.passwordHash != nil, "the proof has an ID token of the account, so its methods stay")
   }
 
   @Test func `L6 a proof that is there already is kept as it is`() async throws {
-    world.store.insert(account(.proved(ada, by: .confirmation), password: true))
+    world.store.insert(account(.verified(ada, by: .confirmation), password: true))
     _ = try await world.link(google(), try world.session(of: "account-y"))
     #expect(world.store.state("account-y")?.account.emailProof == .confirmation)
   }
 
   @Test(arguments: [nil, "bob@example.com"])
   func `L7 another free address or none is linked and the account keeps its own`(_ email: String?) async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.link(google(email: email), try world.session(of: "account-y"))
     let state = try #require(world.store.state("account-y"))
     #expect(state.holds(google().identity))
-    #expect(state.account.email == ada && !state.account.emailProved)
+    #expect(state.account.email == ada && !state.account.emailVerified)
   }
 
   @Test func `L8 a password is linked under the account's own address, whose proof is kept`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let credential = Credential.password(email: ada, password: "a long secret")
     let linked = try await world.link(credential, try world.session(of: "account-y")).grant
     let record = try #require(world.store.state("account-y")?.account)
@@ -189,8 +189,8 @@ struct `Link, the rows` {
   }
 
   @Test func `L8 a password under another account's address is refused`() async throws {
-    world.store.insert(account(id: "owner", .unproved(other), password: true))
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(id: "owner", .unverified(other), password: true))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     await refused(.emailAlreadyInUse) {
@@ -204,8 +204,8 @@ struct `Link, the rows` {
     email: String
   ) async throws {
     let world = World { $0.signUp = .verifyFirst }
-    world.store.insert(account(id: "owner", .unproved(other), password: true))
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(id: "owner", .unverified(other), password: true))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let password = Credential.password(email: email, password: "a long secret")
     let guest = try await world.signIn(.anonymous).grant
     let before = world.store.contents
@@ -217,7 +217,7 @@ struct `Link, the rows` {
 
   @Test func `check 36: addresses that are tried out by linking a password are counted as sign-ups`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
-    world.store.insert(account(id: "owner", .unproved(other), password: true))
+    world.store.insert(account(id: "owner", .unverified(other), password: true))
     let guest = try await world.signIn(.anonymous).grant
     let taken = Credential.password(email: other, password: "a long secret")
     for _ in 0..<2 { await refused(.emailAlreadyInUse) { try await world.link(taken, guest) } }
@@ -226,7 +226,7 @@ struct `Link, the rows` {
   }
 
   @Test func `L8 a second password is refused`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     await refused(.providerAlreadyLinked) {
@@ -236,25 +236,25 @@ struct `Link, the rows` {
   }
 
   @Test func `L8 a free address does not replace the account's own`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     let failure = await refused(.invalidField) {
       try await world.link(.password(email: other, password: "a long secret"), session)
     }
     #expect(failure?.field == "credential.password.email")
-    #expect(failure?.hint.contains("SendEmailChange") == true, "the way to it is named")
+    #expect(failure?.hint.contains("SendEmailChange") == true, "the hint names the call")
     #expect(world.store.contents == before)
   }
 
   @Test func `L8 a free address becomes the account's own by a mail to it, and then has a password`() async throws {
     let world = World.sending()
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y")
     let confirmed = try await world.confirm(world.emailChange(to: other, session), session)
     let changed = try #require(confirmed.session)
     let state = try await world.link(.password(email: other, password: "a long secret"), changed).grant.account
-    #expect(state.account.email == other && state.account.emailProved && state.account.passwordHash != nil)
+    #expect(state.account.email == other && state.account.emailVerified && state.account.passwordHash != nil)
   }
 
   @Test func `L9 an anonymous person keeps the id, ceases to be anonymous and gets name and photo`() async throws {
@@ -264,7 +264,7 @@ struct `Link, the rows` {
     let state = try #require(world.store.state("account-y"))
     #expect(!state.account.anonymous)
     #expect(state.account.displayName == "Ada at google.com" && !state.account.photoURL.isEmpty)
-    #expect(state.account.email == ada && state.account.emailProved)
+    #expect(state.account.email == ada && state.account.emailVerified)
     #expect(linked.account == state)
     #expect(try world.claims(linked).signInProviderID == "google.com")
   }
@@ -296,7 +296,7 @@ struct `Link, the rows` {
     for other in [google("g-2"), corp()] {
       await refused(.tokenRevoked) { try await world.link(other, guest) }
     }
-    // Neither is looked at: a handle that nobody has would be a mismatch, and a short password a weak one.
+    // Neither is checked: an unknown handle would be a mismatch, and a short password a weak one.
     for other in [Credential.pendingToken("none"), .password(email: ada, password: "short")] {
       await refused(.tokenRevoked) { try await world.link(other, guest) }
     }
@@ -323,12 +323,12 @@ struct `Link, the rows` {
     let credential = Credential.password(email: ada, password: "a long secret")
     let linked = try await world.link(credential, session).grant
     let record = try #require(world.store.state("account-y")?.account)
-    #expect(record.email == ada && !record.emailProved && !record.anonymous)
-    #expect(try world.claims(linked).authTime == world.now, "it is this person's first login")
+    #expect(record.email == ada && !record.emailVerified && !record.anonymous)
+    #expect(try world.claims(linked).authTime == world.now, "it is this user's first login")
   }
 
   @Test func `L9 an anonymous person who brings somebody's identity loses nothing and may try again`() async throws {
-    world.store.insert(account(id: "owner", .proved(other), identities: [google(email: other)]))
+    world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
     for _ in 0..<2 {
@@ -339,7 +339,7 @@ struct `Link, the rows` {
   }
 
   @Test func `L11 a session that did not pass the account's factor only gets a held link`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     let required = try await world.link(google(), session).required
@@ -348,11 +348,11 @@ struct `Link, the rows` {
     #expect(required.factors.map(\.id) == ["factor-totp"])
     var after = world.store.contents
     after.pendings = before.pendings
-    #expect(after == before, "the row is all that was written")
+    #expect(after == before, "only the row was written")
   }
 
   @Test func `L11 what is held for the factor says what was to be linked`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()], factors: [.totp]))
+    world.store.insert(account(.verified(ada), identities: [google()], factors: [.totp]))
     let session = try world.session(of: "account-y")
     let credential = Credential.password(email: ada, password: "a long secret")
     let required = try await world.link(credential, session).required
@@ -367,7 +367,7 @@ struct `Link, the rows` {
   }
 
   @Test func `L11 a session that passed the factor links at once`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y", secondFactor: "totp")
     let linked = try await world.link(google(), session).grant
     #expect(try world.claims(linked).signInSecondFactor == "totp")
@@ -375,7 +375,7 @@ struct `Link, the rows` {
 
   @Test func `L12 the link window closes exactly at its end`() async throws {
     let world = World { $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.linkRecentLoginMillis)
     let before = world.store.contents

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Identity
 
-/// What holds for every link, whatever its row.
+/// Rules for every link, in any row of the table.
 struct `Link, every one` {
   let world = World()
 
   func known() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -33,14 +33,14 @@ struct `Link, every one` {
   }
 
   @Test func `name and photo of the account are filled only where they are empty`() async throws {
-    world.store.insert(account(.proved(ada), password: true) { $0.displayName = "Countess" })
+    world.store.insert(account(.verified(ada), password: true) { $0.displayName = "Countess" })
     _ = try await world.link(google(), try world.session(of: "account-y"))
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.displayName == "Countess" && record.photoURL == google().photoURL)
   }
 
   @Test func `linking an identity again settles that it was unlinked once`() async throws {
-    var state = account(.proved(ada), password: true)
+    var state = account(.verified(ada), password: true)
     state.unlinks = [UnlinkRecord(accountID: "account-y", key: google().identity, at: beginning)]
     world.store.insert(state)
     _ = try await world.link(google(), try world.session(of: "account-y"))
@@ -56,7 +56,7 @@ struct `Link, every one` {
   @Test func `check 28: a refused link leaves session, refresh token and everything else exactly as it was`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, identities: [google("g-1")]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google("g-1")]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
     await refused(.providerAlreadyLinked) { try await world.link(google("g-2"), session) }
@@ -93,7 +93,7 @@ struct `Link, every one` {
 
   @Test func `where a binding is demanded a link without one is refused`() async throws {
     let world = World { $0.requireBinding = true }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(await refused(.invalidField) { try await world.link(google(), session) }?.field == "binding")
     _ = try await world.link(google(), session, world.call(binding: "a browser")).grant
@@ -102,7 +102,7 @@ struct `Link, every one` {
   @Test func `rows held for an account are limited, with a hint when to come back`() async throws {
     let world = World { $0.pendingLimits.perAccountMax = 1 }
     world.store.insert(account(id: "owner", identities: [google(email: nil)]))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     _ = try await world.link(google(email: nil), session).inUse
     let failure = await refused(.quotaExceeded) { try await world.link(google(email: nil), session) }
@@ -110,12 +110,12 @@ struct `Link, every one` {
   }
 }
 
-/// Section 4 with a password as what is linked.
+/// Section 4 with a password as the linked credential.
 struct `Link of a password` {
   let world = World()
 
   func link(_ password: String) async throws -> LinkAnswer {
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     return try await world.link(.password(email: ada, password: password), try world.session(of: "account-y"))
   }
 
@@ -136,7 +136,7 @@ struct `Link of a password` {
 
   @Test func `where passwords are not enabled none is linked`() async throws {
     let world = World { $0.passwordEnabled = false }
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
     await refused(.operationNotAllowed) {
       try await world.link(.password(email: ada, password: "a long secret"), session)
@@ -144,12 +144,12 @@ struct `Link of a password` {
   }
 }
 
-/// Whose token it is, whether it is repeated, and who came first.
+/// The owner of the token, repeats, and races.
 struct `Link, sessions, repeats and races` {
   let world = World()
 
   func known(_ world: World) throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -184,10 +184,12 @@ struct `Link, sessions, repeats and races` {
 
   @Test func `check 115: nothing is linked after the call was cancelled`() async throws {
     let session = try known(world)
-    let fate = Fate()
-    #expect(fate.cancel())
+    let commitDecision = CommitDecision()
+    #expect(commitDecision.cancel())
     let before = world.store.contents
-    await refused(.cancelled) { try await world.link(google(), session, world.call(key: "k", fate: fate)) }
+    await refused(.cancelled) {
+      try await world.link(google(), session, world.call(key: "k", commitDecision: commitDecision))
+    }
     #expect(world.store.contents == before)
   }
 
@@ -203,7 +205,7 @@ struct `Link, sessions, repeats and races` {
       $0.pendingLimits.perAccountMax = 50
     }
     for id in ["one", "two"] {
-      world.store.insert(account(id: id, .proved("\(id)@example.com"), password: true))
+      world.store.insert(account(id: id, .verified("\(id)@example.com"), password: true))
     }
     let sessions = try ["one", "two"].map { try world.session(of: $0) }
     let shared = google(email: nil)

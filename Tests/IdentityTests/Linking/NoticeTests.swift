@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Who is told of a way in that came or went (check 84).
+/// The recipients of a notice about a new or removed sign-in method (check 84).
 struct `Notices of links` {
   let world = World { $0.mailEnabled = true }
 
@@ -20,8 +20,8 @@ struct `Notices of links` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `check 84: a link and an unlink are told to the proved address, with the provider`() async throws {
-    let session = try sessionOf(.proved(ada))
+  @Test func `check 84: a link and an unlink are told to the verified address, with the provider`() async throws {
+    let session = try sessionOf(.verified(ada))
     let linked = try await world.link(google(), session).grant
     _ = try await world.unlink("google.com", linked)
     let messages = told()
@@ -34,7 +34,7 @@ struct `Notices of links` {
   @Test func `check 84: an address that goes with its identity hears of it`() async throws {
     let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
     world.store.insert(
-      account(.proved(ada), password: false, identities: [google(), other]) {
+      account(.verified(ada), password: false, identities: [google(), other]) {
         $0.emailSource = "google.com"
         $0.emailProof = .assertion
         $0.emailProofProviderID = "google.com"
@@ -44,16 +44,16 @@ struct `Notices of links` {
     #expect(told().map(\.recipient) == [.email(ada)])
   }
 
-  @Test func `check 84: a number that is replaced or unlinked hears of it itself, beside the proved address`()
+  @Test func `check 84: a number that is replaced or unlinked hears of it itself, beside the verified address`()
     async throws
   {
     let world = World.sending()
-    world.store.insert(account(.proved(ada), password: true, phone: "+15550199"))
+    world.store.insert(account(.verified(ada), password: true, phone: "+15550199"))
     let session = try world.session(of: "account-y")
     let linked = try await world.link(world.phoneCode(for: .link, in: session), session).grant
     _ = try await world.unlink("phone", linked)
     let notices = told(in: world).filter { $0.kind != .phoneCode }
-    // The waiting notice of the first unlink covers the second one at the same address.
+    // The waiting notice of the first unlink also covers the second one to the same address.
     #expect(notices.map(\.kind) == [.unlinked, .unlinked, .linked, .unlinked])
     let recipients: [OutgoingMessage.Recipient] = [
       .email(ada), .phoneNumber("+15550199"), .email(ada), .phoneNumber(number),
@@ -63,13 +63,14 @@ struct `Notices of links` {
   }
 
   @Test func `without text messages a number is told nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true, phone: number))
+    world.store.insert(account(.verified(ada), password: true, phone: number))
     _ = try await world.unlink("phone", try world.session(of: "account-y"))
     #expect(told().map(\.recipient) == [.email(ada)])
   }
 
-  @Test func `an address that nobody proved is told nothing, and neither is anybody of a refused link`() async throws {
-    let session = try sessionOf(.unproved(ada))
+  @Test func `an address that nobody verified is told nothing, and neither is anybody of a refused link`() async throws
+  {
+    let session = try sessionOf(.unverified(ada))
     let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
     _ = try await world.link(other, session)
     await refused(.providerAlreadyLinked) {
@@ -83,7 +84,7 @@ struct `Notices of links` {
       $0.mailEnabled = true
       $0.deliveryQueueMax = 0
     }
-    full.store.insert(account(.proved(ada), password: true))
+    full.store.insert(account(.verified(ada), password: true))
     let session = try full.session(of: "account-y")
     let linked = try await full.link(google(), session).grant
     #expect(told(in: full).map(\.kind) == [.linked])

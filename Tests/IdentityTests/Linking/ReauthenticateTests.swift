@@ -3,13 +3,13 @@ import Testing
 
 @testable import Identity
 
-/// Section 6.
+/// Section 6: reauthentication.
 struct `Reauthenticate, every one` {
   let world = World()
   let right = Credential.password(email: ada, password: "correct horse")
 
   func known(factors: [FactorKind] = [], edit: (inout AccountRecord) -> Void = { _ in }) throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()], factors: factors, edit: edit))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()], factors: factors, edit: edit))
     return try world.session(of: "account-y")
   }
 
@@ -61,7 +61,7 @@ struct `Reauthenticate, every one` {
   @Test func `check 85: somebody else's credential is refused and nothing is written anywhere`() async throws {
     let session = try known()
     world.store.insert(
-      account(id: "other", .proved("bob@example.com"), password: true, identities: [corp(email: nil)]))
+      account(id: "other", .verified("bob@example.com"), password: true, identities: [corp(email: nil)]))
     let before = world.store.contents
     await refused(.userMismatch) { try await world.reauthenticate(proof(corp(email: nil)), session) }
     await refused(.userMismatch) { try await world.reauthenticate(proof(corp("unknown")), session) }
@@ -71,7 +71,7 @@ struct `Reauthenticate, every one` {
       }
     }
     #expect(world.store.contents == before)
-    #expect(world.passwords.verifications.isEmpty, "no stranger's password is tried")
+    #expect(world.passwords.verifications.isEmpty, "the password of another account is not checked")
   }
 
   @Test func `a wrong password and an account without one are the same refusal after the same work`() async throws {
@@ -100,7 +100,7 @@ struct `Reauthenticate, every one` {
     #expect(row.purpose == .secondFactor)
     var after = world.store.contents
     after.pendings = before.pendings
-    #expect(after == before, "the row is all that was written")
+    #expect(after == before, "only the row was written")
   }
 
   @Test func `a disabled account is told so and nothing is written`() async throws {

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Identity
 
-/// Section 5.
+/// Section 5: unlinking.
 struct `Unlink, every one` {
   let world = World()
 
   func known(
-    _ address: AddressState = .proved(ada), password: Bool = true, identities: [Assertion] = [google()],
+    _ address: AddressState = .verified(ada), password: Bool = true, identities: [Assertion] = [google()],
     factors: [FactorKind] = [], edit: (inout AccountRecord) -> Void = { _ in }
   ) throws -> SessionGrant {
     world.store.insert(
@@ -25,19 +25,20 @@ struct `Unlink, every one` {
   }
 
   @Test func `check 76: the last way in stays, and what could be added is named`() async throws {
-    let session = try known(.proved(ada), password: false)
+    let session = try known(.verified(ada), password: false)
     let before = world.store.contents
     let failure = await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
     #expect(failure?.metadata == ["addable_methods": "password,phone,oidc.corp,oidc.other"])
     #expect(world.store.contents == before)
   }
 
-  @Test func `check 77: a second factor, a disabled provider and a link to an unproved address are no ways in`()
+  @Test func `check 77: a second factor, a disabled provider and a link to an unverified address are no ways in`()
     async throws
   {
     let world = World { $0.emailLinkEnabled = true }
     let gone = assertion("oidc.gone", "s-1", email: nil, tier: .unverified)
-    var state = account(.unproved(ada), emailLink: true, identities: [google(), gone], factors: [.totp, .recoveryCode])
+    var state = account(
+      .unverified(ada), emailLink: true, identities: [google(), gone], factors: [.totp, .recoveryCode])
     world.store.insert(state)
     let session = try world.session(of: "account-y", secondFactor: "totp")
     await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
@@ -48,14 +49,14 @@ struct `Unlink, every one` {
 
   @Test func `check 89: a telephone that is the only second factor is no way in`() async throws {
     world.store.insert(
-      account(.proved(ada), phone: "+15550100", identities: [google()], factors: [.phone]))
+      account(.verified(ada), phone: "+15550100", identities: [google()], factors: [.phone]))
     let session = try world.session(of: "account-y", secondFactor: "phone")
     await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
   }
 
   @Test func `check 77: a password is no way in where passwords are not enabled`() async throws {
     let world = World { $0.passwordEnabled = false }
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
     await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
   }
@@ -85,7 +86,7 @@ struct `Unlink, every one` {
     let grant = try await world.unlink("password", session)
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.passwordHash == nil && record.passwordSetAt == nil)
-    #expect(record.email == ada && record.emailProved)
+    #expect(record.email == ada && record.emailVerified)
     #expect(grant.account == world.store.state("account-y"))
   }
 
@@ -122,7 +123,7 @@ struct `Unlink, every one` {
 
   @Test func `check 82: a session began with what it began with, whatever was linked in it since`() async throws {
     let world = World()
-    world.store.insert(account(.proved(ada), identities: [google()]))
+    world.store.insert(account(.verified(ada), identities: [google()]))
     let byGoogle = try world.session(of: "account-y", by: .provider("google.com"))
     let password = Credential.password(email: ada, password: "correct horse")
     let namesPassword = try await world.link(password, byGoogle).grant
@@ -164,7 +165,7 @@ struct `Unlink, every one` {
   @Test(arguments: 1...20)
   func `check 78: of two unlinks of the last two ways in exactly one succeeds`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let sessions = try (0..<50).map { _ in try world.session(of: "account-y", by: .customToken) }
     let unlinked = await withTaskGroup(of: Bool.self) { group in
       for (index, session) in sessions.enumerated() {
@@ -173,11 +174,11 @@ struct `Unlink, every one` {
       return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
     }
     #expect(unlinked == 1)
-    #expect(WaysIn(try #require(world.store.state("account-y")), world.policy).methods.count == 1)
+    #expect(SignInMethods(try #require(world.store.state("account-y")), world.policy).methods.count == 1)
   }
 }
 
-/// Check 81: whose address it is after an unlink.
+/// Check 81: the email address after an unlink.
 struct `Unlink, the address` {
   let world = World { $0.emailLinkEnabled = true }
 
@@ -198,8 +199,8 @@ struct `Unlink, the address` {
 
   @Test func `an address that came from the provider alone goes with it and is free for others`() async throws {
     let record = try await unlinkingGoogle(
-      from: account(.proved(ada), phone: "+15550100", identities: [google()], edit: byGoogle))
-    #expect(record.email == nil && !record.emailProved)
+      from: account(.verified(ada), phone: "+15550100", identities: [google()], edit: byGoogle))
+    #expect(record.email == nil && !record.emailVerified)
     #expect(record.emailSource == nil && record.emailProofProviderID == nil)
     let created = try await CreateAccount(world.environment)(
       CreateAccountRequest(email: ada, password: "a long secret"), world.call()
@@ -209,21 +210,21 @@ struct `Unlink, the address` {
 
   @Test func `a password uses the address as its name, so that it stays with its proof`() async throws {
     let record = try await unlinkingGoogle(
-      from: account(.proved(ada), password: true, identities: [google()], edit: byGoogle))
+      from: account(.verified(ada), password: true, identities: [google()], edit: byGoogle))
     #expect(record.email == ada && record.emailProof == .assertion)
     #expect(record.emailSource == "password")
   }
 
   @Test func `an enabled mailed link uses the address as its name, so that it stays with its proof`() async throws {
     let record = try await unlinkingGoogle(
-      from: account(.proved(ada), emailLink: true, identities: [google()], edit: byGoogle))
-    #expect(record.email == ada && record.emailProved)
+      from: account(.verified(ada), emailLink: true, identities: [google()], edit: byGoogle))
+    #expect(record.email == ada && record.emailVerified)
   }
 
-  @Test(arguments: [EmailProof.confirmation, .emailLink, .reset, .administrator])
-  func `an address that something else proves stays`(_ proof: EmailProof) async throws {
+  @Test(arguments: [EmailVerification.confirmation, .emailLink, .reset, .administrator])
+  func `an address that something else proves stays`(_ proof: EmailVerification) async throws {
     let record = try await unlinkingGoogle(
-      from: account(.proved(ada, by: proof), phone: "+15550100", identities: [google()]) {
+      from: account(.verified(ada, by: proof), phone: "+15550100", identities: [google()]) {
         $0.emailSource = "google.com"
       })
     #expect(record.email == ada && record.emailProof == proof)
@@ -231,14 +232,14 @@ struct `Unlink, the address` {
 
   @Test func `an address that another identity asserts stays and is from then on that one's`() async throws {
     let record = try await unlinkingGoogle(
-      from: account(.proved(ada), identities: [google(), corp(tier: .verified)], edit: byGoogle))
+      from: account(.verified(ada), identities: [google(), corp(tier: .verified)], edit: byGoogle))
     #expect(record.email == ada && record.emailProofProviderID == "oidc.corp")
     #expect(record.emailSource == "oidc.corp")
   }
 
   @Test func `an address that did not come from the provider stays`() async throws {
     let record = try await unlinkingGoogle(
-      from: account(.unproved(ada), phone: "+15550100", identities: [google(email: "g@example.com")]) {
+      from: account(.unverified(ada), phone: "+15550100", identities: [google(email: "g@example.com")]) {
         $0.emailSource = "password"
       })
     #expect(record.email == ada)

@@ -6,12 +6,12 @@ import Testing
 private let day: Int64 = 86_400_000
 private let skew = Timestamp.clockSkewMillis
 
-/// A server's clock that is behind the signing key, or that ran a day ahead and was corrected (section 8, Clocks).
+/// A server's clock that is behind the signing key, or that was a day ahead and was corrected (section 8, Clocks).
 struct `A clock that was wrong` {
   let world = World { $0.mailEnabled = true }
 
   private func known() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -57,7 +57,7 @@ struct `A clock that was wrong` {
     _ = try await UpdateAccount(world.environment)(now, world.call())
   }
 
-  /// How far ahead of the corrected clock the session rotated, and whether its parent is still in the grace time.
+  /// The distance of the rotation from the corrected clock, and whether its parent is still in the grace time.
   @Test(arguments: [(Int64(0), true), (skew, true), (skew + 1, false), (day, false)])
   func `a rotation dated ahead opens no grace time of a day`(ahead: Int64, isRepeated: Bool) async throws {
     let parent = try known().refreshToken
@@ -75,7 +75,7 @@ struct `A clock that was wrong` {
   func `what waits for minutes is over once the clock that dated it is corrected`(
     ahead: Int64, isGood: Bool
   ) async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.clock.advance(millis: ahead)
     let handle = world.hold(google("g-2"), for: "account-y")
     world.clock.advance(millis: -ahead)
@@ -99,7 +99,7 @@ struct `A clock that was wrong` {
   }
 
   @Test func `a password that was blocked while the clock was ahead is free once it is corrected`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.clock.advance(millis: day)
     let wrong = Credential.password(email: ada, password: "wrong")
     let call = world.call(deviceID: "")

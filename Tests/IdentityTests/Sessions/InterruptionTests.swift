@@ -3,17 +3,17 @@ import Testing
 
 @testable import Identity
 
-/// Check 98 in a race: a session that ends, or an account that changes, between the decision and its commit.
+/// Check 98 in a race: a session ends, or an account changes, between the decision and its commit.
 struct `Interrupted between decision and commit` {
   let world = World()
   let password = Credential.password(email: ada, password: "correct horse")
 
   func known() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     return try world.session(of: "account-y")
   }
 
-  /// The identity that `known` has goes between decision and commit.
+  /// An environment that removes the identity of `known` between decision and commit.
   func unlinking() -> Environment {
     world.environment { store in
       store.edit {
@@ -38,7 +38,7 @@ struct `Interrupted between decision and commit` {
 
   @Test func `no token is spent on what is linked already for a session that was just signed out`() async throws {
     let session = try known()
-    // From here on a link that is there already writes nothing else.
+    // From here on, a link that already exists writes nothing else.
     _ = try await world.link(google(), session)
     let token = world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000))
     await world.signedOut(session) { environment in
@@ -48,7 +48,7 @@ struct `Interrupted between decision and commit` {
   }
 
   @Test func `nothing is held for a factor of a session that was just signed out`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let token = world.providers.token(google())
     await world.signedOut(session) { environment in
@@ -148,7 +148,7 @@ struct `Interrupted between decision and commit` {
   }
 
   @Test func `a repeated completion is decided anew by the password that the account has now`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = try await world.signIn(google()).exists.handle
     let first = try await world.signIn(password, pendingToken: handle).grant
     let environment = world.environment { store in
@@ -159,13 +159,13 @@ struct `Interrupted between decision and commit` {
     }
     let request = SignInRequest(credential: password, pendingToken: handle)
     await refused(.invalidLoginCredentials) { try await SignIn(environment)(request, world.call()) }
-    #expect(world.store.contents.sessions[first.sessionID]?.parentDigest == nil, "no token was handed out")
+    #expect(world.store.contents.sessions[first.sessionID]?.parentDigest == nil, "no token was returned")
   }
 
   @Test func `an address that is taken just now keeps an identity which has it from another account`() async throws {
-    world.store.insert(account(.proved("own@example.com"), password: true))
+    world.store.insert(account(.verified("own@example.com"), password: true))
     let session = try world.session(of: "account-y")
-    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unverified(ada), password: true)) }
     let request = LinkRequest(idToken: session.idToken, credential: .providerToken(world.providers.token(google())))
     await refused(.emailAlreadyInUse) {
       try await Link(world.environment(interruptedBy: take))(request, world.call())
@@ -177,9 +177,9 @@ struct `Interrupted between decision and commit` {
     async throws
   {
     let own = Credential.password(email: "own@example.com", password: "correct horse")
-    world.store.insert(account(.proved("own@example.com"), password: true))
+    world.store.insert(account(.verified("own@example.com"), password: true))
     let handle = world.hold(google(), for: "account-y", purpose: .link)
-    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unverified(ada), password: true)) }
     await refused(.emailAlreadyInUse) {
       try await SignIn(world.environment(interruptedBy: take))(
         SignInRequest(credential: own, pendingToken: handle), world.call())
@@ -191,7 +191,7 @@ struct `Interrupted between decision and commit` {
     world.store.insert(account(identities: [corp(email: nil)]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
     let token = world.providers.token(google())
-    let environment = world.environment { $0.insert(account(id: "faster", .unproved(ada), password: true)) }
+    let environment = world.environment { $0.insert(account(id: "faster", .unverified(ada), password: true)) }
     await refused(.emailAlreadyInUse) {
       let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
       return try await Link(environment)(request, world.call())

@@ -13,7 +13,7 @@ import Testing
   }
 
   private func begin() throws -> SessionGrant {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -49,7 +49,7 @@ import Testing
     let session = try begin()
     let changed = try await make(change, session)
     world.clock.advance(millis: 3_600_000)
-    // However often, and long after the ten seconds of a refresh.
+    // Any number of times, and long after the ten seconds of a refresh.
     for _ in 1...2 { #expect(try await refresh(session.refreshToken).refreshToken == changed.refreshToken) }
     let next = try await refresh(changed.refreshToken)
     world.clock.advance(millis: 3_600_000)

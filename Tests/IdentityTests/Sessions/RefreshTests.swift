@@ -8,7 +8,7 @@ struct `Refresh, every one` {
   let world = World()
 
   func known(secondFactor: String? = nil) throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true, factors: secondFactor == nil ? [] : [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: secondFactor == nil ? [] : [.totp]))
     return try world.session(of: "account-y", secondFactor: secondFactor)
   }
 
@@ -45,7 +45,7 @@ struct `Refresh, every one` {
   }
 
   @Test func `changed custom claims, an unlinked identity and a lost proof show at the next refresh`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google(), corp()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google(), corp()]))
     let session = try world.session(of: "account-y")
     world.store.edit {
       $0.accounts["account-y"]?.customClaimsJSON = #"{"role":"guest"}"#
@@ -99,7 +99,7 @@ struct `Refresh, every one` {
     async throws
   {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let token = try world.session(of: "account-y").refreshToken
     let successors = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<100 {

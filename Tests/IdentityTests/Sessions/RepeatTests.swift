@@ -98,7 +98,7 @@ import Testing
 
   @Test(arguments: [nil, "k"])
   func `a second click in the same session succeeds, with a key and without`(_ key: String?) async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     func click() async throws -> EmailConfirmed {
@@ -112,7 +112,7 @@ import Testing
   }
 
   @Test func `a second click in another session, or after the address was left, is refused`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let other = try world.session(of: "account-y")
     let code = try await world.verification(session)
@@ -149,7 +149,7 @@ import Testing
   // MARK: ResetPassword, FinishEnrollment, Withdraw
 
   @Test func `a reset that is repeated under its key answers the same and sets one password`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: []))
+    world.store.insert(account(.unverified(ada), password: true, identities: []))
     let code = try await world.passwordReset()
     func reset(_ key: String?) async throws -> PasswordWasReset {
       try await ResetPassword(world.environment)(code: code, newPassword: "battery staple", world.call(key: key))

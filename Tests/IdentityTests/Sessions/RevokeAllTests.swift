@@ -7,7 +7,7 @@ struct `RevokeAll, every one` {
   let world = World()
 
   func known() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -40,7 +40,7 @@ struct `RevokeAll, every one` {
   }
 
   @Test func `no recent login and no second factor is asked for: only a thief would be helped`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.idTokenLifetimeMillis - 1_000)
     #expect(try await revokeAll(session) == 1)
@@ -81,7 +81,7 @@ struct `RevokeAll, every one` {
 
   @Test func `check 98: of fifty changes at once that are made with a stolen session none outlives it`() async throws {
     let world = World(store: MemoryStore(meetsRaces: true))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let (own, stolen) = (try world.session(of: "account-y"), try world.session(of: "account-y"))
     try await withThrowingTaskGroup(of: Void.self) { group in
       for number in 0..<50 { group.addTask { _ = try? await world.update(stolen, name: "\(number)") } }
@@ -111,7 +111,7 @@ struct `ListSessions, every one` {
   @Test func `open sessions of the account are listed, the latest first, and the one that asks is marked`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "bystander"))
     var sessions: [SessionGrant] = []
     for id in ["account-y", "bystander", "account-y", "account-y"] {
@@ -125,7 +125,7 @@ struct `ListSessions, every one` {
   }
 
   @Test func `a session that lay idle for too long is not among them`() async throws {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     _ = try world.session(of: "account-y", secondFactor: "totp")
     world.clock.advance(millis: world.policy.secondFactorSessionIdleMillis)
     let session = try world.session(of: "account-y")
@@ -135,7 +135,7 @@ struct `ListSessions, every one` {
   @Test func `as many as the policy says are listed, and one more drops the oldest`() async throws {
     var world = World()
     world.policy.sessionsListedMax = 3
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     var sessions: [SessionGrant] = []
     for _ in 0..<3 {
       sessions.append(try world.session(of: "account-y"))
@@ -151,7 +151,7 @@ struct `ListSessions, every one` {
   }
 
   @Test func `another audience and a session that is over see nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     await refused(.invalidIDToken) { try await list(session, audience: "another") }
     try await SignOut(world.environment)(.idToken(session.idToken), world.call())

@@ -9,7 +9,7 @@ struct `Session limits by assurance` {
 
   func world(_ edit: (inout Policy) -> Void = { _ in }) -> World {
     let world = World(policy: edit)
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     return world
   }
 

@@ -7,7 +7,7 @@ struct `SignOut, every one` {
   let world = World()
 
   func known() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
@@ -61,14 +61,14 @@ struct `VerifyIdToken, every one` {
   }
 
   @Test func `a token of an open session is active and says whose it is`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(
       try await status(session.idToken) == .active(accountID: "account-y", claimsJSON: #"{"sub":"account-y"}"#))
   }
 
   @Test func `check 98: disabled, deleted, expired and misdirected tokens say why they are not`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(try await status("never ours") == .inactive(.invalidIDToken))
     #expect(try await status(session.idToken, audience: "another") == .inactive(.invalidIDToken))
@@ -81,7 +81,7 @@ struct `VerifyIdToken, every one` {
   }
 
   @Test func `check 100: a refresh token is no ID token and an ID token is no refresh token`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(try await status(session.refreshToken) == .inactive(.invalidIDToken))
     await refused(.invalidRefreshToken) { try await Refresh(world.environment)(session.idToken, world.call()) }
@@ -90,7 +90,7 @@ struct `VerifyIdToken, every one` {
   }
 
   @Test func `a store that cannot answer is a failure and not an inactive token`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.store.fail(with: .closed)
     await refused(.storeUnavailable) { try await status(session.idToken) }

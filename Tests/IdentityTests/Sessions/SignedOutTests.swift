@@ -2,7 +2,7 @@ import Identity
 import Store
 import Testing
 
-/// The rest of `Interrupted between decision and commit`: each call that guards the session it was made in.
+/// The rest of `Interrupted between decision and commit`: each call that guards its own session.
 struct `Signed out between look-up and commit` {
   @Test(arguments: GuardedCall.allCases)
   func `check 98: a call whose session is signed out before its commit writes nothing and opens none`(
@@ -14,7 +14,7 @@ struct `Signed out between look-up and commit` {
   }
 }
 
-/// A call that would go through, were its session not signed out meanwhile.
+/// Calls that would succeed if their session were not signed out before the commit.
 enum GuardedCall: CaseIterable {
   case startEnrollment
   case finishEnrollment
@@ -42,7 +42,7 @@ enum GuardedCall: CaseIterable {
       let session = try world.session(of: "account-y")
       return confirming(try await world.emailChange(to: newEmail, session), session, world)
     case .confirmEmail:
-      world.store.insert(account(.unproved(ada), password: true))
+      world.store.insert(account(.unverified(ada), password: true))
       let session = try world.session(of: "account-y")
       return confirming(try await world.verification(session), session, world)
     case .mergeOfSurvivor, .mergeOfOther, .repeatedMerge: return try await merging(world)
@@ -53,7 +53,7 @@ enum GuardedCall: CaseIterable {
   private var newEmail: String { "new@example.com" }
 }
 
-// MARK: factors
+// MARK: Factors
 
 extension GuardedCall {
   private func startingEnrollment(_ world: World) throws -> Prepared {
@@ -79,7 +79,7 @@ extension GuardedCall {
     return (session, { environment in _ = try await Withdraw(environment)(request, world.call()) })
   }
 
-  /// Somebody linked the same identity while the factor was asked for.
+  /// Another call linked the same identity while the factor was requested.
   private func finishingSecondFactor(_ world: World) async throws -> Prepared {
     world.insertPerson()
     let session = try world.session(of: "account-y")
@@ -92,7 +92,7 @@ extension GuardedCall {
   }
 }
 
-// MARK: accounts and addresses
+// MARK: Accounts and addresses
 
 extension GuardedCall {
   private func updating(_ world: World) throws -> Prepared {

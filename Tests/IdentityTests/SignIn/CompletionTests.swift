@@ -8,9 +8,9 @@ import Testing
 struct `A held credential` {
   let world = World()
 
-  /// An account with a password and a provider, and the handle of a Google assertion that met it.
+  /// An account with a password and a provider, and the handle of a Google assertion with the same address.
   private func met(
-    _ owner: AccountState = account(.proved(ada), password: true, identities: [corp()]),
+    _ owner: AccountState = account(.verified(ada), password: true, identities: [corp()]),
     _ assertion: Assertion = google(), _ call: CallFacts? = nil, in world: World? = nil
   ) async throws -> String {
     let world = world ?? self.world
@@ -18,7 +18,7 @@ struct `A held credential` {
     return try await world.signIn(assertion, call).exists.handle
   }
 
-  /// A refused completion: no session, no link, and at most an attempt counted.
+  /// A rejected completion: no session, no link, and at most one counted attempt.
   private func refusedCompletion(
     _ reason: Failure.Reason, counts: Bool, _ handle: String, _ body: () async throws -> SignInAnswer
   ) async throws {
@@ -49,16 +49,16 @@ struct `A held credential` {
     let handle = try await met()
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
     let zoe = "z@example.com"
-    let second = try await met(account(id: "z", .proved(zoe), password: true), google("g-2", email: zoe))
+    let second = try await met(account(id: "z", .verified(zoe), password: true), google("g-2", email: zoe))
     let custom = try world.tokens.mintCustomToken(
       CustomToken(accountID: "z", issuedAt: world.now, expiresAt: world.now.adding(millis: 60_000)))
     #expect(try await world.signIn(.customToken(custom), pendingToken: second).grant.account.account.id == "z")
   }
 
-  @Test func `an equal unproved address is proved by the held tier, since the account's own way in is in the call`()
+  @Test func `an equal unverified address is verified by the held tier, since the account's own way in is in the call`()
     async throws
   {
-    let handle = try await met(account(.unproved(ada), password: true, identities: [corp()]))
+    let handle = try await met(account(.unverified(ada), password: true, identities: [corp()]))
     let grant = try await world.signIn(rightPassword, pendingToken: handle).grant
     #expect(grant.account.account.emailProof == .assertion && grant.account.account.passwordHash != nil)
   }
@@ -69,7 +69,7 @@ struct `A held credential` {
     let second = try await world.signIn(rightPassword, pendingToken: handle).grant
     let third = try await world.signIn(corp(), pendingToken: handle).grant
     #expect([second.sessionID, third.sessionID] == [first.sessionID, first.sessionID])
-    #expect(second.refreshToken == third.refreshToken, "no answer is dead on arrival")
+    #expect(second.refreshToken == third.refreshToken, "no returned token is already invalid")
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
     #expect(world.store.contents.openSessions(of: "account-y").count == 1)
     _ = try await Refresh(world.environment)(third.refreshToken, world.call())
@@ -78,7 +78,7 @@ struct `A held credential` {
   @Test func `check 12: a repeated completion still needs the account's own credential`() async throws {
     let handle = try await met()
     _ = try await world.signIn(rightPassword, pendingToken: handle)
-    world.store.insert(account(id: "x", .proved("x@example.com"), identities: [corp("c-2", email: nil)]))
+    world.store.insert(account(id: "x", .verified("x@example.com"), identities: [corp("c-2", email: nil)]))
     await refused(.invalidLoginCredentials) {
       try await world.signIn(.password(email: ada, password: "wrong"), pendingToken: handle)
     }
@@ -114,7 +114,7 @@ struct `A held credential` {
 
   @Test func `check 15: another caller, another binding and an unknown handle look the same`() async throws {
     let handle = try await met(
-      account(.proved(ada), password: true, identities: [corp()]), google(), world.call(binding: "browser one"))
+      account(.verified(ada), password: true, identities: [corp()]), google(), world.call(binding: "browser one"))
     let unknown = Base64URL.encode(world.randomness.bytes(32))
     let tries: [(String, CallFacts)] = [
       (handle, world.call(caller: "spiffe://test/other", binding: "browser one")),
@@ -158,7 +158,7 @@ struct `A held credential` {
     let profile = Array(google().profileJSON.utf8)
     #expect(!row.sealed.indices.contains { row.sealed.dropFirst($0).starts(with: profile) })
     let opened = world.cryptography.open(row.sealed, context: PendingTable.context(of: row))
-    let held = try #require(opened.flatMap(HeldAssertion.init(packed:)))
+    let held = try #require(opened.flatMap(PendingAssertion.init(packed:)))
     #expect(held.assertion == google() && !"\(held)".contains("token-"))
   }
 
@@ -171,7 +171,7 @@ struct `A held credential` {
       { $0.expiresAt = $0.expiresAt.adding(millis: 1) }, { $0.createdAt = $0.createdAt.adding(millis: -1) },
       { $0.sealed[40] ^= 1 },
     ]
-    world.store.insert(account(id: "account-z", .proved("z@example.com"), password: true))
+    world.store.insert(account(id: "account-z", .verified("z@example.com"), password: true))
     let honest = world.store.contents
     for edit in edits {
       world.store.edit { if let row = $0.pendings[digest] { var row = row; edit(&row); $0.pendings[digest] = row } }
@@ -197,7 +197,7 @@ struct `A held credential` {
   @Test func `check 18: signing in to another account than the one found completes nothing`() async throws {
     let handle = try await met()
     world.store.insert(
-      account(id: "x", .proved("x@example.com"), password: true, identities: [corp("c-2", email: nil)]))
+      account(id: "x", .verified("x@example.com"), password: true, identities: [corp("c-2", email: nil)]))
     let others: [Credential] = [
       .password(email: "x@example.com", password: "correct horse"),
       .providerToken(world.providers.token(corp("c-2", email: nil))),
@@ -229,12 +229,12 @@ struct `A held credential` {
   }
 
   @Test func `check 19: with a second factor on the account the link waits for it`() async throws {
-    let handle = try await met(account(.proved(ada), password: true, factors: [.totp]))
+    let handle = try await met(account(.verified(ada), password: true, factors: [.totp]))
     let before = world.store.contents
     let required = try await world.signIn(rightPassword, pendingToken: handle).required
     let row = try #require(try world.row(required.handle))
     let opened = world.cryptography.open(row.sealed, context: PendingTable.context(of: row))
-    let held = try #require(opened.flatMap(HeldAssertion.init(packed:)))
+    let held = try #require(opened.flatMap(PendingAssertion.init(packed:)))
     #expect(held.intent == .signIn && held.firstFactor == .password)
     #expect(held.completing == (try world.environment.pendingDigest(handle)))
     var after = world.store.contents
@@ -258,7 +258,7 @@ struct `A held credential` {
   ) async throws {
     let world = World.sending { $0.reclaim = reclaim }
     world.store.insert(
-      account(.unproved(ada), madeByAdministrator: true) { $0.customClaimsJSON = #"{"role":"editor"}"# })
+      account(.unverified(ada), madeByAdministrator: true) { $0.customClaimsJSON = #"{"role":"editor"}"# })
     let exists = try await world.signIn(corp(tier: .unverified)).exists
     #expect(exists.methods.isEmpty)
     let reading = try FetchProviders(
@@ -298,14 +298,14 @@ struct `A held credential` {
   @Test func `an asserted address that is another account's by now is not copied and not merged`() async throws {
     let handle = try await met()
     world.store.edit { $0.accounts["account-y"]?.email = "moved@example.com" }
-    world.store.insert(account(id: "x", .proved(ada), password: true))
+    world.store.insert(account(id: "x", .verified(ada), password: true))
     try await refusedCompletion(.emailAlreadyInUse, counts: true, handle) {
       try await world.signIn(corp(), pendingToken: handle)
     }
   }
 
   @Test func `S8 completion waits for the old subject's unlink and needs a way in from before the row`() async throws {
-    let handle = try await met(account(.proved(ada), password: true, identities: [google("g-0"), corp()]))
+    let handle = try await met(account(.verified(ada), password: true, identities: [google("g-0"), corp()]))
     try await refusedCompletion(.providerAlreadyLinked, counts: true, handle) {
       try await world.signIn(rightPassword, pendingToken: handle)
     }
@@ -321,11 +321,11 @@ struct `A held credential` {
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
   }
 
-  @Test func `strangers that say to have somebody's address cannot keep its owner from holding a credential`()
+  @Test func `unknowns that say to have somebody's address cannot keep its owner from holding a credential`()
     async throws
   {
     let world = World { $0.pendingLimits.perAccountMax = 2 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     for subject in 1...2 { _ = try await world.signIn(corp("c-\(subject)")).exists }
     await refused(.quotaExceeded) { try await world.signIn(corp("c-3")) }
     let handle = try await world.signIn(google()).exists.handle

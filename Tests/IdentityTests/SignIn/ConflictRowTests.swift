@@ -3,11 +3,11 @@ import Testing
 
 @testable import Identity
 
-/// Section 3.1, rows S5 to S8, S10 and S12: the address is somebody's.
+/// Section 3.1, rows S5 to S8, S10 and S12: another account has the address.
 struct `SignIn, somebody's address` {
   let world = World()
 
-  /// The conflict that has to be the answer, with nothing but a pending row written.
+  /// The expected conflict, which writes nothing but a pending row.
   private func conflict(
     _ assertion: Assertion, claimAddress: Bool = false, in world: World? = nil, _ call: CallFacts? = nil
   ) async throws -> AccountExists {
@@ -24,20 +24,21 @@ struct `SignIn, somebody's address` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `S5 check 1 and 2: a proved owner is never signed in by an address, at any tier`(_ tier: TrustTier) async throws
+  func `S5 check 1 and 2: a verified owner is never signed in by an address, at any tier`(_ tier: TrustTier)
+    async throws
   {
-    world.store.insert(account(.proved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [corp()]))
     let exists = try await conflict(google(tier: tier), world.call(mayFetchByEmail: true))
     #expect(exists.methods == ["password", "oidc.corp"] && exists.providerIDs == ["password", "oidc.corp"])
     #expect(exists.reason == .none && !exists.canClaimAddress)
   }
 
-  @Test(arguments: [EmailProof.assertion, .emailLink, .confirmation])
-  func `S5 check 3: auto_link links where both sides are proved and the event names both`(
-    _ proof: EmailProof
+  @Test(arguments: [EmailVerification.assertion, .emailLink, .confirmation])
+  func `S5 check 3: auto_link links where both sides are verified and the event names both`(
+    _ proof: EmailVerification
   ) async throws {
     let world = World { $0.autoLink = .authoritative }
-    world.store.insert(account(.proved(ada, by: proof), password: true))
+    world.store.insert(account(.verified(ada, by: proof), password: true))
     let grant = try await world.signIn(google()).grant
     #expect(grant.account.account.id == "account-y" && !grant.isNewAccount && grant.revokedProviderIDs.isEmpty)
     #expect(world.store.state("account-y")?.holds(google().identity) == true)
@@ -47,30 +48,32 @@ struct `SignIn, somebody's address` {
     #expect(details.contains("\"proof\":\"authoritative assertion\""))
   }
 
-  @Test(arguments: [EmailProof.reset, .administrator])
+  @Test(arguments: [EmailVerification.reset, .administrator])
   func `S5 auto_link does not take a reset or an administrator's word for the person's proof`(
-    _ proof: EmailProof
+    _ proof: EmailVerification
   ) async throws {
     let world = World { $0.autoLink = .authoritative }
-    world.store.insert(account(.proved(ada, by: proof), password: true))
+    world.store.insert(account(.verified(ada, by: proof), password: true))
     _ = try await conflict(google(), in: world)
   }
 
   @Test func `S5 auto_link wants an authoritative tier`() async throws {
     let world = World { $0.autoLink = .authoritative }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     _ = try await conflict(google(tier: .verified), in: world)
   }
 
-  @Test func `S5 check 4: auto_link never touches an owner whose address is not proved`() async throws {
-    let world = World { $0.autoLink = .authoritative; $0.reclaim = .refuse }
-    world.store.insert(account(.unproved(ada), password: true))
+  @Test func `S5 check 4: auto_link never touches an owner whose address is not verified`() async throws {
+    let world = World {
+      $0.autoLink = .authoritative; $0.reclaim = .refuse
+    }
+    world.store.insert(account(.unverified(ada), password: true))
     _ = try await conflict(google(), in: world)
   }
 
   @Test func `S5 auto_link does not undo a remembered unlink`() async throws {
     let world = World { $0.autoLink = .authoritative }
-    var owner = account(.proved(ada), password: true)
+    var owner = account(.verified(ada), password: true)
     owner.unlinks = [UnlinkRecord(accountID: "account-y", key: google().identity, at: beginning)]
     world.store.insert(owner)
     _ = try await conflict(google(), in: world)
@@ -78,25 +81,25 @@ struct `SignIn, somebody's address` {
 
   @Test func `S5 auto_link leaves an account made by an administrator alone`() async throws {
     let world = World { $0.autoLink = .authoritative }
-    world.store.insert(account(.proved(ada), password: true, madeByAdministrator: true))
+    world.store.insert(account(.verified(ada), password: true, madeByAdministrator: true))
     _ = try await conflict(google(), in: world)
   }
 
   @Test func `S5 with S11: auto_link asks for the owner's second factor before it writes`() async throws {
     let world = World { $0.autoLink = .authoritative }
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let before = world.store.state("account-y")
     _ = try await world.signIn(google()).required
     #expect(world.store.state("account-y") == before)
   }
 
   @Test(arguments: [
-    account(.unproved(ada), password: true, identities: [corp()]),
-    account(.unproved(ada), password: true, phone: "+15550100"),
-    account(.unproved(ada), password: true, factors: [.totp]),
-    account(.unproved(ada), identities: [assertion("oidc.gone", "1", email: ada, tier: .unverified)]),
+    account(.unverified(ada), password: true, identities: [corp()]),
+    account(.unverified(ada), password: true, phone: "+15550100"),
+    account(.unverified(ada), password: true, factors: [.totp]),
+    account(.unverified(ada), identities: [assertion("oidc.gone", "1", email: ada, tier: .unverified)]),
   ])
-  func `S6b an unproved owner with an identity, a phone or a factor is not taken over`(
+  func `S6b an unverified owner with an identity, a phone or a factor is not taken over`(
     _ owner: AccountState
   ) async throws {
     world.store.insert(owner)
@@ -104,12 +107,12 @@ struct `SignIn, somebody's address` {
   }
 
   @Test func `S6b a merely verified tier does not reclaim and cannot claim`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     #expect(try await conflict(google(tier: .verified), claimAddress: true).canClaimAddress == false)
   }
 
-  @Test func `S7 an unproved owner and an unverified tier are a conflict`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+  @Test func `S7 an unverified owner and an unverified tier are a conflict`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
     let exists = try await conflict(corp(), claimAddress: true, world.call(mayFetchByEmail: true))
     #expect(exists.methods == ["password"] && !exists.canClaimAddress)
   }
@@ -118,23 +121,25 @@ struct `SignIn, somebody's address` {
   func `S8 check 26: another subject of a linked provider is a conflict, never a login, a link or a reclaim`(
     _ tier: TrustTier
   ) async throws {
-    let world = World { $0.autoLink = .authoritative; $0.emailLinkEnabled = true }
-    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google("g-0")]))
+    let world = World {
+      $0.autoLink = .authoritative; $0.emailLinkEnabled = true
+    }
+    world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [google("g-0")]))
     let exists = try await conflict(google("g-1", tier: tier), in: world, world.call(mayFetchByEmail: true))
     #expect(exists.reason == .subjectChanged)
     #expect(exists.methods == ["password"] && exists.providerIDs == ["password"])
   }
 
   @Test func `S8 without another way in only an administrator can help`() async throws {
-    world.store.insert(account(.unproved(ada), identities: [google("g-0")]))
+    world.store.insert(account(.unverified(ada), identities: [google("g-0")]))
     let exists = try await conflict(google("g-1"), claimAddress: true)
     #expect(exists.reason == .askAdministrator && exists.methods.isEmpty && !exists.canClaimAddress)
   }
 
   @Test func `check 37: below the tier that reveals the ways in the reason is silent, too`() async throws {
     for owner in [
-      account(.proved(ada), password: true, identities: [corp("c-0")]),
-      account(.proved(ada), identities: [corp("c-0")]),
+      account(.verified(ada), password: true, identities: [corp("c-0")]),
+      account(.verified(ada), identities: [corp("c-0")]),
     ] {
       let world = World()
       world.store.insert(owner)
@@ -146,7 +151,7 @@ struct `SignIn, somebody's address` {
   }
 
   @Test func `S8 comes before S10: a disabled owner's changed subject is a conflict`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google("g-0")], disabled: true))
+    world.store.insert(account(.verified(ada), password: true, identities: [google("g-0")], disabled: true))
     #expect(try await conflict(google("g-1")).reason == .subjectChanged)
   }
 
@@ -154,7 +159,7 @@ struct `SignIn, somebody's address` {
   func `S10 a disabled owner and a believed tier: told so, nothing held, nothing written`(
     _ tier: TrustTier
   ) async throws {
-    world.store.insert(account(.unproved(ada), password: true, disabled: true))
+    world.store.insert(account(.unverified(ada), password: true, disabled: true))
     #expect(
       await world.untouched {
         await refused(.userDisabled) { try await world.signIn(google(tier: tier), claimAddress: true) }
@@ -162,13 +167,15 @@ struct `SignIn, somebody's address` {
   }
 
   @Test func `S10 a disabled owner and an unverified tier is a conflict like any other`() async throws {
-    world.store.insert(account(.proved(ada), password: true, disabled: true))
+    world.store.insert(account(.verified(ada), password: true, disabled: true))
     let exists = try await conflict(corp())
     await refused(.userDisabled) { try await world.signIn(rightPassword, pendingToken: exists.handle) }
   }
 
-  @Test(arguments: [account(.unproved(ada), madeByAdministrator: true),
-    account(.proved(ada, by: .administrator), madeByAdministrator: true)])
+  @Test(arguments: [
+    account(.unverified(ada), madeByAdministrator: true),
+    account(.verified(ada, by: .administrator), madeByAdministrator: true),
+  ])
   func `S12 an account of an administrator that nobody can enter is the authoritative assertion's`(
     _ owner: AccountState
   ) async throws {
@@ -176,23 +183,23 @@ struct `SignIn, somebody's address` {
     let grant = try await world.signIn(google()).grant
     #expect(grant.account.account.id == "account-y" && !grant.isNewAccount)
     #expect(world.store.state("account-y")?.holds(google().identity) == true)
-    #expect(world.store.state("account-y")?.account.emailProved == true)
+    #expect(world.store.state("account-y")?.account.emailVerified == true)
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
   @Test func `S12 an account that custom tokens have entered is somebody's, whoever has its address`() async throws {
-    let owner = account(.unproved(ada), madeByAdministrator: true) { $0.customToken = true }
+    let owner = account(.unverified(ada), madeByAdministrator: true) { $0.customToken = true }
     world.store.insert(owner)
     let exists = try await conflict(google())
-    #expect(exists.methods.isEmpty && exists.canClaimAddress, "the address can be claimed (S6b), the account not")
+    #expect(exists.methods.isEmpty && exists.canClaimAddress, "the address can be claimed (S6b), but not the account")
     #expect(world.store.state("account-y") == owner)
   }
 
   @Test(arguments: [
-    account(.unproved(ada), identities: [corp()], madeByAdministrator: true),
-    account(.unproved(ada), phone: number, madeByAdministrator: true),
+    account(.unverified(ada), identities: [corp()], madeByAdministrator: true),
+    account(.unverified(ada), phone: number, madeByAdministrator: true),
   ])
-  func `checks 5 and 83: S12 is no row for ways in that are only switched off, which may be a stranger's`(
+  func `checks 5 and 83: S12 is no row for ways in that are only switched off, which may be a unknown's`(
     _ owner: AccountState
   ) async throws {
     let world = World {
@@ -208,7 +215,7 @@ struct `SignIn, somebody's address` {
 
   @Test func `check 5: S12 a password from before passwords were switched off goes with the reclaim`() async throws {
     let world = World { $0.passwordEnabled = false }
-    world.store.insert(account(.unproved(ada), password: true, madeByAdministrator: true))
+    world.store.insert(account(.unverified(ada), password: true, madeByAdministrator: true))
     let grant = try await world.signIn(google()).grant
     #expect(grant.revokedProviderIDs == ["password"])
     #expect(world.store.state("account-y")?.account.passwordHash == nil)
@@ -216,31 +223,31 @@ struct `SignIn, somebody's address` {
 
   @Test func `S12 below the authoritative tier only a mailed link leads in`() async throws {
     let world = World { $0.emailLinkEnabled = true }
-    world.store.insert(account(.unproved(ada), madeByAdministrator: true))
+    world.store.insert(account(.unverified(ada), madeByAdministrator: true))
     let exists = try await conflict(google(tier: .verified), in: world)
     #expect(exists.methods == ["emailLink"] && exists.reason == .none)
   }
 
   @Test func `S12 where mailed links are off only an administrator can help`() async throws {
-    world.store.insert(account(.unproved(ada), madeByAdministrator: true))
+    world.store.insert(account(.unverified(ada), madeByAdministrator: true))
     let exists = try await conflict(google(tier: .verified))
     #expect(exists.methods.isEmpty && exists.reason == .askAdministrator)
   }
 
   @Test func `S12 comes before S10 but lets nobody into a disabled account`() async throws {
-    world.store.insert(account(.unproved(ada), disabled: true, madeByAdministrator: true))
+    world.store.insert(account(.unverified(ada), disabled: true, madeByAdministrator: true))
     #expect(await world.untouched { await refused(.userDisabled) { try await world.signIn(google()) } })
     _ = try await conflict(google(tier: .verified))
   }
 
   @Test func `S12 with S11: an enrolled factor is asked for before anything is linked`() async throws {
-    world.store.insert(account(.unproved(ada), factors: [.totp], madeByAdministrator: true))
+    world.store.insert(account(.unverified(ada), factors: [.totp], madeByAdministrator: true))
     _ = try await world.signIn(google()).required
     #expect(world.store.state("account-y")?.identities.isEmpty == true)
   }
 
   @Test func `section 7: below the verified tier a conflict names no methods`() async throws {
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let hidden = try await conflict(corp())
     #expect(hidden.methods.isEmpty && hidden.providerIDs.isEmpty && hidden.reason == .none)
     #expect(try await conflict(corp(tier: .verified)).methods == ["password", "google.com"])
@@ -250,7 +257,7 @@ struct `SignIn, somebody's address` {
     async throws
   {
     let world = World { $0.emailEnumerationProtection = false }
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let exists = try await conflict(corp(), in: world)
     #expect(exists.methods == ["password", "google.com"] && exists.providerIDs == exists.methods)
     let byHandle = try FetchProviders(world.environment, .pendingToken(exists.handle), world.call())
@@ -260,12 +267,12 @@ struct `SignIn, somebody's address` {
 
   @Test func `section 7: conflict_reveals_methods = always names them at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     #expect(try await conflict(corp(), in: world).methods == ["password"])
   }
 
   @Test func `check 38: a conflict names no account id`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let exists = try await conflict(google())
     #expect(!"\(exists)".contains("account-y"))
   }

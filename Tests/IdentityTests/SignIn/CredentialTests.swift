@@ -3,15 +3,15 @@ import Testing
 
 @testable import Identity
 
-/// Section 3.4: the credentials that meet no conflict, and tokens that may be presented once.
+/// Section 3.4: the credentials that meet no conflict, and single-use tokens.
 struct `SignIn, the other credentials` {
   let world = World()
   let wrongPassword = Credential.password(email: ada, password: "wrong")
 
-  // MARK: password
+  // MARK: Passwords
 
   @Test func `a password opens a session`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let grant = try await world.signIn(rightPassword).grant
     let claims = try world.claims(grant)
     #expect(claims.methods == ["pwd"] && claims.signInProviderID == "password" && !claims.emailVerified)
@@ -20,7 +20,7 @@ struct `SignIn, the other credentials` {
 
   @Test func `check 35: wrong, unknown and without password are one answer for the same work`() async throws {
     var answers: Set<Failure> = []
-    for owner in [nil, account(.proved(ada), password: true), account(.proved(ada), identities: [google()])] {
+    for owner in [nil, account(.verified(ada), password: true), account(.verified(ada), identities: [google()])] {
       let world = World()
       if let owner { world.store.insert(owner) }
       #expect(
@@ -29,13 +29,13 @@ struct `SignIn, the other credentials` {
             answers.insert(failure)
           }
         })
-      #expect(world.passwords.verifications.count == 1, "one hash is computed whoever it is")
+      #expect(world.passwords.verifications.count == 1, "one hash is computed in every case")
     }
     #expect(answers.count == 1)
   }
 
   @Test func `disabled is told only to who knows the password`() async throws {
-    world.store.insert(account(.proved(ada), password: true, disabled: true))
+    world.store.insert(account(.verified(ada), password: true, disabled: true))
     #expect(
       await world.untouched {
         await refused(.invalidLoginCredentials) { try await world.signIn(wrongPassword) }
@@ -44,7 +44,7 @@ struct `SignIn, the other credentials` {
   }
 
   @Test func `check 102: an older hash is upgraded at the sign-in that it matches`() async throws {
-    world.store.insert(account(.proved(ada), password: true) { $0.passwordHash = "old:correct horse" })
+    world.store.insert(account(.verified(ada), password: true) { $0.passwordHash = "old:correct horse" })
     await refused(.invalidLoginCredentials) { try await world.signIn(wrongPassword) }
     #expect(world.store.state("account-y")?.account.passwordHash == "old:correct horse")
     _ = try await world.signIn(rightPassword).grant
@@ -53,7 +53,7 @@ struct `SignIn, the other credentials` {
   }
 
   @Test func `S11 a password of an account with a factor opens nothing and upgrades nothing`() async throws {
-    let owner = account(.proved(ada), password: true, factors: [.totp]) { $0.passwordHash = "old:correct horse" }
+    let owner = account(.verified(ada), password: true, factors: [.totp]) { $0.passwordHash = "old:correct horse" }
     world.store.insert(owner)
     let required = try await world.signIn(rightPassword).required
     #expect(required.factors == owner.factors && required.userInfo == nil)
@@ -62,7 +62,7 @@ struct `SignIn, the other credentials` {
   }
 
   @Test func `a password that was changed while it was checked is checked again`() async throws {
-    let owner = account(.proved(ada), password: true)
+    let owner = account(.verified(ada), password: true)
     let checked = CheckedPassword(
       email: ada, ownerID: "account-y", hash: "hash:another", check: PasswordCheck(matches: true))
     var facts = Facts()
@@ -74,20 +74,20 @@ struct `SignIn, the other credentials` {
 
   @Test func `passwords that are not enabled are refused before any work`() async throws {
     let world = World { $0.passwordEnabled = false }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     await refused(.operationNotAllowed) { try await world.signIn(rightPassword) }
     #expect(world.passwords.verifications.isEmpty)
   }
 
   @Test func `check 108: a full queue of hashes is passed on with its hint`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.passwords.fail(with: Failure(.overloaded, retryAfterMillis: 500))
     let before = world.store.contents
     #expect(await refused(.overloaded) { try await world.signIn(rightPassword) }?.retryAfterMillis == 500)
     #expect(world.store.contents == before, "nothing is counted")
   }
 
-  // MARK: anonymous
+  // MARK: Anonymous accounts
 
   @Test func `an anonymous person gets an account of their own each time`() async throws {
     let grants = [try await world.signIn(.anonymous).grant, try await world.signIn(.anonymous).grant]
@@ -106,7 +106,7 @@ struct `SignIn, the other credentials` {
       })
   }
 
-  // MARK: custom token
+  // MARK: Custom tokens
 
   private func custom(
     _ accountID: String, lifetimeMillis: Int64 = 3_600_000, claims: String = "", in world: World? = nil
@@ -193,7 +193,7 @@ struct `SignIn, the other credentials` {
     await refused(.operationNotAllowed) { try await world.signIn(try custom("a", in: world)) }
   }
 
-  // MARK: tokens that may be presented once
+  // MARK: Single-use tokens
 
   @Test func `check 46: a single-use provider token signs in once`() async throws {
     let token = Credential.providerToken(
@@ -203,7 +203,7 @@ struct `SignIn, the other credentials` {
   }
 
   @Test func `a single-use token held in a conflict is spent by its completion, and not before`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let token = Credential.providerToken(
       world.providers.token(google(), singleUseUntil: world.now.adding(millis: 600_000)))
     _ = try await world.signIn(token).exists

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// What ends sessions ends the custom tokens of before it as well, to the commit and not to the second (section 3.4).
+/// An event that ends sessions also ends earlier custom tokens, exactly at its commit (section 3.4).
 struct `Custom tokens and cut-offs` {
   let world = World()
 
@@ -32,7 +32,7 @@ struct `Custom tokens and cut-offs` {
   func `a token of before a cut-off is rejected, and one of the very same millisecond after it is accepted`(
     _ kind: Cut
   ) async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let before = try await world.customToken(for: "account-y")
     try await cut(kind)
     let after = try await world.customToken(for: "account-y")
@@ -47,7 +47,7 @@ struct `Custom tokens and cut-offs` {
   }
 
   @Test func `a disabled account says so to every genuine token, of before and after`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let before = try await world.customToken(for: "account-y")
     _ = try await SetDisabled(world.environment)(accountID: "account-y", disabled: true, world.call())
     let after = try await world.customToken(for: "account-y")
@@ -80,15 +80,15 @@ struct `Custom tokens and cut-offs` {
   }
 
   @Test func `a cut-off while a custom token waits for its second factor ends the call that waits`() async throws {
-    world.store.insert(account(.proved(ada), factors: [.totp]))
+    world.store.insert(account(.verified(ada), factors: [.totp]))
     _ = try await world.signIn(.customToken(try await world.customToken(for: "account-y"))).required
     let row = try #require(world.store.contents.pendings.values.first)
-    let held = HeldAssertion(
+    let held = PendingAssertion(
       Assertion(identity: IdentityKey(providerID: "custom", subject: "account-y")), firstFactor: .customToken)
     func isAccepted(cutAfter millis: Int64) -> Bool {
       var record = AccountRecord(id: "account-y", createdAt: beginning)
       record.tokensValidAfter = row.createdAt.adding(millis: millis)
-      guard case .customToken(let token) = held.wayIn(to: record, heldSince: row.createdAt) else { return false }
+      guard case .customToken(let token) = held.method(to: record, heldSince: row.createdAt) else { return false }
       return token.refusal(by: record, at: row.createdAt.adding(millis: millis)) == nil
     }
     #expect(isAccepted(cutAfter: -1) && isAccepted(cutAfter: 0) && !isAccepted(cutAfter: 1))

@@ -9,18 +9,18 @@ struct `SignIn, an identity or a free address` {
   let other = "bob@example.com"
 
   @Test func `S1 a known identity signs in, whoever owns the asserted address`() async throws {
-    world.store.insert(account(id: "x", .proved(other), identities: [google(email: other)]))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "x", .verified(other), identities: [google(email: other)]))
+    world.store.insert(account(.verified(ada), password: true))
     let grant = try await world.signIn(google()).grant
     #expect(grant.account.account.id == "x" && !grant.isNewAccount)
     #expect(grant.account.account.email == other)
-    #expect(world.store.state("account-y") == account(.proved(ada), password: true))
+    #expect(world.store.state("account-y") == account(.verified(ada), password: true))
     #expect(world.store.contents.events(of: "x") == ["ADDRESS_OWNED_ELSEWHERE"])
   }
 
   @Test func `S1 an address owned elsewhere is an event once, not at every sign-in`() async throws {
-    world.store.insert(account(id: "x", .proved(other), identities: [google(email: other)]))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(id: "x", .verified(other), identities: [google(email: other)]))
+    world.store.insert(account(.verified(ada), password: true))
     _ = try await world.signIn(google())
     _ = try await world.signIn(google())
     #expect(world.store.contents.events(of: "x").count == 1)
@@ -29,7 +29,7 @@ struct `SignIn, an identity or a free address` {
   @Test func `S1 the identity's profile is refreshed and the account's only filled where it is empty`() async throws {
     var old = google()
     old.displayName = "Old"
-    world.store.insert(account(.proved(ada), identities: [old]) { $0.displayName = "Mine" })
+    world.store.insert(account(.verified(ada), identities: [old]) { $0.displayName = "Mine" })
     let grant = try await world.signIn(google()).grant
     #expect(grant.account.account.displayName == "Mine")
     #expect(grant.account.account.photoURL == google().photoURL)
@@ -40,7 +40,7 @@ struct `SignIn, an identity or a free address` {
 
   @Test func `S1 a name and a photo that a provider tells once only stay with the identity`() async throws {
     let first = google()
-    world.store.insert(account(.proved(ada), identities: [first]) { $0.displayName = "A"; $0.photoURL = "p" })
+    world.store.insert(account(.verified(ada), identities: [first]) { $0.displayName = "A"; $0.photoURL = "p" })
     var later = google()
     (later.displayName, later.photoURL, later.username) = ("", "", "countess")
     let grant = try await world.signIn(later).grant
@@ -52,14 +52,14 @@ struct `SignIn, an identity or a free address` {
 
   @Test func `S1 an address that the provider does not say this time stays with the identity`() async throws {
     let first = google(tier: .verified)
-    world.store.insert(account(.proved("bea@example.com"), identities: [first]))
+    world.store.insert(account(.verified("bea@example.com"), identities: [first]))
     _ = try await world.signIn(google(email: nil, tier: .unverified))
     let identity = try #require(world.store.state("account-y")?.identities.first)
     #expect(identity.email == first.email && identity.tier == .verified)
   }
 
   @Test func `S1 a provider that has nothing new to say changes nothing but the time`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
+    world.store.insert(account(.verified(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
     var later = google()
     (later.displayName, later.photoURL) = ("", "")
     _ = try await world.signIn(later)
@@ -68,35 +68,35 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `S1 an empty address is filled when it is free and proved by its tier`(_ tier: TrustTier) async throws {
+  func `S1 an empty address is filled when it is free and verified by its tier`(_ tier: TrustTier) async throws {
     world.store.insert(account(identities: [google(email: nil)]))
     let account = try await world.signIn(google(tier: tier)).grant.account.account
     #expect(account.email == ada && account.emailSource == "google.com")
-    #expect(account.emailProved == (tier >= .verified))
+    #expect(account.emailVerified == (tier >= .verified))
   }
 
   @Test func `S1 an empty address stays empty when another account owns it`() async throws {
     world.store.insert(account(id: "x", identities: [google(email: nil)]))
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     #expect(try await world.signIn(google()).grant.account.account.email == nil)
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `S1 an equal unproved address is proved by tier`() async throws {
-    world.store.insert(account(.unproved(ada), identities: [google(tier: .unverified)]))
+  @Test func `S1 an equal unverified address is verified by tier`() async throws {
+    world.store.insert(account(.unverified(ada), identities: [google(tier: .unverified)]))
     let account = try await world.signIn(google(tier: .verified)).grant.account.account
     #expect(account.emailProof == .assertion && account.emailProofProviderID == "google.com")
   }
 
   @Test func `S1 with 3.5 a first proof without a session does not keep a password that came before it`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [google(tier: .unverified)]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [google(tier: .unverified)]))
     let account = try await world.signIn(google()).grant.account.account
-    #expect(!account.emailProved, "not proved, so that the password does not become the way into a proved account")
-    #expect(account.passwordHash != nil, "and nothing is taken from the account")
+    #expect(!account.emailVerified, "unverified, so that the password cannot open a verified account")
+    #expect(account.passwordHash != nil, "the account keeps everything")
   }
 
   @Test func `S1 parallel sign-ins of one person do not raise the version`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
+    world.store.insert(account(.verified(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
     _ = try await world.signIn(google())
     #expect(world.store.state("account-y")?.account.version == 1)
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
@@ -112,14 +112,14 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test func `check 27: neither a user name nor a phone number ever finds an account`() async throws {
-    world.store.insert(account(.proved(other), phone: "+15550100", identities: [google("ada", email: other)]))
+    world.store.insert(account(.verified(other), phone: "+15550100", identities: [google("ada", email: other)]))
     var twin = corp(email: nil)
     twin.username = google("ada").username
     #expect(try await world.signIn(twin).grant.isNewAccount)
   }
 
   @Test(arguments: [TrustTier.verified, .authoritative])
-  func `S3 a free address of a believed tier creates an account that is proved`(_ tier: TrustTier) async throws {
+  func `S3 a free address of a believed tier creates an account that is verified`(_ tier: TrustTier) async throws {
     let grant = try await world.signIn(google(tier: tier)).grant
     let stored = try #require(world.store.state(grant.account.account.id))
     #expect(grant.isNewAccount && grant.account == stored)
@@ -129,9 +129,9 @@ struct `SignIn, an identity or a free address` {
     #expect(grant.userInfo?.username == "ada-g-1")
   }
 
-  @Test func `S4 a free address of no believed tier creates an account that is not proved`() async throws {
+  @Test func `S4 a free address of no believed tier creates an account that is not verified`() async throws {
     let grant = try await world.signIn(corp()).grant
-    #expect(grant.isNewAccount && grant.account.account.email == ada && !grant.account.account.emailProved)
+    #expect(grant.isNewAccount && grant.account.account.email == ada && !grant.account.account.emailVerified)
   }
 
   @Test func `S9 existing_only creates nothing, with a free address and without one`() async throws {
@@ -143,7 +143,7 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test func `S9 existing_only forbids nothing but creating`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let reclaimed = try await world.signIn(google(), existingOnly: true).grant
     #expect(reclaimed.account.account.id == "account-y")
     #expect(try await world.signIn(google(), existingOnly: true).grant.account.account.id == "account-y")
@@ -151,7 +151,7 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test func `S10 a disabled owner of the identity is told so and nothing is written`() async throws {
-    world.store.insert(account(.proved(ada), identities: [google()], factors: [.totp], disabled: true))
+    world.store.insert(account(.verified(ada), identities: [google()], factors: [.totp], disabled: true))
     #expect(await world.untouched { await refused(.userDisabled) { try await world.signIn(google()) } })
   }
 
@@ -170,7 +170,7 @@ struct `SignIn, an identity or a free address` {
 
   @Test func `duplicate mode neither compares nor copies nor proves an address`() async throws {
     let world = World { $0.oneAccountPerEmail = false }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "x", identities: [google("g-2", email: nil)]))
     let grant = try await world.signIn(google()).grant
     #expect(grant.isNewAccount && grant.account.account.email == nil)

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Identity
 
-/// Section 3.2: purposes do not mix, and a handle that is the sole credential is spent by its first success.
+/// Section 3.2: purposes do not mix, and a handle that is the only credential is used up by its first success.
 struct `Purposes of handles` {
   let world = World()
 
   private func inUse(_ call: CallFacts? = nil) -> String {
-    world.store.insert(account(id: "x", .proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(id: "x", .verified(ada), password: true, identities: [google()]))
     return world.hold(google(), for: "x", purpose: .credentialInUse, call)
   }
 
@@ -32,13 +32,13 @@ struct `Purposes of handles` {
     let first = try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant
     #expect(try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant.sessionID == first.sessionID)
     await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle), world.call(key: "other")) }
-    let stranger = world.call(caller: "spiffe://test/other", key: "k")
-    await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(handle), stranger) }
+    let unknown = world.call(caller: "spiffe://test/other", key: "k")
+    await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(handle), unknown) }
   }
 
   @Test(arguments: [PendingPurpose.link, .secondFactor])
   func `only a credential_in_use handle is a credential`(_ purpose: PendingPurpose) async throws {
-    world.store.insert(account(id: "x", .proved(ada), identities: [google()]))
+    world.store.insert(account(id: "x", .verified(ada), identities: [google()]))
     let handle = world.hold(google(), for: "x", purpose: purpose)
     #expect(
       await world.untouched {
@@ -48,7 +48,7 @@ struct `Purposes of handles` {
 
   @Test(arguments: [PendingPurpose.credentialInUse, .secondFactor])
   func `only a link handle completes a sign-in`(_ purpose: PendingPurpose) async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(google(), for: "account-y", purpose: purpose)
     #expect(
       await world.untouched {

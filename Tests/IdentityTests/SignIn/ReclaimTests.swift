@@ -3,12 +3,12 @@ import Testing
 
 @testable import Identity
 
-/// Section 3.3: a proved mailbox meets an account that never proved it.
+/// Section 3.3: a verified email address belongs to an account that never verified it.
 struct `Reclaim and claim` {
   let world = World()
 
   private func squatted(edit: (inout AccountRecord) -> Void = { _ in }) -> AccountState {
-    account(.unproved(ada), password: true, emailLink: true) { record in
+    account(.unverified(ada), password: true, emailLink: true) { record in
       record.displayName = "Squatter"
       record.photoURL = "https://squatter/"
       record.customClaimsJSON = "{\"role\":\"admin\"}"
@@ -16,7 +16,7 @@ struct `Reclaim and claim` {
     }
   }
 
-  @Test func `S6a check 5: the mailbox's holder gets the account under its id and everything unproved goes`()
+  @Test func `S6a check 5: the mailbox's holder gets the account under its id and everything unverified goes`()
     async throws
   {
     world.store.insert(squatted())
@@ -42,7 +42,7 @@ struct `Reclaim and claim` {
   @Test func `a reclaim without claims keeps nothing, and names a squatter's sign-in links as what they are`()
     async throws
   {
-    world.store.insert(account(.unproved(ada), emailLink: true))
+    world.store.insert(account(.unverified(ada), emailLink: true))
     #expect(try await world.signIn(google()).grant.revokedProviderIDs == ["emailLink"])
     let note = try #require(world.store.contents.audit.first)
     #expect(note.detailsJSON == #"{"provider_id":"google.com","revoked_provider_ids":"emailLink"}"#)
@@ -76,7 +76,7 @@ struct `Reclaim and claim` {
 
   @Test func `S6a an account with a second factor is never reclaimed`() async throws {
     let world = World { $0.reclaim = .verified }
-    world.store.insert(account(.unproved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.unverified(ada), password: true, factors: [.totp]))
     _ = try await world.signIn(google()).exists
     #expect(world.store.state("account-y")?.account.passwordHash != nil)
   }
@@ -99,9 +99,9 @@ struct `Reclaim and claim` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `check 9: no sign-in removes anything of an account whose address is proved`(_ tier: TrustTier) async throws {
+  func `check 9: no sign-in removes anything of an account whose address is verified`(_ tier: TrustTier) async throws {
     let world = World { $0.reclaim = .verified; $0.autoLink = .authoritative }
-    let owner = account(.proved(ada), password: true, emailLink: true, identities: [corp()])
+    let owner = account(.verified(ada), password: true, emailLink: true, identities: [corp()])
     world.store.insert(owner)
     let session = try world.session(of: "account-y")
     _ = try await world.signIn(google(tier: tier), claimAddress: true)
@@ -113,7 +113,7 @@ struct `Reclaim and claim` {
 
   @Test func `check 8: claim takes the address and what it names, and leaves the rest where it is`() async throws {
     let owner = account(
-      .unproved(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp()], factors: [.totp]
+      .unverified(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp()], factors: [.totp]
     ) { $0.displayName = "Keeps this" }
     world.store.insert(owner)
     let passwordSession = try world.session(of: "account-y")
@@ -134,13 +134,13 @@ struct `Reclaim and claim` {
   }
 
   @Test func `claim is nothing that existing_only allows, since it creates`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     _ = try await world.signIn(google(), existingOnly: true, claimAddress: true).exists
     #expect(world.store.contents.accounts.count == 1)
   }
 
   @Test func `a claim's pending row cannot bring the address back`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let handle = try await world.signIn(google()).exists.handle
     _ = try await world.signIn(google(), claimAddress: true)
     await refused(.pendingCredentialMismatch) { try await world.signIn(corp(), pendingToken: handle) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Many parallel callers on one store: exactly one winner, typed answers for the rest, the store consistent.
+/// Many parallel calls on one store: exactly one winner, typed answers for the rest, a consistent store.
 struct `SignIn, races` {
   private static let rounds = 20
   private static let callers = 50
@@ -12,7 +12,7 @@ struct `SignIn, races` {
     World(store: MemoryStore(meetsRaces: true), seed: UInt64(seed), policy: policy)
   }
 
-  /// What each of many parallel calls came to.
+  /// The outcomes of many parallel calls.
   private func parallel(
     _ body: @escaping @Sendable (Int) async throws -> SignInAnswer
   ) async throws -> [Result<SignInAnswer, Failure>] {
@@ -55,7 +55,7 @@ struct `SignIn, races` {
   @Test func `check 13: completions of one handle link once, and all get the same session`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
-      world.store.insert(account(.proved(ada), password: true))
+      world.store.insert(account(.verified(ada), password: true))
       let handle = try await world.signIn(google()).exists.handle
       let answers = try await parallel { _ in try await world.signIn(rightPassword, pendingToken: handle) }
       let grants = try answers.map { try $0.get().grant }
@@ -69,7 +69,7 @@ struct `SignIn, races` {
   @Test func `a sole handle presented in parallel opens one session`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
-      world.store.insert(account(.proved(ada), identities: [google()]))
+      world.store.insert(account(.verified(ada), identities: [google()]))
       let handle = world.hold(google(), for: "account-y", purpose: .credentialInUse)
       let answers = try await parallel { _ in try await world.signIn(.pendingToken(handle)) }
       #expect(answers.count { (try? $0.get()) != nil } == 1)
@@ -103,7 +103,7 @@ struct `SignIn, races` {
   @Test func `parallel sign-ins by an older hash all get in, and it is upgraded once`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
-      world.store.insert(account(.proved(ada), password: true) { $0.passwordHash = "old:correct horse" })
+      world.store.insert(account(.verified(ada), password: true) { $0.passwordHash = "old:correct horse" })
       let answers = try await parallel { _ in try await world.signIn(rightPassword) }
       #expect(try answers.map { try $0.get().grant }.count == `SignIn, races`.callers)
       #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
@@ -114,7 +114,7 @@ struct `SignIn, races` {
   @Test func `a reclaim in the midst of the squatter's sign-ins leaves none of his sessions open`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
-      world.store.insert(account(.unproved(ada), password: true))
+      world.store.insert(account(.unverified(ada), password: true))
       let answers = try await parallel { index in
         index == 25 ? try await world.signIn(google()) : try await world.signIn(rightPassword)
       }
@@ -127,7 +127,7 @@ struct `SignIn, races` {
   @Test func `a password is changed in the midst of sign-ins: no session by the old one comes after it`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
-      world.store.insert(account(.proved(ada), password: true))
+      world.store.insert(account(.verified(ada), password: true))
       _ = try await parallel { index in
         guard index == 25 else { return try await world.signIn(rightPassword) }
         world.store.edit { tables in

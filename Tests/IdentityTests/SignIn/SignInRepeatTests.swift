@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Section 10 for SignIn, and what is left behind by calls that do not come to their end.
+/// Section 10 for SignIn, and the remains of calls that do not complete.
 struct `SignIn, repeated or broken off` {
   let world = World()
 
@@ -34,7 +34,7 @@ struct `SignIn, repeated or broken off` {
   }
 
   @Test func `a repeat tells again what a reclaim revoked`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.signIn(google(), world.call(key: "k"))
     let again = try await world.signIn(google(), world.call(key: "k")).grant
     #expect(again.revokedProviderIDs == ["password"] && !again.isNewAccount)
@@ -86,23 +86,24 @@ struct `SignIn, repeated or broken off` {
   }
 
   @Test func `a repeat of a conflict gets the handle of the first, which completes`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let credential = Credential.providerToken(
       world.providers.token(corp(tier: .verified), singleUseUntil: world.now.adding(millis: 600_000)))
     var first = try await world.signIn(credential, world.call(key: "k")).exists
     let again = try await world.signIn(credential, world.call(key: "k")).exists
-    // What the provider says of the person the row has, and its tokens nothing.
+    // The row has the provider's profile of the user, the record has neither profile nor tokens.
     (first.userInfo, first.tokens) = (nil, nil)
     #expect(again == first && world.store.contents.pendings.count == 1)
     let grant = try await world.signIn(
-      .password(email: ada, password: "correct horse"), pendingToken: again.handle).grant
+      .password(email: ada, password: "correct horse"), pendingToken: again.handle
+    ).grant
     #expect(grant.account.identities.count == 1)
-    #expect(try await world.signIn(credential, world.call(key: "k")).exists == first, "whatever became of it")
+    #expect(try await world.signIn(credential, world.call(key: "k")).exists == first, "with any outcome")
     await refused(.idempotencyKeyReused) { try await world.signIn(credential, world.call(key: "k", request: "2")) }
   }
 
   @Test func `a conflict is remembered for as long as it is held, and its handle in no table in clear`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let first = try await world.signIn(corp(tier: .verified), world.call(key: "k")).exists
     let record = try #require(world.store.contents.idempotency.values.first)
     #expect(record.expiresAt == first.expiresAt && record.sessionID == nil)
@@ -116,7 +117,7 @@ struct `SignIn, repeated or broken off` {
   }
 
   @Test func `conflicts under one key at once hold one credential`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let handles = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<20 {
         group.addTask { [world] in
@@ -134,11 +135,13 @@ struct `SignIn, repeated or broken off` {
   }
 
   @Test func `check 115: a call that was cancelled before its commit has written nothing`() async throws {
-    let fate = Fate()
-    #expect(fate.cancel())
+    let commitDecision = CommitDecision()
+    #expect(commitDecision.cancel())
     #expect(
       await world.untouched {
-        await refused(.cancelled) { try await world.signIn(google(), world.call(key: "k", fate: fate)) }
+        await refused(.cancelled) {
+          try await world.signIn(google(), world.call(key: "k", commitDecision: commitDecision))
+        }
       })
   }
 
@@ -156,7 +159,7 @@ struct `SignIn, repeated or broken off` {
 
   @Test func `whoever keeps losing races is told to come back, not to sign in anew`() async throws {
     let world = World { $0.decisionsMax = 3 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let query = Query()
     let failure = await refused(.overloaded) {
       try await world.environment.decideAndCommit(query, Facts(), call: world.call()) { _, _ -> Step<Int> in

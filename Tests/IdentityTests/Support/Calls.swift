@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Runs what has to be refused, and answers with the refusal so that its details can be looked at.
+/// Runs a call that must fail, and returns the failure so that a test can check its details.
 @discardableResult
 func refused<R>(
   _ reason: Failure.Reason, sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> R
@@ -30,7 +30,7 @@ extension World {
     try await Link(environment)(LinkRequest(idToken: session.idToken, credential: credential), call ?? self.call())
   }
 
-  /// The text of a custom token that an administrator has minted.
+  /// A custom token that an administrator has minted.
   func customToken(for accountID: String) async throws -> String {
     try await CreateCustomToken(environment)(CreateCustomTokenRequest(accountID: accountID), call()).customToken
   }
@@ -48,11 +48,11 @@ extension World {
       ReauthenticateRequest(idToken: session.idToken, credential: credential), call ?? self.call())
   }
 
-  /// Puts a held assertion into the store, and answers with its handle.
+  /// Inserts a pending assertion into the store, and returns its handle.
   func hold(
     _ assertion: Assertion, for accountID: String, purpose: PendingPurpose = .link, _ call: CallFacts? = nil
   ) -> String {
-    let held = HeldAssertion(assertion, firstFactor: .provider(assertion.identity.providerID))
+    let held = PendingAssertion(assertion, firstFactor: .provider(assertion.identity.providerID))
     let pending = environment.hold(held, purpose: purpose, accountID: accountID, call: call ?? self.call(), now: now)
     store.edit { $0.pendings[pending.record.digest] = pending.record }
     return pending.handle
@@ -65,7 +65,7 @@ extension World {
   func claims(_ grant: SessionGrant) throws -> IDToken { try tokens.verifyIDToken(grant.idToken, at: now) }
 }
 
-// MARK: answers that have to be of one kind
+// MARK: Answers of an expected kind
 
 extension LinkAnswer {
   var grant: SessionGrant {

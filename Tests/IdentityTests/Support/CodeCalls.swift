@@ -3,13 +3,13 @@ import Testing
 
 @testable import Identity
 
-/// Ada's telephone.
+/// Ada's phone number.
 let number = "+15550100"
-/// A page of the caller's that mailed links may lead to.
+/// A page of the caller that emailed links may open.
 let page = "https://app.example/callback"
 
 extension World {
-  /// With roads for mail and text messages, and mailed links allowed.
+  /// A world with transports for email and text messages, and sign-in by emailed links enabled.
   static func sending(
     store: MemoryStore = MemoryStore(), policy edit: (inout Policy) -> Void = { _ in }
   ) -> World {
@@ -21,13 +21,13 @@ extension World {
     }
   }
 
-  /// What was sent last, as its recipient reads it.
+  /// The last message, as its recipient reads it.
   func lastMessage() throws -> OutgoingMessage {
     let record = try #require(store.contents.deliveries.last)
     return try #require(environment.message(of: record))
   }
 
-  /// Sends a code, and answers with the credential of who has the telephone.
+  /// Sends a code, and returns the credential of the phone's owner.
   func phoneCode(
     to number: String = number, for purpose: FlowPurpose = .signIn, in session: SessionGrant? = nil,
     _ call: CallFacts? = nil
@@ -37,7 +37,7 @@ extension World {
     return .phoneCode(verificationID: sent.verificationID, digits: try #require(lastMessage().values["code"]))
   }
 
-  /// Mails a link, and answers with the credential of who has the mailbox.
+  /// Emails a link, and returns the credential of the mailbox's owner.
   func emailLink(_ call: CallFacts) async throws -> Credential { try await emailLink(to: ada, call) }
 
   func emailLink(to email: String = ada, _ call: CallFacts? = nil) async throws -> Credential {
@@ -45,7 +45,7 @@ extension World {
     return .emailLink(email: email, code: try lastCode())
   }
 
-  /// The code in the link that was mailed last.
+  /// The code of the last emailed link.
   func lastCode() throws -> String {
     let link = try #require(lastMessage().values["link"])
     let code = try #require(link.split(separator: "code=").last?.split(separator: "&").first)
@@ -54,7 +54,7 @@ extension World {
 }
 
 extension Credential {
-  /// The same code with other digits.
+  /// The same credential with wrong digits.
   var mistyped: Credential {
     guard case .phoneCode(let verificationID, let digits) = self else { return self }
     let other = digits.hasPrefix("0") ? "1" : "0"
@@ -73,7 +73,7 @@ extension Credential {
     }
   }
 
-  /// Of a mailed link.
+  /// The code of an emailed link.
   var linkCode: String {
     get throws {
       guard case .emailLink(_, let code) = self else { throw UnexpectedAnswer(text: "\(self)") }

@@ -6,14 +6,14 @@ let totpSecret = [UInt8](1...20)
 let adasNumber = "+441632960962"
 
 extension World {
-  /// Puts an account into the store with a proved address, a password, Google, and these factors with their secrets.
+  /// Inserts an account with a verified address, a password, Google, and these factors with their secrets.
   @discardableResult
   func insertPerson(
     _ kinds: [FactorKind] = [.totp, .recoveryCode], id: String = "account-y", identities: [Assertion] = [google()],
     edit: (inout AccountRecord) -> Void = { _ in }
   ) -> AccountState {
     var state = account(
-      id: id, .proved(ada), password: true, identities: identities, factors: kinds, edit: edit)
+      id: id, .verified(ada), password: true, identities: identities, factors: kinds, edit: edit)
     for index in state.factors.indices {
       let factor = state.factors[index]
       switch factor.kind {
@@ -32,12 +32,12 @@ extension World {
 
   var recoveryCodes: [String] { RecoveryCodes.make(SeededRandomness(seed: 7), cryptography).texts }
 
-  /// Of the person's authenticator, so many steps from now.
+  /// The code of the user's authenticator, `offset` steps from now.
   func totpCode(_ offset: Int64 = 0, secret: [UInt8] = totpSecret) -> String {
     TOTP.code(secret, step: TOTP.step(at: now) + offset, cryptography)
   }
 
-  /// The code of the text message that was queued last.
+  /// The code of the last queued text message.
   func textedCode() throws -> String {
     guard let record = store.contents.deliveries.last, let message = environment.message(of: record),
       message.kind == .secondFactorCode, let code = message.values["code"]
@@ -82,12 +82,12 @@ extension World {
       call ?? self.call())
   }
 
-  /// What the authenticator shows that was set up with what an enrolment answered.
+  /// The code of an authenticator that was set up with the answer to an enrollment.
   func code(of started: StartedEnrollment) throws -> String {
     guard let row = try row(started.enrollmentID),
       let plain = cryptography.open(row.sealed, context: PendingTable.context(of: row)),
-      let held = HeldEnrollment(packed: plain)
-    else { throw UnexpectedAnswer(text: "nothing is held for the enrolment") }
+      let held = PendingEnrollment(packed: plain)
+    else { throw UnexpectedAnswer(text: "the enrollment has no pending row") }
     return totpCode(secret: held.secret)
   }
 

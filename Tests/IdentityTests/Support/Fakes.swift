@@ -9,7 +9,7 @@ final class FakeClock: Identity.Clock {
   func advance(millis delta: Int64) { millis.add(delta, ordering: .relaxed) }
 }
 
-/// SplitMix64: the same bytes in every run of a test, and no two alike in one.
+/// SplitMix64: the same bytes in every run of a test, and no repetition within a run.
 final class SeededRandomness: Randomness {
   private let state: Mutex<UInt64>
 
@@ -28,7 +28,7 @@ final class SeededRandomness: Randomness {
   }
 }
 
-/// Not cryptography: a mixing function wide enough that tests see different values for different inputs.
+/// Not cryptographic: a mixing function wide enough that tests see different values for different inputs.
 struct FakeCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(mixed("sha256", bytes)) }
 
@@ -64,9 +64,9 @@ struct FakeCryptography: Cryptography {
   }
 }
 
-/// Passwords whose hash says what they are: "hash:…", or "old:…" where a newer hash is due at the next sign-in.
+/// Passwords with readable hashes: "hash:…", or "old:…" if the next sign-in must upgrade the hash.
 final class FakePasswords: Passwords {
-  /// What was asked, in order: every password answer must cost the same work.
+  /// The checked hashes, in order: every password answer must cost the same work.
   private let asked = Mutex<[String?]>([])
   private let failing = Mutex<Failure?>(nil)
   private let isGivenUpAfterwards = Mutex(false)
@@ -75,28 +75,28 @@ final class FakePasswords: Passwords {
   var verifications: [String?] { asked.withLock { $0 } }
 
   func fail(with failure: Failure?) { failing.withLock { $0 = failure } }
-  /// From here on each call is given up once its password was looked at, while it waits for its refusal.
+  /// From here on, each call is cancelled after its password was checked, before its failure is returned.
   func giveUpAfterwards() { isGivenUpAfterwards.withLock { $0 = true } }
-  /// Happens once, while the next password is checked.
+  /// Runs once, while the next password is checked.
   func meet(_ event: @escaping @Sendable () async -> Void) { meanwhile.withLock { $0 = event } }
 
   func requireRoom() throws(Failure) {}
 
-  func verify(_ password: String, hash: String?, fate: Fate) async throws -> PasswordCheck {
+  func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck {
     if let failure = failing.withLock({ $0 }) { throw failure }
-    guard !fate.isCancelled else { throw Failure(.cancelled) }
+    guard !commitDecision.isCancelled else { throw Failure(.cancelled) }
     asked.withLock { $0.append(hash) }
     let event = meanwhile.withLock { event in
       defer { event = nil }
       return event
     }
     await event?()
-    if isGivenUpAfterwards.withLock({ $0 }) { _ = fate.cancel() }
+    if isGivenUpAfterwards.withLock({ $0 }) { _ = commitDecision.cancel() }
     if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
     return PasswordCheck(matches: hash == "hash:" + password)
   }
 
-  func hash(_ password: String, fate: Fate) async throws -> String {
+  func hash(_ password: String, commitDecision: CommitDecision) async throws -> String {
     if let failure = failing.withLock({ $0 }) { throw failure }
     return "hash:" + password
   }
@@ -104,7 +104,7 @@ final class FakePasswords: Passwords {
   func isCommon(_ password: String) -> Bool { password == "password1" }
 }
 
-/// Tokens that are only names; what they say is kept here.
+/// Tokens that are only names. This object has their contents.
 final class FakeTokens: Tokens {
   private let idTokens = Mutex<[String: IDToken]>([:])
   private let customTokens = Mutex<[String: CustomToken]>([:])
@@ -156,17 +156,17 @@ final class FakeTokens: Tokens {
   }
 }
 
-/// Providers that vouch for whatever a test has registered under a token's text.
+/// Providers that accept every token that a test has registered.
 final class FakeProviders: Providers {
   private let known = Mutex<[String: VerifiedCredential]>([:])
-  private let redemptions = Mutex<[HeldFlow]>([])
+  private let redemptions = Mutex<[PendingFlow]>([])
   private let refusal = Mutex<Failure?>(nil)
-  /// Of a protocol without `state`.
+  /// A provider whose protocol has no `state`.
   let echoesNoState = "oidc.other"
 
   let flowProviderIDs: Set<String> = ["google.com", "oidc.corp", "oidc.other"]
   /// The flows whose codes were redeemed, in order.
-  var redeemed: [HeldFlow] { redemptions.withLock { $0 } }
+  var redeemed: [PendingFlow] { redemptions.withLock { $0 } }
 
   func subject(ofImported text: String, at providerID: String) throws -> String { text }
 
@@ -179,7 +179,7 @@ final class FakeProviders: Providers {
       stateIsEchoed: flow.providerID != echoesNoState, kept: "kept for \(flow.providerID)")
   }
 
-  /// The code to come back with for what the provider says then.
+  /// A code that the provider redeems for this credential.
   func code(_ credential: VerifiedCredential) -> String {
     known.withLock { known in
       let code = "code-\(known.count)"
@@ -189,7 +189,7 @@ final class FakeProviders: Providers {
   }
 
   func finish(
-    _ flow: HeldFlow, with parameters: [String: String], at now: Timestamp
+    _ flow: PendingFlow, with parameters: [String: String], at now: Timestamp
   ) async throws -> VerifiedCredential {
     redemptions.withLock { $0.append(flow) }
     if let failure = refusal.withLock({ $0 }) { throw failure }
@@ -199,7 +199,7 @@ final class FakeProviders: Providers {
     return credential
   }
 
-  /// The token to present for this assertion. `singleUseUntil` makes it one that may be presented once.
+  /// The token for this assertion; `singleUseUntil` makes it valid once.
   func token(
     _ assertion: Assertion, singleUseUntil: Timestamp? = nil, authenticatedAt: Timestamp? = nil
   ) -> ProviderToken {

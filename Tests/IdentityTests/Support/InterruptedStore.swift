@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A store in which something else happens right before the first commit, or before each: the race that a guard is
-/// there for.
+/// A store in which another change happens immediately before the first commit, or before each one: the race that a
+/// guard prevents.
 final class InterruptedStore: UncopiedStore {
   private let store: MemoryStore
   private let everyTime: Bool
@@ -27,18 +27,18 @@ final class InterruptedStore: UncopiedStore {
   func now(_ query: Query) throws -> Facts? { try store.now(query) }
   func load(_ query: Query) async throws -> Facts { try await store.load(query) }
 
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     let interrupt = interruption.withLock { pending in
       defer { if !everyTime { pending = nil } }
       return pending
     }
     interrupt?(store)
-    return try await store.commit(change, fate: fate)
+    return try await store.commit(change, commitDecision: commitDecision)
   }
 }
 
 extension World {
-  /// The environment whose first commit comes too late, or whose every one does.
+  /// An environment in which another change precedes the first commit, or every one.
   func environment(
     everyTime: Bool = false, interruptedBy interruption: @escaping @Sendable (MemoryStore) -> Void
   ) -> Environment {
@@ -47,8 +47,8 @@ extension World {
       cryptography: cryptography, passwords: passwords, tokens: tokens, providers: providers, policy: policy)
   }
 
-  /// Carries out `body` while the session is signed out, which raises no version: it has to be refused and must not
-  /// have written anything.
+  /// Runs `body` while the session is signed out, which does not change the account's version. `body` must fail and
+  /// write nothing.
   func signedOut(
     _ session: SessionGrant, sourceLocation: SourceLocation = #_sourceLocation,
     _ body: (Environment) async throws -> Void
@@ -63,7 +63,7 @@ extension World {
     #expect(store.contents == expected, sourceLocation: sourceLocation)
   }
 
-  /// The environment of who meets another change of the account before each of its own.
+  /// An environment in which another change of the account precedes each commit.
   var outrun: Environment {
     environment(everyTime: true) { store in
       store.edit { $0.accounts["account-y"]?.version += 1 }

@@ -6,7 +6,7 @@ import Testing
 private let order = MailOrder(continueURI: page, locale: "de")
 
 extension World {
-  /// Mails what proves the address of the session's account, and answers with the code in the link.
+  /// Emails a verification link for the address of the session's account, and returns its code.
   func verification(_ session: SessionGrant) async throws -> String {
     _ = try await SendEmailVerification(environment)(idToken: session.idToken, order, call())
     return try lastCode()
@@ -40,7 +40,7 @@ extension World {
     try await environment.read(try CheckCode(environment, code: code, call ?? self.call()))
   }
 
-  /// The code in the newest mail of this kind to this address.
+  /// The code in the newest email of this kind to this address.
   func code(_ kind: OutgoingMessage.Kind, to email: String) throws -> String {
     let mails = store.contents.deliveries.compactMap { environment.message(of: $0) }
       .filter { $0.kind == kind && $0.recipient == .email(email) }

@@ -3,15 +3,15 @@ import Store
 import Synchronization
 import TestSupport
 
-/// A store in memory that keeps every promise of `Store`: unique keys, versions, all or nothing, fates. It answers
-/// `now` like a store of one process, or never, like one behind a network.
+/// A store in memory that keeps every promise of `Store`: unique keys, versions, atomic changes, commit decisions. It
+/// answers `now` like a store in the same process, or never, like one behind a network.
 final class MemoryStore: UncopiedStore {
   private let tables = Mutex(Tables())
   private let answersNow: Bool
   private let meetsRaces: Bool
   private let failure = Mutex<StoreError?>(nil)
 
-  /// - Parameter meetsRaces: lets other tasks run between a load and its commit, so that races are met.
+  /// - Parameter meetsRaces: Lets other tasks run between a load and its commit, so that races occur.
   init(answersNow: Bool = true, meetsRaces: Bool = false) {
     self.answersNow = answersNow
     self.meetsRaces = meetsRaces
@@ -29,12 +29,12 @@ final class MemoryStore: UncopiedStore {
 
   func load(_ query: Query) async throws -> Facts { try facts(query) }
 
-  func commit(_ change: Change, fate: Fate) async throws -> Outcome {
+  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     if meetsRaces { await Task.yield() }
     if let error = failure.withLock({ $0 }) { throw error }
-    guard fate.take() else { return .cancelled }
+    guard commitDecision.take() else { return .cancelled }
     let outcome = tables.withLock { $0.carryOut(change) }
-    if outcome != .committed { fate.release() }
+    if outcome != .committed { commitDecision.release() }
     return outcome
   }
 
@@ -44,10 +44,10 @@ final class MemoryStore: UncopiedStore {
   }
 }
 
-// MARK: what tests do behind the domain's back
+// MARK: Changes that tests make directly
 
 extension MemoryStore {
-  /// Everything stored, to compare before and after.
+  /// All contents, to compare before and after.
   var contents: Tables { tables.withLock { $0 } }
 
   func edit(_ body: (inout Tables) -> Void) { tables.withLock { body(&$0) } }

@@ -19,7 +19,7 @@ extension World {
     return try await SignIn(environment)(request, call ?? self.call())
   }
 
-  /// Passes where nothing has been written but what counts attempts.
+  /// Whether `body` wrote nothing except counts of attempts.
   func untouched(_ body: () async -> Void) async -> Bool {
     let before = store.contents.uncounted
     await body()
@@ -27,7 +27,7 @@ extension World {
   }
 }
 
-/// The password of every built account that has one.
+/// The password of every account that `account` makes with one.
 let rightPassword = Credential.password(email: ada, password: "correct horse")
 
 extension SignInAnswer {

@@ -1,7 +1,7 @@
 import Identity
 import Store
 
-/// What `MemoryStore` holds; a value, so that a failed change is simply thrown away.
+/// The contents of `MemoryStore`; a value, so that a failed change is simply discarded.
 struct Tables: Hashable, Sendable {
   var accounts: [String: AccountRecord] = [:]
   var identities: [IdentityKey: IdentityRecord] = [:]
@@ -19,7 +19,7 @@ struct Tables: Hashable, Sendable {
   var idleSince: [String: Timestamp] = [:]
   var importKeys: [String: ImportKeyRecord] = [:]
 
-  /// All but the counts of attempts, which refusals leave behind.
+  /// Everything except the counts of attempts, which failed calls also change.
   var uncounted: Tables {
     var rest = self
     rest.throttles = [:]
@@ -30,13 +30,13 @@ struct Tables: Hashable, Sendable {
     sessions.values.filter { $0.accountID == accountID && $0.closedAt == nil }
   }
 
-  /// But for the sign-ins themselves, which nearly every test has.
+  /// Without the sign-ins themselves, which nearly every test has.
   func events(of accountID: String) -> [String] { allEvents(of: accountID).filter { $0 != "SIGNED_IN" } }
 
   func allEvents(of accountID: String) -> [String] { audit.filter { $0.accountID == accountID }.map(\.event) }
 }
 
-// MARK: look-ups
+// MARK: Look-ups
 
 extension Tables {
   func state(_ accountID: String?) -> AccountState? {
@@ -61,8 +61,8 @@ extension Tables {
       facts.identityOwner?.account.lastSignInAt = nil
       if facts.emailOwner?.account.id == owner.account.id { facts.emailOwner = facts.identityOwner }
     }
-    if let email = query.waysIn {
-      facts.waysIn = (owner(of: email) ?? (query.includesLinkedEmail ? linkedOwner(of: email) : nil))?.waysIn
+    if let email = query.methods {
+      facts.methods = (owner(of: email) ?? (query.includesLinkedEmail ? linkedOwner(of: email) : nil))?.methods
     }
     if let number = query.phoneNumber {
       facts.phoneOwner = state(accounts.values.first { $0.phoneNumber == number }?.id)
@@ -132,7 +132,7 @@ extension Tables {
   }
 }
 
-// MARK: changes
+// MARK: Changes
 
 extension Tables {
   mutating func carryOut(_ change: Change) -> Outcome {
@@ -144,7 +144,7 @@ extension Tables {
     return .committed
   }
 
-  /// nil: done.
+  /// Returns nil if the write was made.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
     case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail,
@@ -291,7 +291,7 @@ extension Tables {
     }
   }
 
-  /// Removes the newest row of the network that has most of the places of its caller, and more than this one.
+  /// Removes the newest row of the network with the most places of its caller, if it has more than this one.
   private mutating func makeRoom(for record: PendingRecord) -> Bool {
     let held = Dictionary(grouping: pendings.values.filter { $0.quota == record.quota }, by: \.network)
     guard let most = held.max(by: { $0.value.count < $1.value.count }), most.key != record.network,

@@ -1,7 +1,7 @@
 import Identity
 import Store
 
-/// Everything a use case stands on, faked; one per test.
+/// Fakes of everything that a use case needs; one for each test.
 struct World: Sendable {
   let store: MemoryStore
   let clock = FakeClock()
@@ -29,11 +29,11 @@ struct World: Sendable {
 
   var now: Timestamp { clock.now() }
 
-  /// One call; a fresh fate each time.
+  /// One call, with a new commit decision each time.
   func call(
     caller: String = "spiffe://test/app", binding: String? = nil, key: String? = nil, request: String = "request",
     mayFetchByEmail: Bool = false, audience: String = "app", ipAddress: String = "192.0.2.1",
-    deviceID: String = "device", fate: Fate = Fate()
+    deviceID: String = "device", commitDecision: CommitDecision = CommitDecision()
   ) -> CallFacts {
     CallFacts(
       caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audiences: [audience],
@@ -44,10 +44,10 @@ struct World: Sendable {
           key: cryptography.sha256(Array("key \(caller) \($0)".utf8)),
           request: cryptography.sha256(Array("request \(request)".utf8)))
       },
-      ipAddress: ipAddress, userAgent: "test", deviceID: deviceID, fate: fate)
+      ipAddress: ipAddress, userAgent: "test", deviceID: deviceID, commitDecision: commitDecision)
   }
 
-  /// Puts an open session of the account into the store, and answers with its tokens.
+  /// Inserts an open session of the account, and returns its tokens.
   func session(
     of accountID: String, by first: FirstFactor = .password, secondFactor: String? = nil, call: CallFacts? = nil
   ) throws -> SessionGrant {
@@ -62,23 +62,23 @@ struct World: Sendable {
   }
 }
 
-// MARK: records
+// MARK: Records
 
 func enrolled(_ kind: FactorKind, of accountID: String) -> FactorRecord {
   FactorRecord(id: "factor-\(kind.rawValue)", accountID: accountID, kind: kind, enrolledAt: beginning)
 }
 
-/// How the address of a built account stands.
+/// The state of the email address of a built account.
 enum AddressState: Sendable {
   case none
-  case unproved(String)
-  case proved(String, by: EmailProof = .confirmation)
+  case unverified(String)
+  case verified(String, by: EmailVerification = .confirmation)
 }
 
 let ada = "ada@example.com"
 let beginning = Timestamp(millis: 1_700_000_000_000)
 
-/// An account as it might have come to be. `password: true` sets the password "correct horse".
+/// An account in a possible state. `password: true` sets the password "correct horse".
 func account(
   id: String = "account-y", _ address: AddressState = .none, password: Bool = false, emailLink: Bool = false,
   phone: String? = nil, identities: [Assertion] = [], factors: [FactorKind] = [], disabled: Bool = false,
@@ -87,8 +87,8 @@ func account(
   var record = AccountRecord(id: id, createdAt: beginning)
   switch address {
   case .none: break
-  case .unproved(let email): record.email = email
-  case .proved(let email, let proof):
+  case .unverified(let email): record.email = email
+  case .verified(let email, let proof):
     record.email = email
     record.emailProof = proof
   }
@@ -109,12 +109,12 @@ func account(
     factors: factors.map { enrolled($0, of: id) })
 }
 
-/// What Google says of somebody: authoritative for the address unless told otherwise.
+/// An assertion of Google, authoritative for the address by default.
 func google(_ subject: String = "g-1", email: String? = ada, tier: TrustTier = .authoritative) -> Assertion {
   assertion("google.com", subject, email: email, tier: tier)
 }
 
-/// What a company's own issuer says: unverified unless told otherwise.
+/// An assertion of a company's own issuer, unverified by default.
 func corp(_ subject: String = "c-1", email: String? = ada, tier: TrustTier = .unverified) -> Assertion {
   assertion("oidc.corp", subject, email: email, tier: tier)
 }

@@ -5,16 +5,16 @@ import Testing
 
 private let wrong = Credential.password(email: ada, password: "wrong")
 
-/// Guesses that come while another is checked, at an address that nobody had failed at before: the call that is checked
-/// has seen no count then, so that there is none whose reset the store would refuse to it.
+/// Guesses that arrive while another is checked, at an address without earlier failures: the checked call has seen no
+/// count, so the store could not reject a reset of the count.
 @Suite struct BurstTests {
-  /// Three wrong passwords block, and so many come while the next one is checked.
+  /// Three wrong passwords block; further guesses arrive while the next one is checked.
   private func world() -> World {
     let world = World {
       $0.throttles[.passwordFailuresPerAccount].countMax = 3
       $0.throttles[.passwordFailuresPerDevice].countMax = 3
     }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.passwords.meet {
       for _ in 0..<3 { await refused(.invalidLoginCredentials) { try await world.signIn(wrong) } }
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// A limit that all users of a caller share stops an attack from very many networks, and no user.
+/// A limit that all users of a caller share stops an attack from very many networks, but no user.
 @Suite struct CallerLimitTests {
   private let wrong = Credential.password(email: "nobody@example.com", password: "wrong")
 
@@ -15,7 +15,7 @@ import Testing
         $0.throttles[each] = ThrottleRule(100, inMillis: 600_000)
       }
     }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return world
   }
 
@@ -82,10 +82,10 @@ import Testing
       }
       return nil
     }
-    // One in each of 8 networks of a household: four times the limit of a host.
+    // One in each of 8 networks of a household, which may have four times the limit of a host.
     for number in 0..<8 { #expect(await attempt("2001:db8:1:\(number)::1") == nil) }
     #expect(await attempt("2001:db8:1:ff::1") == .passwordFailuresPerNetwork)
-    // Three more households of the same organisation.
+    // Three more households of the same organization.
     for number in 0..<24 { #expect(await attempt("2001:db8:1:\(number / 8 + 1)0\(number % 8)::1") == nil) }
     #expect(await attempt("2001:db8:1:ff00::1") == .passwordFailuresPerNetwork)
     #expect(await attempt("2001:db8:2::1") == nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Rows of what one more attempt makes of a row. Blocks begin at 100 ms and grow to 400; a window has a second.
+/// The effect of one more attempt on a row. Blocks begin at 100 ms and grow to 400 ms; a window has one second.
 @Suite struct CountingTests {
   private let inARow = ThrottleRule(
     3, inMillis: 1000, blockMillis: 100, blockMillisMax: 400, countAgainMax: 2)

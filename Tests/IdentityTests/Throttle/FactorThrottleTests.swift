@@ -3,11 +3,11 @@ import Testing
 
 @testable import Identity
 
-/// Check 105 for second factors: who knows only the password of an account has no device that is known there.
+/// Check 105 for second factors: an attacker who only knows the password has no known device of the account.
 @Suite struct FactorThrottleTests {
   private func own(_ world: World) -> CallFacts { world.call(deviceID: "own") }
 
-  /// An account with these factors, whose person is signed in on its own device, and on one that has no name.
+  /// An account with these factors, whose user is signed in on their own device, and on one without a name.
   private func person(
     _ world: World, _ kinds: [FactorKind], identities: [Assertion] = [google()]
   ) throws -> SessionGrant {
@@ -16,7 +16,7 @@ import Testing
     return try world.session(of: "account-y", secondFactor: kinds[0].rawValue, call: own(world))
   }
 
-  /// So many calls that wait for the factor, each tried to its end with wrong codes.
+  /// This many calls that wait for the factor, each with wrong codes until it ends.
   private func tryOut(_ world: World, attempts: Int, _ call: () -> CallFacts) async throws {
     for _ in 0..<attempts {
       let required = try await world.signIn(rightPassword, call()).required
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: ["strange", ""])
-  func `check 105: strangers' wrong codes of a second factor leave its owner's own device its own`(
+  func `check 105: unknowns' wrong codes of a second factor leave its owner's own device its own`(
     device: String
   ) async throws {
     let world = World()
@@ -67,7 +67,7 @@ import Testing
     let world = World { $0.throttles[.codeFailuresPerAccount].countMax = 2 }
     let said = google(email: "eve@example.com")
     _ = try person(world, [.totp], identities: [said])
-    world.store.insert(account(id: "eve", .proved("eve@example.com"), password: true))
+    world.store.insert(account(id: "eve", .verified("eve@example.com"), password: true))
     func eves() -> CallFacts { world.call(deviceID: "eve's") }
     _ = try world.session(of: "eve", call: eves())
     let required = try await world.signIn(said, eves()).required
@@ -78,7 +78,7 @@ import Testing
     #expect(failure?.throttle == .codeFailuresPerAccount)
   }
 
-  @Test func `check 105: strangers' wrong codes keep nobody from enrolling on a known device`() async throws {
+  @Test func `check 105: unknowns' wrong codes keep nobody from enrolling on a known device`() async throws {
     let world = World()
     let session = try person(world, [.totp])
     try await tryOut(world, attempts: 6) { world.call(deviceID: "strange") }
@@ -90,7 +90,7 @@ import Testing
     _ = try await world.finishEnrollment(started, session, "", own(world))
   }
 
-  @Test func `check 105: strangers who use up the messages of a second factor leave its owner's own device its own`()
+  @Test func `check 105: unknowns who use up the messages of a second factor leave its owner's own device its own`()
     async throws
   {
     let world = World.sending {

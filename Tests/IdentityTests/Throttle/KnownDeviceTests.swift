@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// Which devices are counted apart, and what they have together.
+/// Devices that count separately, and the counts that they share.
 @Suite struct KnownDeviceTests {
   private let wrong = Credential.password(email: ada, password: "wrong")
 
@@ -12,7 +12,7 @@ import Testing
       $0.throttles[.passwordFailuresPerAccount].countMax = 3
       $0.throttles[.passwordFailuresPerDevice].countMax = 3
     }
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     return world
   }
 
@@ -37,7 +37,7 @@ import Testing
     _ = try await world.signIn(rightPassword, world.call(deviceID: "own")).grant
   }
 
-  @Test func `check 105: a device is known once its person has proved itself on it, inside a session as well`()
+  @Test func `check 105: a device is known once its person has verified itself on it, inside a session as well`()
     async throws
   {
     let world = world()

@@ -11,7 +11,7 @@ import Testing
         $0.throttles[kind].countMax = max
       }
     }
-    if known { world.store.insert(account(.proved(ada), password: true, identities: [google()])) }
+    if known { world.store.insert(account(.verified(ada), password: true, identities: [google()])) }
     return world
   }
 
@@ -29,7 +29,7 @@ import Testing
     let failure = await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
     #expect(failure?.retryAfterMillis == 900_000)
     #expect(failure?.throttle == .passwordFailuresPerAccount)
-    #expect(world.passwords.verifications.count == hashes, "nothing is hashed for who is blocked")
+    #expect(world.passwords.verifications.count == hashes, "a blocked call computes no hash")
     world.clock.advance(millis: 900_000)
     _ = try await world.signIn(rightPassword).grant
   }
@@ -79,7 +79,7 @@ import Testing
 
   @Test func `50 parallel failures count 50`() async {
     let world = World(store: MemoryStore(meetsRaces: true))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     await withTaskGroup { group in
       for _ in 0..<50 { group.addTask { await fail(world, 1) } }
     }
@@ -102,7 +102,7 @@ import Testing
 
   @Test func `check 104: of a burst of guesses as many are answered as the block lets, whatever they were`() async {
     let world = World(store: MemoryStore(meetsRaces: true)) { $0.throttles[.passwordFailuresPerAccount].countMax = 5 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     await fail(world, 1)
     let answers = await withTaskGroup(of: Failure.Reason?.self) { group in
       for number in 0..<50 {
@@ -185,9 +185,9 @@ import Testing
 
   @Test func `a call that was given up before its password was checked counts nothing`() async {
     let world = world()
-    let fate = Fate()
-    _ = fate.cancel()
-    await refused(.cancelled) { try await world.signIn(wrong, world.call(fate: fate)) }
+    let commitDecision = CommitDecision()
+    _ = commitDecision.cancel()
+    await refused(.cancelled) { try await world.signIn(wrong, world.call(commitDecision: commitDecision)) }
     #expect(world.store.contents.throttles.isEmpty)
   }
 

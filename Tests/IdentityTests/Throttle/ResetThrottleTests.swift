@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-/// How resets by email, password blocks and password changes in a session act on each other.
+/// The effects of resets by email, password blocks and password changes in a session on each other.
 @Suite struct ResetThrottleTests {
   private let wrong = Credential.password(email: ada, password: "wrong")
   private let newPassword = Credential.password(email: ada, password: "battery staple")
@@ -17,7 +17,7 @@ import Testing
     $0.throttles[.passwordChangesPerAccount].countMax = 2
   }
 
-  private func insertOwner() { world.store.insert(account(.proved(ada), password: true)) }
+  private func insertOwner() { world.store.insert(account(.verified(ada), password: true)) }
 
   private func fail(on deviceID: String) async {
     for _ in 0..<3 {
@@ -45,7 +45,7 @@ import Testing
 
   @Test func `a reset lifts no block of another address, nor of a network`() async throws {
     insertOwner()
-    world.store.insert(account(id: "account-z", .proved("zoe@example.com"), password: true))
+    world.store.insert(account(id: "account-z", .verified("zoe@example.com"), password: true))
     let zoe = Credential.password(email: "zoe@example.com", password: "wrong")
     for _ in 0..<3 { await refused(.invalidLoginCredentials) { try await world.signIn(zoe, world.call(deviceID: "")) } }
     let networks = world.store.contents.throttles.count
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func `a claim lifts the block of its address too`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, phone: number))
+    world.store.insert(account(.unverified(ada), password: true, phone: number))
     await fail(on: "")
     let answer = try await world.reset(world.passwordReset(), claimAddress: true)
     #expect(answer.isNewAccount)
@@ -82,7 +82,7 @@ import Testing
 
   @Test(arguments: ["reset", "link"])
   func `what the owner of an unverified mailbox asked for survives password changes`(_ way: String) async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     var attacker = try world.session(of: "account-y")
     let code = way == "reset" ? try await world.passwordReset() : ""
     let link = way == "link" ? try await world.emailLink() : nil

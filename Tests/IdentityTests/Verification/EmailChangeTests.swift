@@ -9,18 +9,18 @@ private let new = "new@example.com"
   let world = World.sending()
 
   private func owner() throws -> SessionGrant {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     return try world.session(of: "account-y")
   }
 
-  /// The address is changed, by a thief or not; answers with the way back.
+  /// Changes the address, as a user or an attacker would. Returns the code that reverts the change.
   private func changed() async throws -> (session: SessionGrant, wayBack: String) {
     let session = try owner()
     let confirmed = try await world.confirm(world.emailChange(to: new, session), session)
     return (try #require(confirmed.session), try world.code(.emailChanged, to: ada))
   }
 
-  @Test func `a link to the new address gives the account that address, proved, and ends the other sessions`()
+  @Test func `a link to the new address gives the account that address, verified, and ends the other sessions`()
     async throws
   {
     let session = try owner()
@@ -40,7 +40,7 @@ private let new = "new@example.com"
     #expect(signedIn.account.account.id == "account-y")
   }
 
-  @Test func `3.5 an address that the account came to hold unproved before the link was followed was in doubt`()
+  @Test func `3.5 an address that the account came to hold unverified before the link was followed was in doubt`()
     async throws
   {
     world.store.insert(account(phone: number))
@@ -49,7 +49,7 @@ private let new = "new@example.com"
     world.store.edit { $0.accounts["account-y"]?.email = new }
     world.clock.advance(millis: 1)
     _ = try await world.confirm(code, session)
-    #expect(world.store.state("account-y")?.account.emailProvedAt == world.now)
+    #expect(world.store.state("account-y")?.account.emailVerifiedAt == world.now)
   }
 
   @Test func `check 84: the old address is told, with a way back, and the new one without`() async throws {
@@ -62,12 +62,12 @@ private let new = "new@example.com"
     #expect(told.first { $0.recipient == .email(new) }?.values["link"] == nil)
   }
 
-  @Test func `the way back restores the old address as proved, without a session, and ends all`() async throws {
+  @Test func `the way back restores the old address as verified, without a session, and ends all`() async throws {
     let (thief, back) = try await changed()
     let confirmed = try await world.confirm(back)
     #expect(confirmed.email == ada && confirmed.session == nil)
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.email == ada && stored.emailProved && stored.passwordHash != nil)
+    #expect(stored.email == ada && stored.emailVerified && stored.passwordHash != nil)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(thief.refreshToken, world.call()) }
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED", "EMAIL_REVERTED"])
@@ -135,7 +135,7 @@ private let new = "new@example.com"
 
   @Test func `whoever only named the address that was set free does not keep the owner from it`() async throws {
     let back = try await changed().wayBack
-    world.store.insert(account(id: "squatter", .unproved(ada), password: true, identities: [corp(email: nil)]))
+    world.store.insert(account(id: "squatter", .unverified(ada), password: true, identities: [corp(email: nil)]))
     let squatter = try world.session(of: "squatter")
     let planted = world.hold(google("g-9"), for: "squatter")
     _ = try await world.confirm(back)
@@ -149,7 +149,7 @@ private let new = "new@example.com"
 
   @Test func `the window of a change of address is its own where it has one`() async throws {
     let world = World.sending { $0.recentLoginWindowsMillis[.changeEmail] = 60_000 }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: 59_999)
     _ = try await world.emailChange(to: new, session)
@@ -159,7 +159,7 @@ private let new = "new@example.com"
 
   @Test func `the way back ends after three days, and never takes an address that somebody has by now`() async throws {
     let back = try await changed().wayBack
-    world.store.insert(account(id: "other", .proved(ada)))
+    world.store.insert(account(id: "other", .verified(ada)))
     await refused(.emailAlreadyInUse) { try await world.confirm(back) }
     world.clock.advance(millis: 3 * 86_400_000)
     await refused(.expiredCode) { try await world.confirm(back) }
@@ -174,19 +174,19 @@ private let new = "new@example.com"
     #expect(try await world.confirm(back).email == ada)
   }
 
-  @Test func `an old address that nobody proved gets neither notice nor way back`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+  @Test func `an old address that nobody verified gets neither notice nor way back`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     _ = try await world.confirm(world.emailChange(to: new, session), session)
     let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0)?.recipient }
     #expect(!told.contains(.email(ada)))
     #expect(!world.store.contents.pendings.values.contains { $0.purpose == .revertEmail })
-    #expect(world.store.state("account-y")?.account.emailProvedAt == nil, "the new one was never held unproved")
+    #expect(world.store.state("account-y")?.account.emailVerifiedAt == nil, "the new one was never unverified")
   }
 
   @Test func `whether the new address is free is told to who follows the link, and nobody else`() async throws {
     let session = try owner()
-    world.store.insert(account(id: "other", .proved(new), password: true))
+    world.store.insert(account(id: "other", .verified(new), password: true))
     let code = try await world.emailChange(to: new, session)
     let free = try await world.emailChange(to: "free@example.com", session)
     #expect(try await world.check(free).expiresAt == world.now.adding(millis: 3_600_000))
@@ -199,7 +199,7 @@ private let new = "new@example.com"
   @Test func `an address that is taken in the last moment is not taken twice`() async throws {
     let session = try owner()
     let code = try await world.emailChange(to: new, session)
-    let environment = world.environment(interruptedBy: { $0.insert(account(id: "other", .proved(new))) })
+    let environment = world.environment(interruptedBy: { $0.insert(account(id: "other", .verified(new))) })
     await refused(.emailAlreadyInUse) {
       try await ConfirmEmail(environment)(code: code, idToken: session.idToken, world.call())
     }
@@ -210,7 +210,7 @@ private let new = "new@example.com"
     await refused(.invalidField) { try await world.emailChange(to: ada, session) }
     world.clock.advance(millis: 300_000)
     await refused(.requiresRecentLogin) { try await world.emailChange(to: new, session) }
-    world.store.insert(account(id: "guarded", .proved("g@example.com"), password: true, factors: [.totp]))
+    world.store.insert(account(id: "guarded", .verified("g@example.com"), password: true, factors: [.totp]))
     let first = try world.session(of: "guarded")
     await refused(.requiresSecondFactor) { try await world.emailChange(to: new, first) }
     let passed = try world.session(of: "guarded", secondFactor: "totp")
@@ -238,7 +238,7 @@ private let new = "new@example.com"
   }
 
   @Test func `check 7: the change that a squatter holds is dead after the reclaim`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let squatter = try await world.signIn(rightPassword).grant
     let planted = try await world.emailChange(to: "eve@example.com", squatter)
     _ = try await world.signIn(google())
@@ -249,7 +249,7 @@ private let new = "new@example.com"
   }
 
   @Test func `check 7: and after a claim as well`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let squatter = try world.session(of: "account-y", by: .provider("oidc.corp"))
     let verification = try await world.verification(squatter)
     let planted = try await world.emailChange(to: "eve@example.com", squatter)
@@ -262,13 +262,13 @@ private let new = "new@example.com"
 
 @Suite struct `Sealed codes` {
   @Test func `a held code comes back as it went in, and nothing else does`() {
-    let code = HeldCode(
+    let code = PendingCode(
       purpose: .link, accountID: "account", digits: "012345", continueURI: "https://a.example/", locale: "de")
-    #expect(HeldCode(packed: code.packed) == code)
-    #expect(HeldCode(packed: HeldCode().packed) == HeldCode())
-    for count in code.packed.indices { #expect(HeldCode(packed: Array(code.packed.prefix(count))) == nil) }
-    #expect(HeldCode(packed: code.packed + [0]) == nil)
-    #expect(HeldCode(packed: [2] + code.packed.dropFirst()) == nil)
-    #expect(HeldAssertion(packed: code.packed) == nil)
+    #expect(PendingCode(packed: code.packed) == code)
+    #expect(PendingCode(packed: PendingCode().packed) == PendingCode())
+    for count in code.packed.indices { #expect(PendingCode(packed: Array(code.packed.prefix(count))) == nil) }
+    #expect(PendingCode(packed: code.packed + [0]) == nil)
+    #expect(PendingCode(packed: [2] + code.packed.dropFirst()) == nil)
+    #expect(PendingAssertion(packed: code.packed) == nil)
   }
 }

@@ -6,15 +6,15 @@ import Testing
 @Suite struct `Mailed links` {
   let world = World.sending()
 
-  @Test func `a link signs a new address up as proved, and then in`() async throws {
+  @Test func `a link signs a new address up as verified, and then in`() async throws {
     let first = try await world.signIn(world.emailLink()).grant
     #expect(first.isNewAccount && first.account.account.email == ada)
-    #expect(first.account.account.emailProof == .emailLink && first.account.account.emailProvedAt == nil)
+    #expect(first.account.account.emailProof == .emailLink && first.account.account.emailVerifiedAt == nil)
     #expect(first.account.account.emailLink && first.account.account.emailSource == "password")
     #expect(try world.claims(first).signInProviderID == "emailLink")
     let again = try await world.signIn(world.emailLink()).grant
     #expect(!again.isNewAccount && again.account.account.id == first.account.account.id)
-    #expect(WaysIn(again.account, world.policy).methods == ["emailLink"])
+    #expect(SignInMethods(again.account, world.policy).methods == ["emailLink"])
   }
 
   @Test func `the link is the caller's page with mode, code and address in its query`() async throws {
@@ -29,7 +29,7 @@ import Testing
         of: /https:\/\/app\.example\/back\?page=1&mode=signIn&code=[A-Za-z0-9_-]{43}&email=a%2Bb%26c%40example\.com/)
         != nil)
     #expect(
-      MailedLink.uri("https://a.example/?", mode: .verifyEmail, code: "c", email: "é@x.example")
+      EmailLink.uri("https://a.example/?", mode: .verifyEmail, code: "c", email: "é@x.example")
         == "https://a.example/?mode=verifyEmail&code=c&email=%C3%A9%40x.example")
   }
 
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test func `check 39: a known and an unknown address get the same answer and the same writes`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     for target in [ada, "nobody@example.com"] {
       _ = try await world.emailLink(to: target)
       #expect(try world.lastMessage().recipient == .email(target))
@@ -111,8 +111,8 @@ import Testing
     try await SignIn(world.environment)(SignInRequest(credential: credential, claimAddress: true), world.call())
   }
 
-  @Test func `whose address is proved: signed in, and nothing of it goes (check 9)`() async throws {
-    let owner = account(.proved(ada), password: true, phone: number, identities: [google()])
+  @Test func `whose address is verified: signed in, and nothing of it goes (check 9)`() async throws {
+    let owner = account(.verified(ada), password: true, phone: number, identities: [google()])
     world.store.insert(owner)
     let grant = try await world.signIn(world.emailLink()).grant
     #expect(grant.account.account.id == "account-y" && grant.revokedProviderIDs.isEmpty)
@@ -120,14 +120,14 @@ import Testing
     #expect(grant.account.account.passwordHash != nil && grant.account.identities == owner.identities)
   }
 
-  @Test func `3.3 a factor beside an address that nobody proved does not keep its owner from claiming it`()
+  @Test func `3.3 a factor beside an address that nobody verified does not keep its owner from claiming it`()
     async throws
   {
-    let owner = account(.unproved(ada), password: true, factors: [.totp])
+    let owner = account(.unverified(ada), password: true, factors: [.totp])
     world.store.insert(owner)
     _ = try await world.signIn(world.emailLink()).required
     let mine = try await claiming(world.emailLink()).grant
-    #expect(mine.isNewAccount && mine.account.account.email == ada && mine.account.account.emailProved)
+    #expect(mine.isNewAccount && mine.account.account.email == ada && mine.account.account.emailVerified)
     let left = try #require(world.store.state("account-y"))
     #expect(left.account.email == nil && left.factors == owner.factors)
   }
@@ -136,23 +136,23 @@ import Testing
   func `S12 an account that was imported with a factor and never entered keeps its address from a claim`(
     _ kind: FactorKind
   ) async throws {
-    let imported = account(.unproved(ada), factors: [kind], madeByAdministrator: true)
+    let imported = account(.unverified(ada), factors: [kind], madeByAdministrator: true)
     world.store.insert(imported)
     _ = try await claiming(world.emailLink()).required
     #expect(world.store.state("account-y") == imported && world.store.contents.accounts.count == 1)
   }
 
-  @Test func `a device counts apart for mails only where the address is proved: a squatter's many send no more`()
+  @Test func `a device counts apart for mails only where the address is verified: a squatter's many send no more`()
     async throws
   {
-    for isProved in [false, true] {
+    for isVerified in [false, true] {
       let world = World.sending {
         ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsOnKnownDevices].countMax) = (1, 1)
       }
-      world.store.insert(account(isProved ? .proved(ada) : .unproved(ada), password: true))
+      world.store.insert(account(isVerified ? .verified(ada) : .unverified(ada), password: true))
       _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
       _ = try await world.emailLink(to: ada, world.call(deviceID: "strange"))
-      guard !isProved else {
+      guard !isVerified else {
         _ = try await world.emailLink(to: ada, world.call(deviceID: "own"))
         continue
       }
@@ -162,7 +162,7 @@ import Testing
   }
 
   @Test func `that is disabled: told so`() async throws {
-    world.store.insert(account(.proved(ada), password: true, disabled: true))
+    world.store.insert(account(.verified(ada), password: true, disabled: true))
     await refused(.userDisabled) { try await world.signIn(world.emailLink()) }
   }
 
@@ -170,10 +170,10 @@ import Testing
     await refused(.accountNotFound) { try await world.signIn(world.emailLink(), existingOnly: true) }
   }
 
-  @Test func `checks 5 to 7: nobody proved it and only a password leads in: reclaim, with everything planted`()
+  @Test func `checks 5 to 7: nobody verified it and only a password leads in: reclaim, with everything planted`()
     async throws
   {
-    world.store.insert(account(.unproved(ada), password: true) { $0.displayName = "Squatter" })
+    world.store.insert(account(.unverified(ada), password: true) { $0.displayName = "Squatter" })
     let squatter = try await world.signIn(rightPassword).grant
     let planted = world.hold(corp(), for: "account-y")
     let grant = try await world.signIn(world.emailLink()).grant
@@ -190,7 +190,7 @@ import Testing
 
   @Test(arguments: ["google", "link", "reset"])
   func `check 6: a session that was refreshed for ninety days is over`(_ road: String) async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     var squatter = try await world.signIn(rightPassword).grant
     for _ in 0..<9 {
       world.clock.advance(millis: 10 * 86_400_000)
@@ -206,7 +206,7 @@ import Testing
   }
 
   @Test func `check 8: it has more than that: a conflict, whose code can still claim the address`() async throws {
-    let owner = account(.unproved(ada), password: true, phone: number, identities: [corp()])
+    let owner = account(.unverified(ada), password: true, phone: number, identities: [corp()])
     world.store.insert(owner)
     let link = try await world.emailLink()
     let exists = try await world.signIn(link).exists
@@ -222,7 +222,7 @@ import Testing
 
   @Test func `the person of an account whose address was claimed is told wherever it can be reached`() async throws {
     let trusted = corp(email: "work@example.com", tier: .verified)
-    world.store.insert(account(.unproved(ada), password: true, phone: number, identities: [trusted]))
+    world.store.insert(account(.unverified(ada), password: true, phone: number, identities: [trusted]))
     _ = try await claiming(world.emailLink()).grant
     let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
       .filter { $0.kind == .addressDetached }
@@ -230,8 +230,8 @@ import Testing
     #expect(told.allSatisfy { $0.values == ["email": ada] })
   }
 
-  @Test func `the holder of both completes the conflict, and the address is proved`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+  @Test func `the holder of both completes the conflict, and the address is verified`() async throws {
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let exists = try await world.signIn(world.emailLink()).exists
     let grant = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
     #expect(grant.account.account.emailProof == .emailLink && grant.account.account.emailLink)
@@ -240,17 +240,17 @@ import Testing
 
   @Test func `reclaim refused by the operator is a conflict`() async throws {
     let world = World.sending { $0.reclaim = .refuse }
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     #expect(try await world.signIn(world.emailLink()).exists.canClaimAddress)
   }
 
   @Test func `S12 an administrator made it and nobody can get in: signed in, with what was prepared`() async throws {
-    world.store.insert(account(.unproved(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
+    world.store.insert(account(.unverified(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
     let grant = try await world.signIn(world.emailLink()).grant
     #expect(grant.account.account.displayName == "Ada" && grant.account.account.emailProof == .emailLink)
   }
 
-  @Test(arguments: [AddressState.proved(ada), .unproved(ada)])
+  @Test(arguments: [AddressState.verified(ada), .unverified(ada)])
   func `check 89: with a second factor the factor is asked for, and nothing is removed`(
     _ address: AddressState
   ) async throws {
@@ -265,8 +265,8 @@ import Testing
     _ = try await world.signIn(world.emailLink()).required
   }
 
-  @Test func `after its factor an unproved account is signed in to whole, and proved`() async throws {
-    let owner = account(.unproved(ada), password: true, identities: [corp()], factors: [.totp])
+  @Test func `after its factor an unverified account is signed in to whole, and verified`() async throws {
+    let owner = account(.unverified(ada), password: true, identities: [corp()], factors: [.totp])
     let identity = IdentityKey(providerID: "emailLink", subject: ada)
     var facts = Facts()
     facts.emailOwner = owner
@@ -281,8 +281,8 @@ import Testing
     #expect(opening.state.account.emailProof == .emailLink && opening.revokedProviderIDs.isEmpty)
   }
 
-  @Test func `check 84: a link that is new to a proved account is an event, and its person is told`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+  @Test func `check 84: a link that is new to a verified account is an event, and its person is told`() async throws {
+    world.store.insert(account(.verified(ada), password: true))
     _ = try await world.signIn(world.emailLink()).grant
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
     #expect(world.store.contents.deliveries.map(\.kind).contains("linked"))
@@ -292,31 +292,31 @@ import Testing
 
   @Test func `duplicate mode: a link still names the account by its address`() async throws {
     let world = World.sending { $0.oneAccountPerEmail = false }
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     #expect(try await world.signIn(world.emailLink()).grant.account.account.id == "account-y")
   }
 }
 
-// MARK: completion, Link and Reauthenticate
+// MARK: Completion, Link and Reauthenticate
 
 @Suite struct `Mailed links for what is held, and in a session` {
   let world = World.sending()
 
-  /// What was told to have been linked.
+  /// The providers of the notices about links.
   private func linkedProviders() -> [String?] {
     world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }.filter { $0.kind == .linked }
       .map { $0.values["provider_id"] }
   }
 
-  @Test func `a conflict is completed by a link to the account's proved address`() async throws {
-    world.store.insert(account(.proved(ada), password: true, emailLink: true))
+  @Test func `a conflict is completed by a link to the account's verified address`() async throws {
+    world.store.insert(account(.verified(ada), password: true, emailLink: true))
     let exists = try await world.signIn(google()).exists
     let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
     #expect(grant.account.identities.map(\.key) == [google().identity] && grant.account.account.passwordHash != nil)
   }
 
-  @Test func `a link on an unproved account completes by reclaim, and the row is kept`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+  @Test func `a link on an unverified account completes by reclaim, and the row is kept`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
     let squatter = try await world.signIn(rightPassword).grant
     let exists = try await world.signIn(corp()).exists
     let link = try await world.emailLink()
@@ -326,13 +326,13 @@ import Testing
     #expect(try world.row(exists.handle)?.completedSessionID == grant.sessionID)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
     #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED", "LINKED"])
-    #expect(linkedProviders() == ["oidc.corp"], "the held identity is told of, as in any completion")
+    #expect(linkedProviders() == ["oidc.corp"], "the pending identity causes a notice, as in any completion")
   }
 
   @Test func `check 84: a link that is new to the account it completes a conflict of is an event of its own, and told`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let exists = try await world.signIn(google()).exists
     _ = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
     #expect(world.store.contents.events(of: "account-y") == ["LINKED", "LINKED"])
@@ -347,8 +347,8 @@ import Testing
     #expect(linkedProviders() == ["google.com", "emailLink", "oidc.corp"], "the first time only")
   }
 
-  @Test func `a link on an unproved account with more than a password completes nothing`() async throws {
-    let owner = account(.unproved(ada), password: true, phone: number)
+  @Test func `a link on an unverified account with more than a password completes nothing`() async throws {
+    let owner = account(.unverified(ada), password: true, phone: number)
     world.store.insert(owner)
     let exists = try await world.signIn(corp()).exists
     await refused(.pendingCredentialMismatch) {
@@ -357,11 +357,11 @@ import Testing
     #expect(world.store.state("account-y") == owner)
   }
 
-  @Test func `a link on an unproved account completes nothing by reclaim where the operator has refused that`()
+  @Test func `a link on an unverified account completes nothing by reclaim where the operator has refused that`()
     async throws
   {
     let world = World.sending { $0.reclaim = .refuse }
-    let owner = account(.unproved(ada), password: true)
+    let owner = account(.unverified(ada), password: true)
     world.store.insert(owner)
     let exists = try await world.signIn(corp()).exists
     await refused(.pendingCredentialMismatch) {
@@ -371,7 +371,7 @@ import Testing
   }
 
   @Test func `S8 a link completes no changed subject, not even after the unlink`() async throws {
-    world.store.insert(account(.proved(ada), password: true, emailLink: true, identities: [google("old")]))
+    world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [google("old")]))
     let exists = try await world.signIn(google("new")).exists
     await refused(.providerAlreadyLinked) { try await world.signIn(world.emailLink(), pendingToken: exists.handle) }
     world.clock.advance(millis: 1)
@@ -381,16 +381,16 @@ import Testing
     }
   }
 
-  @Test func `L5 an account without an address takes it, proved`() async throws {
+  @Test func `L5 an account without an address takes it, verified`() async throws {
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
     let grant = try await world.link(world.emailLink(), session).grant
     #expect(grant.account.account.email == ada && grant.account.account.emailProof == .emailLink)
-    #expect(WaysIn(grant.account, world.policy).methods == ["emailLink", "phone"])
+    #expect(SignInMethods(grant.account, world.policy).methods == ["emailLink", "phone"])
   }
 
   @Test func `L6 a link to the own address inside a session proves it, and keeps what was there`() async throws {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let session = try world.session(of: "account-y")
     let grant = try await world.link(world.emailLink(), session).grant
     #expect(grant.account.account.emailProof == .emailLink && grant.account.account.passwordHash != nil)
@@ -405,20 +405,20 @@ import Testing
   }
 
   @Test func `L4 another account's address, and L7 an address beside the own, are refused`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
-    world.store.insert(account(id: "other", .proved("bob@example.com"), password: true))
+    world.store.insert(account(.verified(ada), password: true))
+    world.store.insert(account(id: "other", .verified("bob@example.com"), password: true))
     let session = try world.session(of: "other")
     await refused(.emailAlreadyInUse) { try await world.link(world.emailLink(), session) }
     let failure = await refused(.invalidField) {
       try await world.link(world.emailLink(to: "free@example.com"), session)
     }
     #expect(failure?.field == "credential.email_link.email")
-    #expect(failure?.hint.contains("SendEmailChange") == true, "the way to it is named")
+    #expect(failure?.hint.contains("SendEmailChange") == true, "the hint names the call")
   }
 
-  @Test func `reauthentication by the own proved address, and by no other`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
-    world.store.insert(account(id: "other", .unproved("bob@example.com"), password: true))
+  @Test func `reauthentication by the own verified address, and by no other`() async throws {
+    world.store.insert(account(.verified(ada), password: true))
+    world.store.insert(account(id: "other", .unverified("bob@example.com"), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: 600_000)
     let grant = try await world.reauthenticate(world.emailLink(), session).grant
@@ -429,9 +429,9 @@ import Testing
   }
 
   @Test func `unlink takes the mailed link, and it can be the last one`() async throws {
-    world.store.insert(account(.proved(ada), password: true, emailLink: true))
+    world.store.insert(account(.verified(ada), password: true, emailLink: true))
     let grant = try await world.unlink("emailLink", try world.session(of: "account-y"))
-    #expect(WaysIn(grant.account, world.policy).methods == ["password"])
+    #expect(SignInMethods(grant.account, world.policy).methods == ["password"])
     let last = try world.session(of: "account-y")
     await refused(.lastSignInMethod) { try await world.unlink("password", last) }
   }

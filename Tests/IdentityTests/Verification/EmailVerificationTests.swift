@@ -9,7 +9,7 @@ import Testing
   @Test func `a link that is followed inside a session proves the address, and keeps the earlier ways in`()
     async throws
   {
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     let message = try world.lastMessage()
@@ -20,22 +20,22 @@ import Testing
     let claims = try world.claims(grant)
     #expect(confirmed.email == ada && claims.emailVerified)
     let stored = try #require(world.store.state("account-y"))
-    #expect(stored.account.emailProof == .confirmation && stored.account.emailProvedAt == world.now)
+    #expect(stored.account.emailProof == .confirmation && stored.account.emailVerifiedAt == world.now)
     #expect(stored.account.passwordHash != nil && stored.identities.count == 1)
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
 
   @Test func `3.5 without a session it is refused and the code survives`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     for _ in 0..<9 { await refused(.requiresRecentLogin) { try await world.confirm(code) } }
-    #expect(world.store.state("account-y")?.account.emailProved == false)
+    #expect(world.store.state("account-y")?.account.emailVerified == false)
     #expect(try await world.confirm(code, session).session != nil)
   }
 
   @Test func `a session of another account is refused, and the code survives`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     world.store.insert(account(id: "other", phone: number))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test func `check 106: it is good for three days, and the next ends it`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let former = try await world.verification(session)
     let latter = try await world.verification(session)
@@ -55,8 +55,8 @@ import Testing
     await refused(.expiredCode) { try await world.confirm(latter) }
   }
 
-  @Test func `an address that was left meanwhile is not proved`() async throws {
-    world.store.insert(account(.unproved(ada), password: true))
+  @Test func `an address that was left meanwhile is not verified`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     world.store.edit { $0.accounts["account-y"]?.email = "new@example.com" }
@@ -75,7 +75,7 @@ import Testing
   @Test func `twenty clicks at the same time verify once, and all succeed`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = World(store: store) { $0.mailEnabled = true }
-    store.insert(account(.unproved(ada), password: true))
+    store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     let done = await withTaskGroup(of: Int.self) { group in
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func `a page learns what a code is for, and nothing is consumed`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let signIn = try await world.emailLink(world.call(binding: "browser of ada")).linkCode
     let (verify, reset) = (try await world.verification(session), try await world.passwordReset())

@@ -8,8 +8,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 @Suite struct `Password reset` {
   let world = World.sending()
 
-  @Test func `on a proved account it replaces the password and ends all sessions`() async throws {
-    let owner = account(.proved(ada), password: true, emailLink: true, phone: number, identities: [google()])
+  @Test func `on a verified account it replaces the password and ends all sessions`() async throws {
+    let owner = account(.verified(ada), password: true, emailLink: true, phone: number, identities: [google()])
     world.store.insert(owner)
     let session = try world.session(of: "account-y")
     let answer = try await world.reset(world.passwordReset())
@@ -25,12 +25,12 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.lastMessage().kind == .passwordChanged)
   }
 
-  @Test func `3.5 ways in that came while nobody had proved the address go, and later ones stay`() async throws {
+  @Test func `3.5 ways in that came while nobody had verified the address go, and later ones stay`() async throws {
     let planted = google("planted", email: "eve@x.example")
     var state = account(
-      .proved(ada), password: true, phone: number, identities: [planted, corp(tier: .verified)])
+      .verified(ada), password: true, phone: number, identities: [planted, corp(tier: .verified)])
     state.account.phoneNumberSetAt = beginning
-    state.account.emailProvedAt = beginning.adding(millis: 1)
+    state.account.emailVerifiedAt = beginning.adding(millis: 1)
     let later = IdentityRecord(
       assertion: assertion("oidc.other", "o-1", email: nil, tier: .unverified), accountID: "account-y",
       linkedAt: beginning.adding(millis: 1))
@@ -70,7 +70,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   ) async throws {
     let planted = corp("planted", email: nil)
     world.store.insert(
-      account(.unproved(ada), password: true, phone: number, identities: [planted]) {
+      account(.unverified(ada), password: true, phone: number, identities: [planted]) {
         $0.phoneNumberSetAt = beginning
       })
     world.clock.advance(millis: 1)
@@ -83,7 +83,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
       let exists = try await world.signIn(google()).exists
       _ = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
     }
-    #expect(world.store.state("account-y")?.account.emailProvedAt == world.now)
+    #expect(world.store.state("account-y")?.account.emailVerifiedAt == world.now)
     world.clock.advance(millis: 1)
     #expect(try await world.reset(world.passwordReset()).revokedProviderIDs == ["phone", "oidc.corp"])
     let stored = try #require(world.store.state("account-y"))
@@ -97,8 +97,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   ) async throws {
     let new = "new@example.com"
     world.store.insert(
-      account(.proved(ada), password: true, identities: [corp("planted", email: nil)]) {
-        $0.emailProvedAt = beginning.adding(millis: 1)
+      account(.verified(ada), password: true, identities: [corp("planted", email: nil)]) {
+        $0.emailVerifiedAt = beginning.adding(millis: 1)
       })
     world.clock.advance(millis: 2)
     let session = try world.session(of: "account-y")
@@ -113,8 +113,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(answer.revokedProviderIDs == ["oidc.corp"])
   }
 
-  @Test func `3.3 on an account that nobody proved it is reclaim`() async throws {
-    world.store.insert(account(.unproved(ada), password: true) { $0.displayName = "Squatter" })
+  @Test func `3.3 on an account that nobody verified it is reclaim`() async throws {
+    world.store.insert(account(.unverified(ada), password: true) { $0.displayName = "Squatter" })
     let squatter = try await world.signIn(rightPassword).grant
     let planted = world.hold(corp(), for: "account-y")
     let answer = try await world.reset(world.passwordReset())
@@ -129,15 +129,15 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
   }
 
-  @Test func `check 8: an unproved account with more than a password is not reset, and the code survives`()
+  @Test func `check 8: an unverified account with more than a password is not reset, and the code survives`()
     async throws
   {
     let edits: [AccountState] = [
-      account(.unproved(ada), password: true, phone: number),
-      account(.unproved(ada), password: true, identities: [corp()]),
-      account(.unproved(ada), password: true) { $0.customToken = true },
-      // Made by an administrator and entered by custom tokens: somebody's, and no gift to who has the mailbox (S12).
-      account(.unproved(ada), madeByAdministrator: true) { $0.customToken = true },
+      account(.unverified(ada), password: true, phone: number),
+      account(.unverified(ada), password: true, identities: [corp()]),
+      account(.unverified(ada), password: true) { $0.customToken = true },
+      // Made by an administrator and used with custom tokens: the owner of the mailbox must not take it (S12).
+      account(.unverified(ada), madeByAdministrator: true) { $0.customToken = true },
     ]
     for owner in edits {
       let world = World.sending()
@@ -148,22 +148,23 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
       #expect(try await world.check(code).mode == .resetPassword)
     }
     let refusing = World.sending { $0.reclaim = .refuse }
-    refusing.store.insert(account(.unproved(ada), password: true))
+    refusing.store.insert(account(.unverified(ada), password: true))
     await refused(.unverifiedEmail) { try await refusing.reset(refusing.passwordReset()) }
   }
 
-  @Test func `check 89: on a proved account with a second factor the factor stays, and is asked for at sign-in`()
+  @Test func `check 89: on a verified account with a second factor the factor stays, and is asked for at sign-in`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true, factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     _ = try await world.reset(world.passwordReset())
     #expect(world.store.state("account-y")?.factors.count == 1)
     _ = try await world.signIn(newPassword).required
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
   }
 
-  @Test func `check 89: on an unproved account with a second factor nothing is removed and nothing set`() async throws {
-    let owner = account(.unproved(ada), password: true, factors: [.totp])
+  @Test func `check 89: on an unverified account with a second factor nothing is removed and nothing set`() async throws
+  {
+    let owner = account(.unverified(ada), password: true, factors: [.totp])
     world.store.insert(owner)
     await refused(.requiresSecondFactor) { try await world.reset(world.passwordReset()) }
     #expect(world.store.state("account-y") == owner)
@@ -172,7 +173,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test func `S12 an account that an administrator made gets its first password, with what was prepared`()
     async throws
   {
-    world.store.insert(account(.unproved(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
+    world.store.insert(account(.unverified(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
     #expect(try await world.reset(world.passwordReset()).revokedProviderIDs.isEmpty)
     let stored = try #require(world.store.state("account-y")).account
     #expect(stored.displayName == "Ada" && stored.emailProof == .reset && stored.passwordHash != nil)
@@ -181,7 +182,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test func `check 39: a known and an unknown address get one answer, and only the known one gets a mail`()
     async throws
   {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     var answers: [Timestamp] = []
     for email in [ada, "nobody@example.com"] {
       answers.append(
@@ -196,7 +197,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 
   @Test func `check 39: where no mail has room, a known and an unknown address are told the same`() async throws {
     let full = World.sending { $0.deliveryQueueMax = 0 }
-    full.store.insert(account(.proved(ada), password: true))
+    full.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
       await refused(.overloaded) {
         try await SendPasswordReset(full.environment)(email, MailOrder(continueURI: page), full.call())
@@ -206,7 +207,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test func `check 106: it is good once, for an hour, and the next ends it`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let former = try await world.passwordReset()
     let latter = try await world.passwordReset()
     await refused(.invalidCode) { try await world.reset(former) }
@@ -218,7 +219,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test func `check 106: a code of another purpose sets no password`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let code = try await world.emailLink().linkCode
     await refused(.invalidCode) { try await world.reset(code) }
     let reset = try await world.passwordReset()
@@ -227,7 +228,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test func `a weak password is refused, and the code survives`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let code = try await world.passwordReset()
     let failure = await refused(.weakPassword) { try await world.reset(code, to: "short") }
     #expect(failure?.field == "new_password")
@@ -235,7 +236,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test func `a disabled account, and one that left the address, are not reset`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let code = try await world.passwordReset()
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     await refused(.userDisabled) { try await world.reset(code) }
@@ -249,7 +250,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test func `two resets at once set one password`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = World(store: store) { $0.mailEnabled = true }
-    store.insert(account(.proved(ada), password: true))
+    store.insert(account(.verified(ada), password: true))
     let code = try await world.passwordReset()
     let done = await withTaskGroup(of: Int.self) { group in
       for index in 0..<20 {

@@ -69,7 +69,7 @@ import Testing
 
   @Test func `check 106: digits that are tried out under the key of a link are counted like wrong ones`() async throws {
     world.store.insert(account(id: "owner", phone: "+441632960961"))
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.phoneCode(for: .link, in: session)
     _ = try await world.link(code, session, world.call(key: "k"))
@@ -135,7 +135,7 @@ import Testing
     #expect(Set(answers.map(\.verificationID)).count == 2 && Set(answers.map(\.verificationID.count)).count == 1)
   }
 
-  @Test func `check 105: strangers who use up a number's tries and messages leave its owner's own device its own`()
+  @Test func `check 105: unknowns who use up a number's tries and messages leave its owner's own device its own`()
     async throws
   {
     let world = World.sending {
@@ -146,9 +146,9 @@ import Testing
     func strange() -> CallFacts { world.call(deviceID: "strange") }
     world.store.insert(account(phone: number))
     _ = try world.session(of: "account-y", call: own())
-    let stranger = try await world.phoneCode(strange())
-    for _ in 0..<2 { await refused(.invalidCode) { try await world.signIn(stranger.mistyped, strange()) } }
-    await refused(.tooManyAttempts) { try await world.signIn(stranger, strange()) }
+    let unknown = try await world.phoneCode(strange())
+    for _ in 0..<2 { await refused(.invalidCode) { try await world.signIn(unknown.mistyped, strange()) } }
+    await refused(.tooManyAttempts) { try await world.signIn(unknown, strange()) }
     for _ in 0..<2 { _ = try await world.phoneCode(strange()) }
     await refused(.tooManyAttempts) { try await world.phoneCode(strange()) }
     let owner = try await world.phoneCode(own())
@@ -237,7 +237,7 @@ import Testing
   let world = World.sending()
 
   @Test func `L7 a free number is linked, and opens the account from then on`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
     #expect(grant.account.account.phoneNumber == number && grant.account.account.email == ada)
@@ -295,7 +295,7 @@ import Testing
     #expect(open == [session.sessionID, grant.sessionID] && !open.contains(elsewhere.sessionID))
     #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "LINKED"])
     let told = try world.lastMessage()
-    #expect(told.kind == .unlinked && told.recipient == .phoneNumber("+15550199"), "a person without an address")
+    #expect(told.kind == .unlinked && told.recipient == .phoneNumber("+15550199"), "a user without an email address")
     #expect(try await world.signIn(world.phoneCode(to: "+15550199")).grant.isNewAccount)
   }
 
@@ -315,19 +315,19 @@ import Testing
   }
 
   @Test func `L11 a number is exchanged behind the second factor only`() async throws {
-    world.store.insert(account(.proved(ada), password: true, phone: "+15550199", factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, phone: "+15550199", factors: [.totp]))
     let session = try world.session(of: "account-y")
     _ = try await world.link(world.phoneCode(for: .link, in: session), session).required
     #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
   }
 
   @Test func `L11 a login too old to exchange a number is told so before a factor or the code is spent`() async throws {
-    world.store.insert(account(.proved(ada), password: true, phone: "+15550199", factors: [.totp]))
+    world.store.insert(account(.verified(ada), password: true, phone: "+15550199", factors: [.totp]))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
     let code = try await world.phoneCode(for: .link, in: session)
     await refused(.requiresRecentLogin) { try await world.link(code, session) }
-    #expect(try world.row(code.verificationID)?.completedAt == nil, "the code survives the login that is wanted")
+    #expect(try world.row(code.verificationID)?.completedAt == nil, "the code survives the required login")
     #expect(!world.store.contents.pendings.values.contains { $0.purpose == .secondFactor })
   }
 
@@ -345,7 +345,7 @@ import Testing
     #expect(grant.account.account.id == session.account.account.id && !grant.account.account.anonymous)
   }
 
-  @Test func `L11 what a code proved waits for the second factor`() async throws {
+  @Test func `L11 what a code verified waits for the second factor`() async throws {
     world.store.insert(account(password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let code = try await world.phoneCode(for: .link, in: session)
@@ -392,7 +392,7 @@ import Testing
   }
 
   @Test func `a conflict is completed by the number of the account found`() async throws {
-    world.store.insert(account(.proved(ada), phone: number))
+    world.store.insert(account(.verified(ada), phone: number))
     let exists = try await world.signIn(google()).exists
     #expect(exists.methods == ["phone"])
     let grant = try await world.signIn(world.phoneCode(), pendingToken: exists.handle).grant
@@ -401,7 +401,7 @@ import Testing
   }
 
   @Test func `check 18: another account's number completes nothing`() async throws {
-    world.store.insert(account(.proved(ada), password: true))
+    world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "other", phone: number))
     let exists = try await world.signIn(google()).exists
     let code = try await world.phoneCode()

@@ -5,7 +5,7 @@ import Testing
 
 private let newPassword = Credential.password(email: ada, password: "battery staple")
 
-/// Section 3.3 where no links are mailed: a reset is all that the owner of a mailbox has.
+/// Section 3.3 without emailed links: a reset is the only method for the owner of a mailbox.
 @Suite struct `A reset that claims the address` {
   private func world(_ reclaim: Policy.Reclaim = .authoritative, store: MemoryStore = MemoryStore()) -> World {
     World.sending(store: store) {
@@ -19,7 +19,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
-    let owner = account(.unproved(ada), password: true, emailLink: true, phone: number, identities: [corp()]) {
+    let owner = account(.unverified(ada), password: true, emailLink: true, phone: number, identities: [corp()]) {
       $0.displayName = "Keeps this"
     }
     world.store.insert(owner)
@@ -37,7 +37,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.row(planted) == nil)
 
     let mine = try await world.signIn(newPassword).grant.account.account
-    #expect(mine.id != "account-y" && mine.emailProof == .reset && mine.emailProvedAt == nil)
+    #expect(mine.id != "account-y" && mine.emailProof == .reset && mine.emailVerifiedAt == nil)
     #expect(mine.emailSource == "password")
     await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
     #expect(try await world.signIn(corp()).grant.account.account.id == "account-y")
@@ -50,12 +50,12 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
-    let owner = account(.unproved(ada), password: true, identities: [corp()])
+    let owner = account(.unverified(ada), password: true, identities: [corp()])
     world.store.insert(owner)
     let code = try await world.passwordReset()
     let failure = await refused(.unverifiedEmail) { try await world.reset(code) }
     #expect(failure?.hint.contains("claim_address") == true)
-    #expect(failure?.hint.contains("mailed link") == false, "none is mailed here")
+    #expect(failure?.hint.contains("sign-in link") == false, "none is mailed here")
     #expect(world.store.state("account-y") == owner && world.store.contents.accounts.count == 1)
     #expect(try await world.reset(code, claimAddress: true).isNewAccount)
     await refused(.invalidCode) { try await world.reset(code, claimAddress: true) }
@@ -63,9 +63,9 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 
   @Test func `where links are mailed the refusal names them too`() async throws {
     let world = World.sending()
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let failure = await refused(.unverifiedEmail) { try await world.reset(world.passwordReset()) }
-    #expect(failure?.hint.contains("claim_address") == true && failure?.hint.contains("mailed link") == true)
+    #expect(failure?.hint.contains("claim_address") == true && failure?.hint.contains("sign-in link") == true)
   }
 
   @Test(arguments: Policy.Reclaim.allCases)
@@ -73,7 +73,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
-    world.store.insert(account(.unproved(ada), password: true))
+    world.store.insert(account(.unverified(ada), password: true))
     let isClaim = reclaim == .refuse
     let answer = try await world.reset(world.passwordReset(), claimAddress: true)
     #expect(answer.isNewAccount == isClaim && answer.revokedProviderIDs == (isClaim ? [] : ["password"]))
@@ -85,11 +85,11 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test(arguments: Policy.Reclaim.allCases)
   func `check 89: leaves a second factor where it is, and does not ask for it`(_ reclaim: Policy.Reclaim) async throws {
     let world = world(reclaim)
-    let owner = account(.unproved(ada), password: true, factors: [.totp])
+    let owner = account(.unverified(ada), password: true, factors: [.totp])
     world.store.insert(owner)
     let code = try await world.passwordReset()
     let failure = await refused(.requiresSecondFactor) { try await world.reset(code) }
-    #expect(failure?.hint == "Repeat with claim_address to take the address to a new account.")
+    #expect(failure?.hint == "Repeat with claim_address to move the email address to a new account.")
     #expect(world.store.state("account-y") == owner)
     #expect(try await world.reset(code, claimAddress: true).isNewAccount)
     let left = try #require(world.store.state("account-y"))
@@ -99,7 +99,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 
   @Test func `S12 takes none from an account that was imported with a factor and never entered`() async throws {
     let world = world()
-    let imported = account(.unproved(ada), factors: [.totp], madeByAdministrator: true)
+    let imported = account(.unverified(ada), factors: [.totp], madeByAdministrator: true)
     world.store.insert(imported)
     let failure = await refused(.requiresSecondFactor) {
       try await world.reset(world.passwordReset(), claimAddress: true)
@@ -110,7 +110,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 
   @Test func `takes none from an account that is disabled, and the code survives`() async throws {
     let world = world()
-    let owner = account(.unproved(ada), password: true, identities: [corp()], disabled: true)
+    let owner = account(.unverified(ada), password: true, identities: [corp()], disabled: true)
     world.store.insert(owner)
     let code = try await world.passwordReset()
     await refused(.userDisabled) { try await world.reset(code, claimAddress: true) }
@@ -118,16 +118,16 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.check(code).mode == .resetPassword)
   }
 
-  @Test func `takes none from an account that proved it: that one gets the password`() async throws {
+  @Test func `takes none from an account that verified it: that one gets the password`() async throws {
     let world = world()
-    world.store.insert(account(.proved(ada), password: true, identities: [google()]))
+    world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     #expect(try await world.reset(world.passwordReset(), claimAddress: true) == PasswordWasReset(email: ada))
     #expect(world.store.contents.accounts.count == 1)
   }
 
-  @Test func `takes none that is proved in the last moment`() async throws {
+  @Test func `takes none that is verified in the last moment`() async throws {
     let world = world()
-    world.store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let code = try await world.passwordReset()
     let environment = world.environment(interruptedBy: { store in
       store.edit { tables in
@@ -144,7 +144,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test func `tells the person of the other account wherever it can be reached`() async throws {
     let world = world()
     let trusted = corp(email: "work@example.com", tier: .verified)
-    world.store.insert(account(.unproved(ada), password: true, phone: number, identities: [trusted]))
+    world.store.insert(account(.unverified(ada), password: true, phone: number, identities: [trusted]))
     _ = try await world.reset(world.passwordReset(), claimAddress: true)
     let told = world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
       .filter { $0.kind == .addressDetached }
@@ -155,7 +155,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   @Test func `twenty times at once makes one account`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = world(store: store)
-    store.insert(account(.unproved(ada), password: true, identities: [corp()]))
+    store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let code = try await world.passwordReset()
     let done = await withTaskGroup(of: Int.self) { group in
       for _ in 0..<20 {

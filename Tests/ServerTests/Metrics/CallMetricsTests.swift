@@ -12,7 +12,7 @@ private final class Silent: StreamHandler {
   func received(_ message: Message, arena: Arena) throws -> StreamStep { StreamStep() }
 }
 
-/// Two methods, two reactors, and the samples that are not zero.
+/// Two methods, two reactors, and the non-zero samples.
 private struct Counted {
   let registry = MetricsRegistry()
   let calls = CallMetrics([method("/a.B/One"), method("/a.B/Two")], reactors: 2)
@@ -91,7 +91,7 @@ private struct Counted {
   meter.endTurn()
   #expect(
     counted.samples("latchkey_call_seconds_count") == ["latchkey_call_seconds_count{method=\"a.B/Two\"} 1"])
-  // Half a minute is past all bounds.
+  // Half a minute is above all bounds.
   #expect(
     counted.samples("latchkey_call_seconds_bucket")
       == ["latchkey_call_seconds_bucket{method=\"a.B/Two\",le=\"+Inf\"} 1"])

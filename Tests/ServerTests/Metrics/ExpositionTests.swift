@@ -80,7 +80,7 @@ func `a label's name has only what the format takes and what is not reserved`(na
 @Test func `labels are the same in any order, and a name twice keeps its first value`() {
   #expect(Labels([("b", "2"), ("a", "1")]) == Labels([("a", "1"), ("b", "2")]))
   #expect(Labels([("a", "1"), ("a", "2")]).text == "a=\"1\"")
-  // Two names that become one would make a scraper refuse the whole text.
+  // Two labels with the same name would make a scraper reject the whole text.
   #expect(Labels([("a.b", "1"), ("a_b", "2")]).text == "a_b=\"1\"")
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Server
 
-/// The samples of one metric, its comments left out.
+/// The samples of one metric, without comments.
 private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   registry.exposition().split(separator: "\n").map(String.init).filter { $0.hasPrefix(name) }
 }
@@ -81,7 +81,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   for number in 0..<101 { Counter(label: "a", dimensions: [("n", "\(number)")], factory: registry).increment() }
   #expect(samples(registry, "a{").count == 100)
   #expect(samples(registry, "latchkey_metric_series_refused") == ["latchkey_metric_series_refused_total 1"])
-  // Those that are there go on counting.
+  // Existing series continue to count.
   Counter(label: "a", dimensions: [("n", "0")], factory: registry).increment()
   #expect(samples(registry, "a{n=\"0\"}") == ["a{n=\"0\"} 2"])
 }

@@ -35,21 +35,21 @@ func `a request is read, with its path as it was sent and without its query`(tex
   "GET / HTTP/1.1 \r\nHost: a\r\n\r\n",
   " GET / HTTP/1.1\r\nHost: a\r\n\r\n", "G(T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / http/1.1\r\nHost: a\r\n\r\n",
   "GET / HTTP/11\r\nHost: a\r\n\r\n", "GET / HTTP/1.x\r\nHost: a\r\n\r\n", "GET / HTTP/1.10\r\nHost: a\r\n\r\n",
-  // Targets: none, a relative one, a fragment, that of OPTIONS, that of CONNECT, an authority that is not there.
+  // Targets: none, a relative one, a fragment, those of OPTIONS and CONNECT, an absolute one without an authority.
   "GET  HTTP/1.1\r\nHost: a\r\n\r\n", "GET a HTTP/1.1\r\nHost: a\r\n\r\n", "GET /#b HTTP/1.1\r\nHost: a\r\n\r\n",
   "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
   "GET http:///b HTTP/1.1\r\nHost: a\r\n\r\n", "GET ftp://a/b HTTP/1.1\r\nHost: a\r\n\r\n",
   "GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n", "GET /\u{7f} HTTP/1.1\r\nHost: a\r\n\r\n",
-  // The host: none, two.
+  // Host fields: none, two.
   "GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
   "GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n",
-  // Fields: no colon, no name, a blank before the colon, a folded line, a control character.
+  // Fields: no colon, no name, a space before the colon, a folded line, a control character.
   "GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n",
   "GET / HTTP/1.1\r\nHost : a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n b\r\n\r\n",
   "GET / HTTP/1.1\r\nHost: a\r\nX: \u{0}\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nX: \u{7f}\r\n\r\n",
-  // Line ends: either half alone.
+  // Line ends: CR or LF alone.
   "GET / HTTP/1.1\nHost: a\n\n", "GET / HTTP/1.1\rHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\r\n\r\n", "\n",
-  // Bodies, announced in any way.
+  // All announcements of a body.
   "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na",
   "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0, 0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: \r\n\r\n",
   "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -66,13 +66,13 @@ func `another major version is not supported`(version: String) {
 @Test func `a head of as many bytes as the limit is taken, and one more is too large`() {
   func head(of bytes: Int) -> String {
     let frame = "GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n"
-    // A carriage return and a line feed are one character.
+    // Swift counts a carriage return and a line feed as one character.
     return frame.dropLast(2) + String(repeating: "x", count: bytes - frame.utf8.count) + "\r\n\r\n"
   }
   #expect(head(of: 100).utf8.count == 100)
   #expect(read(head(of: 100), headBytesMax: 100) == got("GET", "/"))
   #expect(read(head(of: 101), headBytesMax: 100) == .refuse(.headTooLarge))
-  // It need not come to its end to be too large.
+  // An incomplete head can already be too large.
   #expect(read(String(repeating: "x", count: 100), headBytesMax: 100) == .wait)
   #expect(read(String(repeating: "x", count: 101), headBytesMax: 100) == .refuse(.headTooLarge))
 }

@@ -1,4 +1,4 @@
-import Fetch
+import HTTPClient
 import GRPC
 import Identity
 import Store
@@ -47,7 +47,7 @@ func `every limit that is reached is counted by its name`(limit: LimitKind) {
   #expect(counted(metrics, "latchkey_refusals_total") == ["latchkey_refusals_total{limit=\"\(limit.rawValue)\"} 1"])
 }
 
-/// Answers every request alike.
+/// Returns the same answer to every request.
 private struct Scripted: HTTPSFetching {
   let answer: Result<FetchedBody, FetchError>
 

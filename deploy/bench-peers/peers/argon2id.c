@@ -1,6 +1,6 @@
-// The bound of a password sign-in: libsodium's Argon2id alone, with the server's parameters, on one thread.
-// `hash` prints a hash of PASSWORD; `verify` checks PASSWORD against PHC for SECONDS and prints how many checks a
-// CPU-second and a second made.
+// The bound of a password sign-in: libsodium's Argon2id alone, with the server's parameters, on one thread. `hash`
+// prints a hash of PASSWORD. `verify` checks PASSWORD against PHC for SECONDS and prints the checks for each CPU-second
+// and for each second.
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// What Latchkey is measured against: the gRPC C++ library serving the same two methods, with the same certificate, from
-// memory, on one completion queue and one thread, which is the fastest that the library offers on one core.
+// The peer that Latchkey is compared with: the gRPC C++ library serves the same two methods, with the same certificate,
+// from memory, on one completion queue and one thread, which is its fastest configuration on one core.
 #include <grpcpp/grpcpp.h>
 
 #include <fstream>
@@ -33,7 +33,7 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
-// One call from its arrival to its end; each end makes room for the next arrival.
+// One call from its arrival to its end. At its end, the server accepts another call.
 class Turn {
  public:
   virtual ~Turn() = default;
@@ -113,7 +113,7 @@ int serve(const std::string& folder, const std::string& port, long accounts) {
     }
     return grpc::Status::OK;
   };
-  // As many calls may arrive at once as the client has in flight.
+  // Up to as many calls may arrive at the same time as the client has in flight.
   for (int place = 0; place < 256; place++) {
     new Check(expectCheck, answerCheck);
     new Fetch(expectFetch, answerFetch);

@@ -1,5 +1,5 @@
-// The same as grpc_peer.cpp on grpc-go: two methods, the same certificate, answers from a map. `taskset` and GOMAXPROCS
-// keep it on one core.
+// The counterpart of grpc_peer.cpp on grpc-go: two methods, the same certificate, answers from a map. `taskset` and
+// GOMAXPROCS keep it on one core.
 package main
 
 import (
@@ -53,7 +53,7 @@ func main() {
 		log.Fatal(err)
 	}
 	server := grpc.NewServer(grpc.Creds(tls))
-	// Its answer to the empty service name is SERVING from the start.
+	// It answers SERVING for the empty service name from the start.
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	latchkeyv1.RegisterAuthServiceServer(server, &authService{methods: methods})
 	log.Fatal(server.Serve(listener))

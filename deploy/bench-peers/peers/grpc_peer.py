@@ -1,4 +1,4 @@
-"""The same as grpc_peer.cpp on Python's grpcio: its asyncio server, the fastest that it offers on one core.
+"""The counterpart of grpc_peer.cpp on Python's grpcio, with its asyncio server, the fastest on one core.
 
 Usage: grpc_peer.py FOLDER PORT ACCOUNTS, with the generated stubs on PYTHONPATH.
 """

@@ -1,4 +1,4 @@
-// Loaded before libc into a server that is profiled: latchkeyd ends by _exit, which writes no profile, exit does.
+// Preloaded into a server under profile: latchkeyd ends with _exit, which writes no profile, while exit does.
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>

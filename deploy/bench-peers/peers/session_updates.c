@@ -1,12 +1,12 @@
-// The bound of Refresh: SQLite alone, making the same change to the same row of the same file, BATCH rows a commit.
-// The pragmas are those of the server's writer. Prints how many rows a CPU-second and a second it changed.
+// The bound of Refresh: SQLite alone makes the same change to the same row of the same file, BATCH rows in each commit.
+// The pragmas are those of the server's writer. Prints the changed rows for each CPU-second and for each second.
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-// The sessions that are changed: those of as many callers as load the server.
+// One session for each caller that loads the server.
 enum { SESSIONS_MAX = 256, ID_BYTES_MAX = 64, DIGEST_BYTES = 32, CHECKPOINT_PAGES = 1000 };
 
 static const char *const UPDATE =
@@ -71,7 +71,7 @@ static void change(sqlite3_stmt *update, const char *id, long number, long long 
   unsigned char digest[DIGEST_BYTES] = {0};
   memcpy(digest, &number, sizeof number);
   sqlite3_bind_blob(update, 1, digest, DIGEST_BYTES, SQLITE_STATIC);
-  // A later time in each change, as a clock gives: both indexed columns of the row move.
+  // Each change has a later time, as with a clock, so both indexed columns of the row change.
   sqlite3_bind_int64(update, 2, ends_at - 1);
   sqlite3_bind_int64(update, 3, ends_at + number + 1);
   sqlite3_bind_text(update, 4, id, -1, SQLITE_STATIC);
@@ -100,7 +100,7 @@ int main(int count, char **words) {
     if (log_pages < CHECKPOINT_PAGES) continue;
     need(sqlite3_wal_checkpoint_v2(store, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK, "checkpoint");
     if (begun > 0) continue;
-    // A log that still grows is dearer to sync than one that is written over, as a running server's is.
+    // Syncing a log that still grows costs more than syncing one that is overwritten, as in a running server.
     begun = seconds_of(CLOCK_MONOTONIC), cpu_begun = seconds_of(CLOCK_PROCESS_CPUTIME_ID), counted_from = changed;
   } while (begun == 0 || seconds_of(CLOCK_MONOTONIC) - begun < seconds);
   printf("%.3f %.3f\n", (double)(changed - counted_from) / (seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu_begun),

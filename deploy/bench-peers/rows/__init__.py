@@ -1,4 +1,4 @@
-"""The rows of the table, in its order; each measures by a stand and answers with what it found."""
+"""The rows of the table, in order. Each row measures with a stand and returns its findings."""
 
 from __future__ import annotations
 

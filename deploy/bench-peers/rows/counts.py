@@ -1,4 +1,4 @@
-"""What a FetchProviders call takes of the allocator and of the kernel, as Tests/Counts counts it."""
+"""Heap allocations and system calls of a FetchProviders call, as Tests/Counts counts them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ TESTS = Path(__file__).resolve().parents[3] / "Tests/Counts"
 
 
 def counts(stand: Stand) -> list[Finding]:
-    """In deploy/test the counts of a debug build are held to what was committed; here those of the release build are,
-    which may have one allocation more."""
+    """deploy/test compares the counts of a debug build with the committed ones. This row compares those of the release
+    build, which may have one more allocation."""
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-s", TESTS], capture_output=True, text=True, check=False,
         env=os.environ | {"LATCHKEYD": str(stand.options.latchkeyd)})

@@ -1,4 +1,4 @@
-"""What a connection costs that does nothing."""
+"""Memory of an idle connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONNECTIONS = 10_000
 
 
 def memory(stand: Stand) -> list[Finding]:
-    """Servers of its own: what others left behind in their heaps would serve the first connections for nothing."""
+    """Starts its own servers: the first connections to a used server would take memory that its heap already has."""
     servers = {"latchkeyd": LATCHKEY, **({"nghttpd": NGHTTPD} if shutil.which("nghttpd") else {})}
     command = [sys.executable, str(TOOL), "--home", str(stand.home), "--latchkeyd", str(stand.options.latchkeyd),
                "--connections", str(CONNECTIONS), "--json"]

@@ -1,4 +1,4 @@
-"""Refresh, one durable change and one signed token a call, against the same done by SQLite and libcrypto alone."""
+"""Refresh, with one durable change and one signed token in each call, compared with SQLite and libcrypto alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CHANGES = "latchkey_store_commit_changes_sum"
 def refresh(stand: Stand) -> list[Finding]:
     """In each round SQLite alone makes as many changes a commit as the server just did, in a copy of its file.
 
-    With many changes a commit SQLite needs a quarter of the time that the signature of the new token takes: what no
-    server could do faster is both, one after the other.
+    With many changes a commit SQLite needs a quarter of the time of the signature of the new token. The bound for any
+    server is both, one after the other.
     """
     server, seconds = stand.server(LATCHKEY), stand.options.seconds
     callers = ["--prepare", str(CALLERS)]
-    # The copy has to have the sessions of this many callers.
+    # The copy must have the sessions of all these callers.
     stand.load.throughput(server, "refresh", 1, callers)
     store = stand.stores.copy_of_working("bare.db")
     batches: list[int] = []
@@ -50,7 +50,7 @@ def refresh(stand: Stand) -> list[Finding]:
     both = Series("the two, one after the other", tuple(map(bounds.in_turn, alone.values, signed.values)),
                   tuple(map(bounds.in_turn, alone.per_second, signed.per_second)))
     what = f"Refresh by {CALLERS} callers, calls per"
-    # A commit waits for the disk: so the goal is one of the clock, and CPU time stands beside it.
+    # A commit waits for the disk, so the goal is in wall-clock time; CPU time is listed as well.
     return [
         Finding(f"{what} second", own.by_the_clock(), (
             Comparison(alone.by_the_clock()), Comparison(signed.by_the_clock()),

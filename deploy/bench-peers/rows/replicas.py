@@ -1,4 +1,4 @@
-"""The store in PostgreSQL: beside pgbench with the same statements, and two replicas beside one."""
+"""The store in PostgreSQL: compared with pgbench on the same statements, and two replicas compared with one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stand import LATCHKEY, Stand, need
 CALLERS = 256
 CLIENTS = 4
 SHAPE = Shape(connections=16, streams=16)
-# Each of an account of its own, as the database is filled with.
+# Each session belongs to a different account of the filled database.
 SESSIONS = """
 INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, audience,
   claims_json, created_at, last_used_at, idle_expires_at, expires_at, expires_day, ip_address, user_agent, device_id,
@@ -45,7 +45,7 @@ def fetch_in_postgres(stand: Stand) -> list[Finding]:
 
 
 def refresh_in_postgres(stand: Stand) -> list[Finding]:
-    """Two trips a call: the session is read, and replaced."""
+    """Two trips for each call: one reads the session, one replaces it."""
     options = ["--prepare", str(CALLERS)]
     with _database(stand) as (database, server):
         one = ["--prepare", "1"]
@@ -85,14 +85,14 @@ def _pgbench(stand: Stand, database: Database, file: Path) -> Callable[[], Rate]
 
 
 def _last(trips: list[Trip], name: str) -> int:
-    """The place of the last trip that holds this statement."""
+    """The index of the last trip that contains this statement."""
     places = [place for place, trip in enumerate(trips) if any(each == name for each, _ in trip)]
     need(len(places) > 0, f"the database was not asked for {name}")
     return places[-1]
 
 
 def two_replicas(stand: Stand) -> list[Finding]:
-    """The same load on one server, and split over two that share the database."""
+    """The same load on one server, and split over two servers that share the database."""
     findings = []
     with _database(stand) as (database, first):
         second = stand.replica(database.conninfo, "replica-2")
@@ -132,7 +132,7 @@ def _together(stand: Stand, servers: list[Server], workload: str, options: list[
 
 @contextmanager
 def _database(stand: Stand) -> Iterator[tuple[Database, Server]]:
-    """Filled, with one server on it; both are on the servers' core."""
+    """A filled database with one server, both on the servers' core."""
     database = Database(Path("/tmp") / f"latchkey-bench-{stand.metrics_port}", stand.options.server_core)
     server = None
     try:

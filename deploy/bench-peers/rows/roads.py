@@ -1,4 +1,4 @@
-"""Unary calls from the socket to the answer and back, beside other servers with the same messages."""
+"""Unary calls from the socket to the answer and back, compared with other servers on the same messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stand import CPP, GO, LATCHKEY, NGHTTPD, PYTHON, Stand
 
 SMALL = 10_000
 LARGE = 10_000_000
-# Long enough to ask for most of them.
+# Long enough to look up most of them.
 WARM_SECONDS = 120
 
 
@@ -24,7 +24,7 @@ def check(stand: Stand) -> list[Finding]:
 
 
 def fetch(stand: Stand) -> list[Finding]:
-    """All addresses by latchkey-load; and one again and again by h2load, since only that can call nghttpd."""
+    """All addresses by latchkey-load, and one repeated address by h2load, since only h2load can call nghttpd."""
     what = f"FetchProviders, {stand.options.accounts:,} accounts, calls per CPU-second"
     servers = {LATCHKEY: stand.server(LATCHKEY), **stand.peers(CPP, GO, PYTHON)}
     series = stand.turns({
@@ -50,10 +50,10 @@ def _finding(what: str, series: dict[str, Series], goals: dict[str, Goal]) -> Fi
 
 
 def growth(stand: Stand) -> list[Finding]:
-    """The same call on a small store and on one that is a thousand times as large, all addresses of each.
+    """The same call on a small store and on one that is a thousand times as large, with all addresses of each.
 
-    First both are asked for a while, since the server that is measured is one that has run for hours: its cache of ways
-    in holds those who were asked for.
+    Both servers warm up first, so that they are like servers that have run for hours: their cache of sign-in methods
+    holds the accounts that were looked up.
     """
     servers: dict[int, Server] = {}
     try:

@@ -1,4 +1,4 @@
-"""Sign-ins against the work that no server could leave out, and what they do to others' latency."""
+"""Sign-ins compared with the work that no server could avoid, and their effect on the latency of other calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from latchkey_load import Shape
 from people import PASSWORD
 from stand import LATCHKEY, Stand
 
-# Password checks on their way at once: enough that the hashing thread never waits, below the queue's limit of 64.
+# Concurrent password checks: enough to keep the hashing thread busy, and below the queue's limit of 64.
 PASSWORDS = Shape(connections=4, streams=8)
 FETCHES_PER_SECOND = 400
 
@@ -40,7 +40,7 @@ def by_password(stand: Stand) -> list[Finding]:
 
 
 def latency_beside(stand: Stand) -> list[Finding]:
-    """Reactor and hashing thread share the one core, so this is what the scheduler and priorities make of it."""
+    """Reactor and hashing thread share one core, so the result depends on the scheduler and on priorities."""
     server, seconds = stand.server(LATCHKEY), stand.options.seconds
     passwords = stand.people.options_for_passwords()
     idle, beside = [], []

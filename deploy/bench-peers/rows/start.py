@@ -1,4 +1,4 @@
-"""From the start of the program to the first answer that a client gets."""
+"""Time from the start of the program to the first answer that a client receives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START_SECONDS = 20
 
 
 def start(stand: Stand) -> list[Finding]:
-    """The file is in the page cache; the client's connection and handshake are part of each figure."""
+    """The file is in the page cache. Each figure includes the client's connection and handshake."""
     store = stand.stores.filled(stand.options.accounts)
     times = tuple(_start(stand, store) for _ in range(STARTS))
     what = f"Start to first answer, {stand.options.accounts:,} accounts, ms"

@@ -1,4 +1,4 @@
-"""What the tools print, read rightly or refused."""
+"""Parsing of the tools' output, and errors for unexpected output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table in its three forms."""
+"""The table in its three formats."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the simulated providers have in common: HTTP values, people, held tokens, pages, faults, OAuth 1.0a and 2."""
+"""Common parts of the simulated providers: HTTP values, users, stored tokens, pages, faults, OAuth 1.0a and 2."""

@@ -1,6 +1,6 @@
-"""The applications that a provider knows: ours, and one that belongs to somebody else.
+"""The applications that a provider knows: ours, and one of another owner.
 
-A token issued to the second is what an attacker holds who runs an application of his own at the same provider.
+An attacker who runs an application at the same provider has tokens that were issued to the second one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from issuers import Issuer, write_atomically
 
 OTHER_CLIENT_ID = "another-app"
 OTHER_SECRET = "another-secret"
-# Registered for every application, beside those of `serve --redirect-uri`.
+# Registered for every application, in addition to those of `serve --redirect-uri`.
 REDIRECT_URIS = ("https://app.example/callback", "https://localhost:8443/callback", "http://localhost:3000/callback")
-# The page of this server that shows where a person was sent to.
+# The page of this server that shows the address to which a user was redirected.
 LANDING_PATH = "/callback"
 
 
@@ -32,7 +32,7 @@ class Application:
 
 
 def registered(issuer: Issuer, redirect_uris: tuple[str, ...]) -> dict[str, Application]:
-    """By client id. The secret of ours is `<issuer's name>-secret`."""
+    """The applications by client id. The secret of ours is `<issuer's name>-secret`."""
     both = ((issuer.audience, our_secret(issuer)), (OTHER_CLIENT_ID, OTHER_SECRET))
     return {client_id: Application(client_id, secret, redirect_uris) for client_id, secret in both}
 
@@ -42,7 +42,7 @@ def our_secret(issuer: Issuer) -> str:
 
 
 def write_secret(folder: Path, issuer: Issuer) -> None:
-    """Our secret as a file, which is how Latchkey wants to find it."""
+    """Our secret as a file, which Latchkey requires."""
     write_atomically(folder / "client-secrets" / issuer.name, our_secret(issuer))
 
 
@@ -55,8 +55,8 @@ def client_key_id(issuer: Issuer) -> str:
 
 
 def client_key(folder: Path, issuer: Issuer) -> Key:
-    """Our application's own P-256 key for `private_key_jwt` and for Apple's client secret. It is made here, as Apple
-    makes it: the file is what a developer downloads."""
+    """Our application's own P-256 key for `private_key_jwt` and for Apple's client secret. The simulator makes it, as
+    Apple does: the file is the one that a developer downloads."""
     path = client_key_path(folder, issuer)
     if not path.exists():
         write_atomically(path, ECKey.generate_key("P-256").as_pem(private=True).decode())

@@ -1,8 +1,8 @@
-"""Misbehaviour on demand, per provider and endpoint.
+"""Faults on demand, for each provider and endpoint.
 
-A fault is a file that `behave` writes and that each request reads, so that a test or a person can switch it while the
-server runs. Faults of the transport replace or delay the answer; those of the protocol are obeyed by the providers,
-which find the name in `Request.fault`; `alter` patches whatever JSON an endpoint says.
+A fault is a file that `behave` writes and each request reads, so that a test or a developer can change it while the
+server runs. Transport faults replace or delay the answer. Providers implement protocol faults, whose name they find in
+`Request.fault`. `alter` patches the JSON of any endpoint.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .web import JSON, Answer, json_answer
 TRANSPORT = ("well", "hang", "slow", "reset", "error", "huge", "broken", "html", "redirect", "redirect-private",
              "error-in-200", "alter")
 PROTOCOL = (
-    # What a token, or the answer of an endpoint that says whose it is, names: another application.
+    # Tokens, or the answers of an endpoint that names a token's owner, name another application.
     "wrong-audience",
-    # An ID token: signed with a key that is not published, another at_hash, another nonce or none, a login of long ago.
+    # An ID token: signed with an unpublished key, with another at_hash, another or no nonce, or an old login.
     "rotated-keys", "wrong-at-hash", "wrong-nonce", "no-nonce", "stale-login",
-    # A profile: of somebody else.
+    # A profile of another user.
     "other-subject",
-    # The redirect: another issuer's name or none, another state or none.
+    # The redirect: another or no issuer's name, another or no state.
     "iss-mix-up", "no-iss", "state-changed", "state-dropped",
     # OAuth 1.0a: oauth_callback_confirmed is false.
     "callback-not-confirmed",
@@ -38,12 +38,12 @@ PRIVATE_URL = "https://169.254.169.254/latest/meta-data/"
 @dataclass(frozen=True)
 class Fault:
     name: str = "well"
-    # Served in place of the real answer; for `alter`, a JSON merge patch (RFC 7396) of it.
+    # Replaces the real answer; for `alter`, a JSON merge patch (RFC 7396) of it.
     body: str = ""
 
 
 def behave(folder: Path, issuer: str, endpoints: list[str], name: str, body: str = "") -> None:
-    """From now on these endpoints of the issuer answer so."""
+    """Sets the fault of these endpoints of the issuer from now on."""
     for endpoint in endpoints:
         write_atomically(_path(folder, issuer, endpoint), json.dumps({"name": name, "body": body}))
 
@@ -60,7 +60,7 @@ def _path(folder: Path, issuer: str, endpoint: str) -> Path:
 
 
 def spoil(fault: Fault, answer: Answer, base: str) -> Answer:
-    """The answer as this fault leaves it; one that is well stays as it is."""
+    """Applies this fault to the answer. Without a fault the answer stays the same."""
     if fault.body and fault.name != "alter":
         answer = Answer(answer.status, fault.body.encode(), JSON, answer.headers)
     match fault.name:

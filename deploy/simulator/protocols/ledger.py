@@ -1,7 +1,7 @@
-"""What a simulator folder remembers: people, codes, tokens and nonces, in one SQLite file.
+"""The state of a simulator folder: users, codes, tokens and nonces, in one SQLite file.
 
-`serve` and the commands that mint are different processes, so a token minted by one is known to the other at once.
-Only digests of codes and tokens are kept, as a provider would.
+`serve` and the commands that mint are different processes, so a token minted by one is immediately known to the other.
+Only digests of codes and tokens are stored, as a provider would.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def digest(secret: str) -> bytes:
 
 
 class Ledger:
-    """Kinds keep what providers hold apart: a code of one is unknown to another."""
+    """Kinds separate the records of providers: a code of one is unknown to another."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "ledger.db"
@@ -38,7 +38,7 @@ class Ledger:
 
     @property
     def _database(self) -> sqlite3.Connection:
-        """One connection for each thread, which is one for each connection of a client."""
+        """One connection for each thread, and so for each connection of a client."""
         if not hasattr(self._local, "database"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(self.path, timeout=20, isolation_level=None)
@@ -50,20 +50,20 @@ class Ledger:
         return connection
 
     def put(self, kind: str, secret: str, record: Record, lifetime_seconds: float, origin: str = "") -> None:
-        """`origin` is the code that this was made from, so that a replay of the code can take it back."""
+        """`origin` is the code that this was made from, so that a replay of the code can revoke it."""
         self._database.execute("insert or replace into held values (?, ?, ?, ?, 0, ?)", (
             kind, digest(secret), json.dumps(record), time.time() + lifetime_seconds,
             digest(origin) if origin else None))
 
     def get(self, kind: str, secret: str) -> Record | None:
-        """What was put and has neither expired nor been taken."""
+        """The record, unless it has expired or was taken."""
         row = self._database.execute(
             "select record from held where kind = ? and digest = ? and used = 0 and expires > ?",
             (kind, digest(secret), time.time())).fetchone()
         return json.loads(row[0]) if row else None
 
     def take(self, kind: str, secret: str) -> Record | None:
-        """The same, and it is there for nobody after that."""
+        """The same, and marks the record as used."""
         row = self._database.execute(
             "update held set used = 1 where kind = ? and digest = ? and used = 0 and expires > ? returning record",
             (kind, digest(secret), time.time())).fetchone()
@@ -75,7 +75,7 @@ class Ledger:
         return row is not None
 
     def is_new(self, kind: str, secret: str, lifetime_seconds: float) -> bool:
-        """True the first time that this is seen."""
+        """True the first time that the service sees this value."""
         return self._database.execute("insert or ignore into held values (?, ?, '{}', ?, 0, null)", (
             kind, digest(secret), time.time() + lifetime_seconds)).rowcount == 1
 
@@ -83,7 +83,7 @@ class Ledger:
         self._database.execute("delete from held where kind = ? and digest = ?", (kind, digest(secret)))
 
     def revoke_from(self, origin: str) -> None:
-        """Everything that was made from this code (RFC 6749 section 4.1.2)."""
+        """Revokes everything that was made from this code (RFC 6749 section 4.1.2)."""
         self._database.execute("delete from held where origin = ?", (digest(origin),))
 
     def save_person(self, username: str, record: Record) -> None:

@@ -1,7 +1,7 @@
-"""OAuth 1.0a (RFC 5849) as oauthlib's provider side does it: HMAC-SHA1, fresh timestamps, each nonce once.
+"""OAuth 1.0a (RFC 5849) with oauthlib's provider side: HMAC-SHA1, recent timestamps, each nonce once.
 
-Three legs: a request token for a callback, the person's word bound to it by a verifier, and the access token that both
-are exchanged for, once. A call made with an access token is good only under the consumer key it was issued to.
+Three legs: a request token for a callback, the user's consent bound to it by a verifier, and the access token that both
+are exchanged for, once. An access token is valid only with the consumer key that it was issued to.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .applications import Application
 from .ledger import Ledger, Record
 from .web import Request
 
-# As with X: a request token lives ten minutes, a clock may be five minutes off, an access token does not expire.
+# Like X: a request token lives ten minutes, a clock may be five minutes off, an access token does not expire.
 REQUEST_TOKEN_SECONDS = 600
 CLOCK_SKEW_SECONDS = 300
 ACCESS_TOKEN_SECONDS = 10 * 365 * 86400
@@ -32,7 +32,7 @@ LENGTHS = (1, 200)
 
 
 class OAuth1Error401(Exception):
-    """The request is not authenticated, or what it presents is unknown; the text says why."""
+    """The request is not authenticated, or its token is unknown; the text states the reason."""
 
 
 class Engine:
@@ -52,11 +52,11 @@ class Engine:
         return dict(parse_qsl(body))
 
     def asking(self, token: str) -> Record | None:
-        """What a request token is for, while it waits for the person's word."""
+        """The record of a request token, while it waits for the user's consent."""
         return self.validator.ledger.get(self.validator.kind("request"), token)
 
     def authorize(self, token: str, person: str) -> str:
-        """Binds the person's word to the request token; the redirect that brings it to the application."""
+        """Binds the user's consent to the request token. Returns the redirect that brings it to the application."""
         endpoint = AuthorizationEndpoint(self.validator)
         try:
             headers, _body, _status = endpoint.create_authorization_response(
@@ -71,12 +71,12 @@ class Engine:
         self.validator.ledger.take(self.validator.kind("request"), token)
 
     def owner(self, access_token: str) -> str:
-        """The person of a token that was just issued."""
+        """The user of a token that was just issued."""
         record = self.validator.ledger.get(self.validator.kind("access"), access_token) or {}
         return str(record["person"])
 
     def protected(self, request: Request) -> Record:
-        """The access token's record of a call whose signature is good."""
+        """The access token's record for a call with a valid signature."""
         valid, said = ResourceEndpoint(self.validator).validate_protected_resource_request(
             request.url, request.method, request.body.decode(), dict(request.headers), realms=[])
         record = self.validator.token("access", said.client_key, said.resource_owner_key) if valid else None
@@ -90,7 +90,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
     safe_characters = frozenset(string.ascii_letters + string.digits + "-_")
     client_key_length = request_token_length = access_token_length = nonce_length = verifier_length = LENGTHS
     timestamp_lifetime = CLOCK_SKEW_SECONDS
-    # Stand-ins that keep the time of a refusal the same; no application or token has these names.
+    # Placeholders that keep the response time of a rejection the same. No application or token has these names.
     dummy_client = dummy_request_token = dummy_access_token = "nobody"
 
     def __init__(self, name: str, ledger: Ledger, applications: dict[str, Application]) -> None:
@@ -142,7 +142,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
         return self.ledger.is_new(self.kind("nonce"), named, 2 * CLOCK_SKEW_SECONDS)
 
     def validate_redirect_uri(self, client_key: str, redirect_uri: str, request: Any) -> bool:
-        """X compares without the query, which may carry what the application wants to find again."""
+        """X compares without the query, which may carry application data."""
         application = self.applications.get(client_key)
         return application is not None and redirect_uri.partition("?")[0] in application.redirect_uris
 
@@ -158,7 +158,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
         record = self.ledger.get(self.kind("request"), token)
         return str(record["callback"]) if record else "oob"
 
-    # What is kept.
+    # Storage.
 
     def save_request_token(self, token: Record, request: Any) -> None:
         record = {"client_id": request.client_key, "secret": token["oauth_token_secret"],
@@ -179,7 +179,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
     def invalidate_request_token(self, client_key: str, request_token: str, request: Any) -> None:
         self.ledger.take(self.kind("request"), request_token)
 
-    # Realms, which nobody uses.
+    # Realms, which are not used.
 
     def get_default_realms(self, client_key: str, request: Any) -> list[str]:
         return []

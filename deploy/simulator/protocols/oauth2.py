@@ -1,7 +1,7 @@
-"""The authorization server of OAuth 2.0: oauthlib's, with the strictness of RFC 9700 and the providers' own ways.
+"""The authorization server of OAuth 2.0: oauthlib's, with the strictness of RFC 9700 and the providers' own rules.
 
-Codes are redeemed once, by the application, redirect URI and proof key (S256 only) that they were issued to; a replay
-takes back what the code had brought.
+A code is redeemed once, by the application, redirect URI and proof key (S256 only) that it was issued to. A replay
+revokes what the code had returned.
 """
 
 from __future__ import annotations
@@ -45,25 +45,25 @@ CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True)
 class Rules:
-    """How strict and how generous one provider's authorization server is."""
+    """The rules of one provider's authorization server."""
 
-    # None: any scope is fine.
+    # None: any scope is accepted.
     scopes: frozenset[str] | None = None
     default_scopes: tuple[str, ...] = ()
-    # Between the scopes of a request, beside a blank.
+    # Separators between the scopes of a request, in addition to a space.
     comma_separated: bool = False
     pkce: Literal["required", "optional", "ignored"] = "optional"
     authentication: frozenset[str] = frozenset({"client_secret_basic", "client_secret_post"})
     response_types: tuple[str, ...] = ("code",)
-    # None: tokens that do not expire, and answers that do not say.
+    # None: tokens do not expire, and answers name no lifetime.
     expires_in: int | None = 3600
     token_prefix: str = ""
-    # Whether this grant comes with a refresh token.
+    # Whether this grant includes a refresh token.
     refreshes: Callable[[Record], bool] = field(default=lambda grant: False)
 
 
 class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
-    # Without `plain`, which a request without a method would mean.
+    # Without `plain`, the default for a request without a method.
     _code_challenge_methods: ClassVar = {"S256": code_challenge_method_s256}
 
     def validate_authorization_request(self, request: Any) -> Any:
@@ -76,7 +76,7 @@ class CodeGrant(AuthorizationCodeGrant):  # type: ignore[misc]
         try:
             super().validate_token_request(request)
         except errors.MismatchingRedirectURIError:
-            # RFC 6749 section 5.2 has `invalid_grant` for it.
+            # RFC 6749 section 5.2 uses `invalid_grant` for this case.
             raise errors.InvalidGrantError(description=REDIRECT_MISMATCH, request=request) from None
         if request.code_verifier is None or self.request_validator.provider.rules.pkce == "ignored":
             return
@@ -112,7 +112,7 @@ class Server(AuthorizationEndpoint, TokenEndpoint):  # type: ignore[misc]
 
 
 class Validator(RequestValidator):  # type: ignore[misc]
-    """What oauthlib asks of the provider. Its requests carry the code's record as `grant` once it is known."""
+    """Provider callbacks for oauthlib. Its requests carry the code's record as `grant` once it is known."""
 
     def __init__(self, provider: OAuth2Provider) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
 
     def authenticate_client(self, request: Any, *args: Any, **kwargs: Any) -> bool:
         ways = [way for way in (_basic(request), _post(request), _assertion(request)) if way]
-        # RFC 6749 section 2.3: one method a request.
+        # RFC 6749 section 2.3: one authentication method in each request.
         if len(ways) != 1 or ways[0][0] not in self.provider.rules.authentication:
             return False
         method, client_id, secret = ways[0]
@@ -182,7 +182,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
                       *args: Any, **kwargs: Any) -> bool:
         kind = self.provider.kind("code")
         held = self.ledger.get(kind, code)
-        # A stranger must not be able to spend somebody's code.
+        # An attacker must not be able to use up a user's code.
         grant = self.ledger.take(kind, code) if held and held["client_id"] == client_id else None
         if grant is None:
             if self.ledger.was_taken(kind, code):
@@ -205,7 +205,7 @@ class Validator(RequestValidator):  # type: ignore[misc]
         return bool(request.grant["redirect_uri"] == redirect_uri)
 
     def invalidate_authorization_code(self, client_id: str, code: str, request: Any, *args: Any, **kwargs: Any) -> None:
-        """It was spent when it was looked up, so that of two at once only one can have it."""
+        """The look-up already used up the code, so that of two parallel requests only one gets it."""
 
     # The tokens.
 
@@ -262,7 +262,7 @@ def _assertion(request: Any) -> Way:
 
 
 def _subject(assertion: str) -> str:
-    """Whom the assertion is about, still unproved: `client_id` may be left out beside it (RFC 7521 section 4.2)."""
+    """The subject of the assertion, not verified yet: `client_id` is optional with it (RFC 7521 section 4.2)."""
     try:
         payload = assertion.split(".")[1]
         return str(json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["sub"])
@@ -275,6 +275,6 @@ def with_query(url: str, parameters: list[tuple[str, str]]) -> str:
 
 
 def failed(answer: Answer) -> Record | None:
-    """The error of a token endpoint's answer."""
+    """The error in a token endpoint's answer."""
     said: Record = json.loads(answer.body)
     return said if "error" in said else None

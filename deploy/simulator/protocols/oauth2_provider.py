@@ -1,4 +1,4 @@
-"""A provider that speaks OAuth 2.0: its authorization page, its token endpoint, and calls with a bearer token."""
+"""An OAuth 2.0 provider: its authorization page, its token endpoint, and calls with a bearer token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class OAuth2Provider(Provider):
         self.server = Server(self)
 
     def kind(self, what: str) -> str:
-        """Of a record in the ledger: another provider's code is none of ours."""
+        """The kind of its records in the ledger: another provider's code is unknown here."""
         return f"{self.name} {what}"
 
     # The authorization endpoint.
@@ -58,26 +58,26 @@ class OAuth2Provider(Provider):
             return self._go_back(request, error, [("error", error.error), ("error_description", error.description)])
 
     def authorization_parameters(self, parameters: Pairs) -> Pairs:
-        """In the form that the engine reads."""
+        """The request in the format of the engine."""
         if not self.rules.comma_separated:
             return parameters
         return [(name, value.replace(",", " ") if name == "scope" else value) for name, value in parameters]
 
     def check_authorization(self, request: Request, said: Any) -> None:
-        """Raises an `OAuth2Error` where the provider has a rule of its own."""
+        """Raises an `OAuth2Error` if the provider has a rule of its own."""
 
     def denial(self) -> Pairs:
-        return [("error", "access_denied"), ("error_description", "The person said no.")]
+        return [("error", "access_denied"), ("error_description", "The user denied access.")]
 
     def grant(self, person: Person, scopes: list[str], request: Request) -> Record:
-        """What the code, and the tokens made from it, stand for."""
+        """The data of the code, and of the tokens made from it."""
         declined = [value for name, value in request.form if name == "declined"]
         return {"person": person.username, "scopes": [scope for scope in scopes if scope not in declined],
                 "declined": declined, "auth_time": int(time.time()),
                 "offline": request.value("access_type") == "offline"}
 
     def _go_back(self, request: Request, said: Any, parameters: Pairs, grant: Record | None = None) -> Answer:
-        """To the redirect URI, with what belongs to every answer of this provider and as the fault has it."""
+        """Redirects to the redirect URI, with the parameters of this provider's answers, and applies the fault."""
         state = [("state", said.state)] if said.state is not None else []
         kept = [each for each in parameters if each[0] != "state"]
         match request.fault:
@@ -95,7 +95,7 @@ class OAuth2Provider(Provider):
         return "query"
 
     def response_issuer(self, fault: str) -> Pairs:
-        """The parameter `iss` of RFC 9207, for providers that have it."""
+        """The parameter `iss` of RFC 9207, for providers that send it."""
         return [("iss", "https://honest.example")] if fault == "iss-mix-up" else []
 
     def additions(self, said: Any, grant: Record | None) -> Pairs:
@@ -113,7 +113,7 @@ class OAuth2Provider(Provider):
         return False
 
     def complete_token(self, token: Record, request: Any) -> Record:
-        """oauthlib's answer made this provider's."""
+        """Converts oauthlib's answer to this provider's format."""
         if not self.rules.refreshes(request.grant):
             token.pop("refresh_token", None)
         if self.rules.expires_in is None:
@@ -131,7 +131,7 @@ class OAuth2Provider(Provider):
     # Calls with a bearer token.
 
     def bearer(self, request: Request) -> tuple[Record, Person]:
-        """The token's record and its person (RFC 6750 section 2.1)."""
+        """The token's record and its user (RFC 6750 section 2.1)."""
         scheme, _, token = request.header("Authorization").partition(" ")
         record = self.ledger.get(self.kind("access"), token) if scheme.lower() in self.bearer_schemes else None
         if record is None:
@@ -145,17 +145,17 @@ class OAuth2Provider(Provider):
                            401, WWW_Authenticate='Bearer error="invalid_token"')
 
     def named_client(self, record: Record, fault: str) -> str:
-        """The application that the token is said to be for."""
+        """The application that the answer names for the token, according to the fault."""
         client_id: str = record["client_id"]
         return self.other_application(client_id) if fault == "wrong-audience" else client_id
 
     def profile_subject(self, person: Person, record: Record, fault: str) -> str:
-        """Whose profile it is said to be."""
+        """The user whose profile the answer returns, according to the fault."""
         shown = Person(username="somebody-else") if fault == "other-subject" else person
         return self.subject(shown, record["client_id"])
 
 
 def _added(location: str) -> Pairs:
-    """What the engine put behind the redirect URI: the names that an authorization response has."""
+    """The parameters that the engine added to the redirect URI, which are those of an authorization response."""
     names = ("code", "state", "error", "error_description", "error_uri")
     return [(name, value) for name, value in parse_qsl(urlsplit(location).query) if name in names]

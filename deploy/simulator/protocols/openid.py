@@ -1,4 +1,4 @@
-"""A provider that speaks OpenID Connect: discovery, key set, ID tokens and the userinfo endpoint."""
+"""An OpenID Connect provider: discovery, key set, ID tokens and the userinfo endpoint."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .web import Answer, Request, json_answer
 
 MAX_AGE_SECONDS = 300
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"]
-# A login of long ago, for the fault of that name.
+# The age of the login for the fault `stale-login`.
 STALE_SECONDS = 7 * 86400
 
 
 class OpenIDProvider(OAuth2Provider):
-    # Below the provider's own path; subclasses name the real ones.
+    # Below the provider's own path; subclasses have the real ones.
     paths: ClassVar = {"authorize": "/authorize", "token": "/token", "userinfo": "/userinfo"}
     algorithm = "RS256"
     says_issuer_in_response = False
@@ -44,7 +44,7 @@ class OpenIDProvider(OAuth2Provider):
             Route("GET POST", self.paths["userinfo"], "userinfo", self.userinfo),
         ]
 
-    # What it publishes.
+    # Published documents.
 
     def discovery(self, request: Request, **_: str) -> Answer:
         return json_answer(self.metadata(), Cache_Control=f"max-age={MAX_AGE_SECONDS}")
@@ -82,7 +82,7 @@ class OpenIDProvider(OAuth2Provider):
     # ID tokens.
 
     def token(self, request: Request, **captured: str) -> Answer:
-        """oauthlib has no place for the fault, so it travels with the request's headers."""
+        """oauthlib has no field for the fault, so it travels in the request's headers."""
         headers = dict(request.headers) | {"Simulated-Fault": request.fault}
         return self.server.redeem(Request(request.method, request.base, request.target, headers, request.body))
 
@@ -110,10 +110,10 @@ class OpenIDProvider(OAuth2Provider):
         return tokens.mint(self.ring, self.issuer, order, now)
 
     def complete_order(self, order: tokens.Order, person: Person) -> None:
-        """The rest of an ID token that is not a claim about the person."""
+        """The claims of an ID token that do not describe the user."""
 
     def person_claims(self, person: Person, grant: Record) -> Record:
-        """The same in ID tokens and at the userinfo endpoint, as far as the scopes go."""
+        """The user's claims, the same in ID tokens and at the userinfo endpoint, as far as the scopes allow."""
         said: Record = {}
         if "email" in grant["scopes"] and person.email:
             said |= {"email": person.email, "email_verified": person.email_verified}
@@ -131,7 +131,7 @@ class OpenIDProvider(OAuth2Provider):
     # The application's own signature.
 
     def accepts_assertion(self, application: Application, assertion: str) -> bool:
-        """RFC 7523 section 3, with the assertion's `jti` usable once. Only ours has a key here."""
+        """RFC 7523 section 3, with the assertion's `jti` usable once. Only our application has a key here."""
         if application != self.application("ours"):
             return False
         public = client_key(self.world.folder, self.issuer).as_dict(private=False)

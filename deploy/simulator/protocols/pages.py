@@ -1,4 +1,4 @@
-"""The pages that a person sees: log in as anybody, the error that must not be sent back, and the end of a flow."""
+"""The pages that a user sees: a login as any user, errors that must not be sent back, and the end of a flow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAD = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</t
 <style>body {{ font: 16px sans-serif; max-width: 36em; margin: 2em auto }} label {{ display: block; margin: .5em 0 }}
 input:not([type=checkbox]) {{ width: 100% }} textarea {{ width: 100%; height: 8em }}</style><h1>{title}</h1>
 """
-# Field, its label, and the value that a fresh page shows.
+# Field, its label, and its initial value.
 TEXTS = (("username", "User name (who you are)"), ("name", "Name"), ("email", "E-mail"), ("picture", "Picture (URL)"),
          ("hosted_domain", "Google Workspace domain"), ("tenant", "Microsoft tenant"))
 TICKS = (("email_verified", "The provider verified the e-mail"),
@@ -19,7 +19,7 @@ TICKS = (("email_verified", "The provider verified the e-mail"),
 
 
 def login(provider: str, client_id: str, scopes: list[str], people: list[Person], hint: str) -> Answer:
-    """Posts to its own address, so that the parameters of the request come along."""
+    """A form that posts to its own URL, so that it keeps the parameters of the request."""
     known = "".join(
         f'<button name="person" value="{escape(each.username)}">{escape(each.display_name)}'
         f' &lt;{escape(each.email or "no e-mail")}&gt;</button> ' for each in people)
@@ -57,8 +57,8 @@ def form_post(redirect_uri: str, parameters: Pairs) -> Answer:
 
 
 def landing(callback_uri: str) -> Answer:
-    """Stands in for the application's own page: shows what it would hand to Latchkey."""
+    """Replaces the application's own page, and shows what the application would pass to Latchkey."""
     return html_answer(
         HEAD.format(title="Back at the application")
-        + "<p>The callback URI, whole, with the form body as its query where there was one:</p>"
+        + "<p>The complete callback URI, with the form body, if any, as its query:</p>"
         f'<textarea id="callback" readonly>{escape(callback_uri)}</textarea></html>')

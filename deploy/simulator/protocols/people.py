@@ -1,7 +1,7 @@
-"""Test people: whoever is typed into a login page exists from then on, with a subject of its own at each provider.
+"""Test users: every user name typed into a login page exists from then on, with its own subject at each provider.
 
-A subject follows from the provider and the user name alone, so it is the same after a restart and in every folder,
-and a person whose address, name or verified flag changes stays the same person.
+A subject depends on the provider and the user name alone, so it is the same after a restart and in every folder. It
+also stays the same when the address, name or verified flag of the user changes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields
 
 from .ledger import Ledger
 
-# Where Microsoft keeps personal accounts.
+# The tenant of Microsoft's personal accounts.
 CONSUMER_TENANT = "9188040d-6c67-4c5b-b112-36a304b66dad"
 
 
@@ -28,10 +28,10 @@ class Person:
     picture: str = ""
     # Google: the Workspace domain.
     hosted_domain: str = ""
-    # Microsoft: the directory; and whether it proved to own the address's domain.
+    # Microsoft: the directory, and whether the directory verified that it owns the address's domain.
     tenant: str = CONSUMER_TENANT
     domain_verified: bool = False
-    # Apple: hand out a relay address in place of the real one.
+    # Apple: return a relay address instead of the real one.
     hide_email: bool = False
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Person:
         return given, family
 
     def form(self) -> dict[str, str]:
-        """The fields of the login page, a check box only where it is ticked."""
+        """The fields of the login page, with a check box only if it is ticked."""
         values = {name: "on" if value is True else value for name, value in asdict(self).items()}
         return {name: value for name, value in values.items() if value}
 
@@ -70,7 +70,7 @@ class People:
     def find(self, username: str) -> Person:
         record = self._ledger.person(username)
         if record is None:
-            raise LookupError(f"nobody here is called {username!r}")
+            raise LookupError(f"there is no user {username!r}")
         return Person(**record)
 
     def everybody(self) -> list[Person]:
@@ -82,7 +82,7 @@ def number(provider: str, username: str, modulus: int) -> int:
 
 
 def decimal(provider: str, username: str, digits: int) -> str:
-    """A number of exactly so many digits."""
+    """A number with exactly this many digits."""
     least = 10 ** (digits - 1)
     return str(least + number(provider, username, 9 * least))
 

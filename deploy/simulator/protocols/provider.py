@@ -1,4 +1,4 @@
-"""What a provider is to the server: endpoints with names, which the request log counts and `behave` spoils."""
+"""A provider as the server sees it: named endpoints, which the request log counts and `behave` makes fail."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Handler = Callable[..., Answer]
 
 @dataclass(frozen=True)
 class World:
-    """One simulator folder, and the server in front of it."""
+    """One simulator folder, and the server that uses it."""
 
     folder: Path
     base: str
@@ -34,7 +34,7 @@ class World:
 
 
 class Route:
-    """`{name}` in a path stands for one segment, which the handler gets by that name."""
+    """`{name}` in a path matches one segment, which the handler receives under that name."""
 
     def __init__(self, methods: str, path: str, endpoint: str, handler: Handler) -> None:
         self.methods = methods.split()
@@ -45,7 +45,7 @@ class Route:
 
 
 class Provider:
-    """Subclasses add their routes and say what a person's profile looks like."""
+    """Subclasses add their routes and the user's profile."""
 
     def __init__(self, issuer: Issuer, world: World) -> None:
         self.issuer = issuer
@@ -64,7 +64,7 @@ class Provider:
         raise NotImplementedError
 
     def find(self, path: str) -> tuple[Route, dict[str, str]] | None:
-        """The route of a path below the provider's own, with what its placeholders stand for."""
+        """The route of a path below the provider's own, with the values of its placeholders."""
         for route in self.routes():
             if match := route.pattern.fullmatch(path):
                 return route, match.groupdict()
@@ -73,14 +73,14 @@ class Provider:
     def endpoints(self) -> list[str]:
         return list(dict.fromkeys(route.endpoint for route in self.routes()))
 
-    # People and their tokens.
+    # Users and their tokens.
 
     def subject(self, person: Person, client_id: str) -> str:
-        """Who the person is here; for some providers that depends on the application that asks."""
+        """The user's subject at this provider; for some providers it depends on the application."""
         raise NotImplementedError
 
     def issue(self, person: Person, client_id: str, scopes: list[str]) -> Record:
-        """An access token without a flow, as the provider's token endpoint would hand it out."""
+        """An access token without a flow, like one from the provider's token endpoint."""
         raise NotImplementedError
 
     def application(self, whose: str) -> Application:
@@ -89,15 +89,15 @@ class Provider:
         return {"ours": ours, "another": another}[whose]
 
     def other_application(self, client_id: str) -> str:
-        """Any but this one: what a wrong audience names."""
+        """Any other application: the one that a wrong audience names."""
         return next(each for each in self.applications if each != client_id)
 
     def chosen_person(self, request: Request) -> Person:
-        """Whoever the login page's form names: somebody known, or the fields of a person new or changed."""
+        """The user that the login page's form names: a known one, or the fields of a new or changed one."""
         form = dict(request.form)
         try:
             if form.get("person"):
                 return self.world.people.find(form["person"])
             return self.world.people.save(from_form(form))
         except (LookupError, ValueError, TypeError) as problem:
-            raise Refusal(pages.refusal(self.name, f"Nobody logged in: {problem}.")) from None
+            raise Refusal(pages.refusal(self.name, f"The login failed: {problem}.")) from None

@@ -1,4 +1,4 @@
-"""A request and an answer as values, so that a provider is a set of functions from one to the other."""
+"""Requests and answers as values, so that a provider is a set of functions from one to the other."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Pairs = list[tuple[str, str]]
 @dataclass(frozen=True)
 class Request:
     method: str
-    # Scheme, host and port by which this server knows itself, whatever the Host field says.
+    # Scheme, host and port of this server, independent of the Host field.
     base: str
     # Path and query as received: an OAuth 1.0a signature covers them.
     target: str
     headers: Mapping[str, str]
     body: bytes = b""
-    # How the endpoint is to misbehave; see `faults`.
+    # The fault of the endpoint; see `faults`.
     fault: str = "well"
 
     @property
@@ -43,11 +43,11 @@ class Request:
         return parse_qsl(self.body.decode(), keep_blank_values=True)
 
     def header(self, name: str) -> str:
-        """Whatever its case (RFC 9110 section 5.1)."""
+        """The value, independent of the name's case (RFC 9110 section 5.1)."""
         return next((value for key, value in self.headers.items() if key.lower() == name.lower()), "")
 
     def value(self, name: str) -> str:
-        """The first of that name in the query or the form; empty where there is none."""
+        """The first value of that name in the query or the form; empty if there is none."""
         return next((value for key, value in [*self.query, *self.form] if key == name), "")
 
 
@@ -57,7 +57,7 @@ class Answer:
     body: bytes = b""
     content_type: str = JSON
     headers: dict[str, str] = field(default_factory=dict)
-    # So many blanks stand before the last byte of the body.
+    # Number of spaces before the last byte of the body.
     padding_bytes: int = 0
 
 

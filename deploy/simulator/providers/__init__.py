@@ -1,4 +1,4 @@
-"""The simulated providers by the name of their issuer; every other name is a generic one."""
+"""The simulated providers by the name of their issuer. Every other name is a generic one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sign in with Apple: the redirect is a form post, the name comes once, the client secret is a JWT of our own."""
+"""Sign in with Apple: a form post as redirect, the name only once, and a JWT of our own as the client secret."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Apple(OpenIDProvider):
                                      "revocation_endpoint": self.issuer.path + "/auth/revoke"}
 
     def subject(self, person: Person, client_id: str) -> str:
-        """The same for all applications of a team; the other application belongs to another."""
+        """The same for all applications of a team; the other application belongs to another team."""
         team = TEAM_ID if client_id == self.issuer.audience else client_id
         named = hashlib.sha256(f"{team}\0{person.username}".encode()).hexdigest()[:32]
         return f"{number(team, person.username, 1000000):06}.{named}.{number(named, '', 10000):04}"
@@ -64,7 +64,7 @@ class Apple(OpenIDProvider):
         return [("error", "user_cancelled_authorize")]
 
     def additions(self, said: Any, grant: Record | None) -> Pairs:
-        """The name, unsigned, and only the first time that this person meets this application."""
+        """The name, unsigned, and only the first time that this user signs in to this application."""
         if grant is None:
             return []
         person = self.world.people.find(grant["person"])
@@ -85,12 +85,12 @@ class Apple(OpenIDProvider):
 
     def token(self, request: Request, **captured: str) -> Answer:
         answer = super().token(request)
-        # Apple's status is 400 for a wrong client too, and there is no description.
+        # Apple's status is 400 for a wrong client too, without a description.
         error = failed(answer)
         return json_answer({"error": error["error"]}, 400) if error else answer
 
     def accepts_secret(self, application: Application, secret: str) -> bool:
-        """The JWT that Apple asks for in place of a secret, by the key that it gave the developer."""
+        """Verifies the JWT that Apple requires instead of a secret, with the key that it gave the developer."""
         if application != self.application("ours"):
             return application.has_secret(secret)
         public = client_key(self.world.folder, self.issuer).as_dict(private=False)
@@ -108,7 +108,7 @@ class Apple(OpenIDProvider):
             and token.claims["exp"] <= now + SECRET_SECONDS_MAX
 
     def gives_id_token(self, grant: Record) -> bool:
-        """Whether `openid` is among the scopes or not."""
+        """Includes an ID token even if `openid` is not among the scopes."""
         return True
 
     def address(self, person: Person) -> str:

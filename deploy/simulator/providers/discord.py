@@ -1,4 +1,4 @@
-"""Discord: OAuth 2.0, a flag that says whether the address is verified, and an endpoint that says whose a token is."""
+"""Discord: OAuth 2.0, a flag for verified addresses, and an endpoint that names a token's application."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Facebook: OAuth 2.0 with answers of its own shape, calls proved by `appsecret_proof`, and debug_token.
+"""Facebook: OAuth 2.0 with its own answer format, calls authenticated by `appsecret_proof`, and debug_token.
 
-Limited Login, whose ID tokens come from Facebook's own kit, has a key set here and is minted (`simulator.py mint`).
+Limited Login, whose ID tokens come from Facebook's own SDK, has a key set here; `simulator.py mint` makes its tokens.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Facebook(OpenIDProvider):
         ]
 
     def authorization_parameters(self, parameters: Pairs) -> Pairs:
-        """Facebook's `response_type` is `code` unless it says otherwise; the engine wants it said."""
+        """Facebook's default `response_type` is `code`; the engine requires the parameter."""
         named = super().authorization_parameters(parameters)
         return named if "response_type" in dict(named) else [*named, ("response_type", "code")]
 
@@ -58,11 +58,11 @@ class Facebook(OpenIDProvider):
                 ("error_reason", "user_denied")]
 
     def subject(self, person: Person, client_id: str) -> str:
-        """Scoped to the application that asks."""
+        """The subject depends on the application."""
         return decimal(f"{self.name}/{client_id}", person.username, 17)
 
     def token(self, request: Request, **_: str) -> Answer:
-        """Its parameters may come in the query; `client_credentials` makes an app access token."""
+        """The parameters may come in the query. `client_credentials` returns an app access token."""
         form = dict(request.query) | dict(request.form)
         application = self.applications.get(form.get("client_id", ""))
         if form.get("grant_type") == "client_credentials":
@@ -96,7 +96,7 @@ class Facebook(OpenIDProvider):
         return token if scheme.lower() == "bearer" else request.value("access_token")
 
     def demand_proof(self, request: Request, token: str, application: Application) -> None:
-        """Facebook's setting "Require app secret" is on: each call shows that its maker knows the secret."""
+        """Facebook's setting "Require app secret" is on: each call must prove knowledge of the secret."""
         proof = request.value("appsecret_proof")
         if not proof:
             raise Refusal(graph_error("API calls from the server require an appsecret_proof argument",
@@ -116,7 +116,7 @@ class Facebook(OpenIDProvider):
         fields = [field.split("{")[0].split(".")[0] for field in (request.value("fields") or "id,name").split(",")]
         if unknown := [field for field in fields if field not in PROFILE_FIELDS]:
             return graph_error(f"(#100) Tried accessing nonexisting field ({unknown[0]})", "OAuthException", 100)
-        # The id comes with every answer; what there is not is left out.
+        # Every answer contains the id. Missing fields are omitted.
         return json_answer({name: value for name, value in every.items() if value and name in (*fields, "id")})
 
     def permissions(self, request: Request, version: str) -> Answer:
@@ -126,7 +126,7 @@ class Facebook(OpenIDProvider):
         return json_answer({"data": granted + declined})
 
     def debug_token(self, request: Request, **_: str) -> Answer:
-        """For the application itself only, which shows its app access token, beside the other one in the query."""
+        """Only for the application itself, which sends its app access token with the inspected token in the query."""
         token = request.value("access_token")
         application = self._application_of(token)
         if application is None:

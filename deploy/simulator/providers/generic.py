@@ -1,4 +1,4 @@
-"""Providers without a name of their own: an OpenID Connect issuer, and plain OAuth 2.0 with a profile document."""
+"""Generic providers: an OpenID Connect issuer, and plain OAuth 2.0 with a profile document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocols.web import Answer, Request, json_answer
 
 
 class GenericOpenID(OpenIDProvider):
-    """Names itself in its redirects (RFC 9207) and takes all three kinds of client authentication."""
+    """Names itself in its redirects (RFC 9207) and accepts all three kinds of client authentication."""
 
     rules = Rules(authentication=frozenset({"client_secret_basic", "client_secret_post", "private_key_jwt"}),
                   refreshes=lambda grant: "offline_access" in grant["scopes"])
@@ -22,7 +22,7 @@ class GenericOpenID(OpenIDProvider):
 
 
 class GenericOAuth2(OAuth2Provider):
-    """Its profile has names that only a mapping of claims can find."""
+    """Its profile has member names that only a mapping of claims can find."""
 
     rules = Rules(default_scopes=("profile",))
 

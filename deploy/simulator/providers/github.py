@@ -1,4 +1,4 @@
-"""GitHub's OAuth apps: form answers unless JSON is asked for, errors in a 200 reply, e-mail from its own endpoint."""
+"""GitHub's OAuth apps: form answers unless JSON is requested, errors with status 200, email from its own endpoint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocols.people import Person, number
 from protocols.provider import Route
 from protocols.web import Answer, Pairs, Refusal, Request, form_answer, json_answer
 
-# GitHub's own words for what RFC 6749 section 5.2 names.
+# GitHub's names for the errors of RFC 6749 section 5.2.
 ERRORS = {"invalid_client": "incorrect_client_credentials", "invalid_grant": "bad_verification_code"}
 
 
@@ -33,7 +33,7 @@ class GitHub(OAuth2Provider):
         ]
 
     def authorization_parameters(self, parameters: Pairs) -> Pairs:
-        """`response_type` is not among GitHub's parameters; the engine wants it."""
+        """`response_type` is not one of GitHub's parameters; the engine requires it."""
         named = super().authorization_parameters(parameters)
         return named if "response_type" in dict(named) else [*named, ("response_type", "code")]
 
@@ -42,7 +42,7 @@ class GitHub(OAuth2Provider):
 
     def token(self, request: Request, **_: str) -> Answer:
         form = dict(request.form)
-        # `grant_type` neither.
+        # Nor is `grant_type`.
         body = request.body if "grant_type" in form else request.body + b"&grant_type=authorization_code"
         answer = self.server.redeem(Request("POST", request.base, request.path, request.headers, body))
         said: Record = json.loads(answer.body)
@@ -77,7 +77,7 @@ class GitHub(OAuth2Provider):
         return self.with_scopes(record, entries)
 
     def check(self, request: Request, client_id: str) -> Answer:
-        """Whether a token was issued to this application, which proves itself by its secret."""
+        """Whether a token was issued to this application, which authenticates with its secret."""
         self.demand_user_agent(request)
         scheme, _, text = request.header("Authorization").partition(" ")
         application = self.applications.get(client_id)

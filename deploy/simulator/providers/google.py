@@ -1,4 +1,4 @@
-"""Google: OpenID Connect with several client ids, hosted domains, and tokeninfo, which says whose a token is."""
+"""Google: OpenID Connect with several client ids, hosted domains, and tokeninfo, which names a token's application."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Google(OpenIDProvider):
         return json_answer(said | ({"hd": person.hosted_domain} if person.hosted_domain else {}))
 
     def tokeninfo(self, request: Request) -> Answer:
-        """Every value is a string, the flag and the seconds too."""
+        """Every value is a string, including the flag and the seconds."""
         record = self.ledger.get(self.kind("access"), request.value("access_token"))
         if record is None:
             return json_answer({"error": "invalid_token", "error_description": "Invalid Value"}, 400)

@@ -33,7 +33,7 @@ class LinkedIn(OpenIDProvider):
         return token | {"scope": token.get("scope", "").replace(" ", ",")}
 
     def complete_order(self, order: tokens.Order, person: Person) -> None:
-        """The flag is a text in ID tokens, and a boolean at the userinfo endpoint."""
+        """The flag is a string in ID tokens, and a boolean at the userinfo endpoint."""
         if "email_verified" in order.claims:
             order.claims["email_verified"] = str(order.claims["email_verified"]).lower()
 

@@ -1,4 +1,4 @@
-"""Microsoft Entra ID: tenants, each with an issuer of its own; addresses that a tenant's administrator may write."""
+"""Microsoft Entra ID: tenants, each with its own issuer; addresses that a tenant's administrator can set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def object_id(person: Person) -> str:
-    """Of a personal account only the last sixteen digits are its own, by which Graph calls it."""
+    """The oid of the user. Of a personal account's oid, Graph uses only the last sixteen digits as the id."""
     drawn = guid("microsoft", person.username)
     return f"00000000-0000-0000-{drawn[19:]}" if person.tenant == CONSUMER_TENANT else drawn
 
@@ -44,7 +44,7 @@ class Microsoft(OpenIDProvider):
         return self.issuer.url.replace(TEMPLATE, tenant)
 
     def tenant_discovery(self, request: Request, tenant: str = "common") -> Answer:
-        """For several tenants the issuer stays a template, and so does what a token's issuer is compared with."""
+        """For several tenants, the issuer is a template, in discovery and in the comparison with a token's issuer."""
         named = {"common": TEMPLATE, "organizations": TEMPLATE, "consumers": CONSUMER_TENANT}.get(tenant, tenant)
         path = f"{self.issuer.path}/{tenant}"
         return json_answer(self.metadata() | {
@@ -57,7 +57,7 @@ class Microsoft(OpenIDProvider):
         return self.authorize(request)
 
     def grant(self, person: Person, scopes: list[str], request: Request) -> Record:
-        """A person of another kind of tenant cannot log in here."""
+        """A user of another kind of tenant cannot log in here."""
         tenant = request.path.split("/")[2]
         personal = person.tenant == CONSUMER_TENANT
         if tenant not in ("common", person.tenant, "consumers" if personal else "organizations"):
@@ -72,7 +72,7 @@ class Microsoft(OpenIDProvider):
         return said.response_mode or "query"
 
     def subject(self, person: Person, client_id: str) -> str:
-        """Pairwise: another one for each application."""
+        """Pairwise: a different subject for each application."""
         return letters(f"{self.name}/{client_id}", person.username, 43, ALPHABET)
 
     def person_claims(self, person: Person, grant: Record) -> Record:
@@ -89,7 +89,7 @@ class Microsoft(OpenIDProvider):
         order.issuer = self.issuer_of(person.tenant)
 
     def userinfo(self, request: Request, **_: str) -> Answer:
-        """Without the claims of a tenant, and with an address that nothing is said about."""
+        """Without the claims of a tenant, and with an address without a verified flag."""
         record, person = self.bearer(request)
         claims = self.person_claims(person, record)
         given, family = person.given_and_family_name

@@ -1,4 +1,4 @@
-"""X, formerly Twitter: OAuth 1.0a in three legs, and OAuth 2.0 with PKCE beside it."""
+"""X, formerly Twitter: OAuth 1.0a in three legs, and OAuth 2.0 with PKCE."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Twitter(OAuth2Provider):
         ]
 
     def subject(self, person: Person, client_id: str) -> str:
-        """Above 2^53, where a JSON number read as a double is no longer the one that was sent."""
+        """Above 2^53, where a JSON number that is read as a double differs from the one that was sent."""
         return str((1 << 60) + number(self.name, person.username, 1 << 60))
 
     # OAuth 1.0a.
@@ -81,7 +81,7 @@ class Twitter(OAuth2Provider):
             "id": int(subject), "id_str": subject, "name": person.display_name, "screen_name": person.username,
             "profile_image_url_https": person.picture or None, "verified": False, "protected": False}
         if request.value("include_email") == "true":
-            # Null unless the person has an address and confirmed it.
+            # Null unless the user has an address and confirmed it.
             said["email"] = person.email if person.email and person.email_verified else None
         return json_answer(said)
 
@@ -92,7 +92,7 @@ class Twitter(OAuth2Provider):
             raise Refusal(json_answer({"errors": [{"code": 32, "message": str(problem)}]}, 401)) from None
 
     def issue_oauth1(self, person: Person, client_id: str) -> Record:
-        """Token and secret as the provider's own kit for applications would bring them."""
+        """Token and secret, as the provider's own SDK would return them."""
         token, secret = f"{self.subject(person, '')}-{secrets.token_hex(20)}", secrets.token_hex(23)
         self.oauth1.validator.save(token, secret, client_id, person.username)
         return {"access_token": token, "token_secret": secret}

@@ -1,4 +1,4 @@
-"""A running simulator for the tests beside this file, with certificates of a development authority."""
+"""A running simulator for the tests in this folder, with certificates of a development authority."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from protocols.people import Person  # noqa: E402
 
 NAMED = ["twitter", "github", "google", "facebook", "yahoo", "apple", "microsoft", "linkedin", "discord"]
 FOLDERLESS = ("authorize", "endpoints", "settings")
-# Where flows end in these tests; nothing listens there.
+# The redirect URI of flows in these tests; nothing listens there.
 CALLBACK = "https://app.example/callback"
 
 
@@ -36,7 +36,7 @@ class Running:
     trust: ssl.SSLContext
 
     def command(self, *arguments: str) -> str:
-        """What a person would type, minus the folder."""
+        """The form that a user would submit, without the folder."""
         folder = [] if arguments[0] in FOLDERLESS else ["--folder", str(self.folder)]
         done = subprocess.run([sys.executable, str(SIMULATOR), arguments[0], *folder, *arguments[1:]],
                               check=False, capture_output=True, text=True, timeout=30)
@@ -49,7 +49,7 @@ class Running:
         return str(self.folder / "authority.pem")
 
     def http(self) -> requests.Session:
-        """Trusts this simulator's authority, whatever the environment says."""
+        """Trusts this simulator's authority, independent of the environment."""
         session: requests.Session = self.trusting(requests.Session())
         return session
 

@@ -11,7 +11,7 @@ from authlib.integrations.requests_client import OAuth2Session
 from conftest import CALLBACK, Running
 from protocols.people import Person
 
-# Per provider: authorization endpoint, token endpoint, scope, client id, how the client proves itself, proof key.
+# Per provider: authorization endpoint, token endpoint, scope, client id, client authentication, proof key.
 ENDPOINTS: dict[str, tuple[str, str, str, str, str, bool]] = {
     "twitter": ("/i/oauth2/authorize", "/2/oauth2/token", "users.read tweet.read users.email offline.access",
                 "latchkey", "client_secret_basic", True),
@@ -60,7 +60,7 @@ class Relying:
         return dict(parse_qsl(urlsplit(url).query))
 
     def redeem(self, code: str, **changed: Any) -> dict[str, Any]:
-        """Raises Authlib's `OAuthError` where the provider says `error`."""
+        """Raises Authlib's `OAuthError` if the provider returns `error`."""
         given = {"code": code, "code_verifier": self.verifier, "grant_type": "authorization_code",
                  "headers": {"Accept": "application/json"}} | changed
         return dict(self.session.fetch_token(self.token_endpoint, **given))

@@ -1,4 +1,4 @@
-"""X's OAuth 1.0a by requests-oauthlib: three legs, and everything that must not get through."""
+"""X's OAuth 1.0a with requests-oauthlib: three legs, and every request that must fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authorization server's strictness, at every provider that speaks OAuth 2.0, with Authlib's client."""
+"""The authorization server's strictness at every OAuth 2.0 provider, with Authlib's client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from relying import ENDPOINTS, STATE, Relying
 from walking import NoCallback
 
 PROVIDERS = [name for name in ENDPOINTS if name != "apple"]
-# How the same refusal is worded where the provider has words of its own.
+# The text of the same error, if the provider has its own.
 WORDS = {"github": {"invalid_grant": "bad_verification_code", "invalid_client": "incorrect_client_credentials"}}
 
 

@@ -1,4 +1,4 @@
-"""The pages that people see, the commands, and the faults of the transport."""
+"""The pages for users, the commands, and the faults of the transport."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_request_log_has_names_and_no_parameters(simulator: Running, ada: Pe
 def test_a_body_too_large_or_of_unknown_length_is_refused(simulator: Running) -> None:
     assert simulator.http().post(simulator.base + TOKEN, data=b"x" * 64 * 1024).status_code != 413
     for field, value in (("Content-Length", "65537"), ("Content-Length", "-1"), ("Transfer-Encoding", "chunked")):
-        # Refused before anything of the body is sent.
+        # The request fails before any of its body is sent.
         connection = http.client.HTTPSConnection(simulator.base.removeprefix("https://"), context=simulator.trust)
         connection.putrequest("POST", TOKEN)
         connection.putheader(field, value)

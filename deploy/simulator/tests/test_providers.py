@@ -1,4 +1,4 @@
-"""What is peculiar to each provider, seen by a stock client."""
+"""The peculiarities of each provider, seen by a stock client."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_everything_that_a_discovery_document_names_is_there(simulator: Running,
 
 
 def test_yahoo_linkedin_and_corp_say_the_same_in_token_and_userinfo(simulator: Running, ada: Person) -> None:
-    """But for LinkedIn's flag, which is a text in the token."""
+    """Except LinkedIn's flag, which is a string in the token."""
     for name, issuer, path, flag in (("yahoo", "https://api.login.yahoo.com", "/openid/v1/userinfo", True),
                                      ("linkedin", "https://www.linkedin.com/oauth", "/v2/userinfo", "true"),
                                      ("corp", simulator.base + "/corp", "/userinfo", True)):

@@ -1,4 +1,4 @@
-"""The requests of OAuth 1.0a that the tests of Providers sign anew are still the ones that oauthlib signs."""
+"""Checks that the OAuth 1.0a requests in the tests of Providers are still those that oauthlib signs."""
 
 from __future__ import annotations
 

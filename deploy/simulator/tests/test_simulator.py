@@ -1,7 +1,7 @@
-"""Proves the simulator against a stock client library (PyJWT), which shares no code with it.
+"""Tests the simulator with a stock client library (PyJWT), which shares no code with it.
 
-Right tokens of every algorithm are accepted by that library from the served key set; every way of spoiling a token is
-noticed by it; and every misbehaviour of the HTTPS side is what its name says.
+The library accepts valid tokens of every algorithm with the served key set and notices every way of breaking a token.
+Every fault of the HTTPS server does what its name says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import jwt
 import pytest
 from conftest import Running
 
-# Without Ed25519, RFC 9864's name of EdDSA, which this client does not know yet.
+# Without Ed25519, RFC 9864's name of EdDSA, which this client does not support yet.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 

@@ -1,5 +1,5 @@
-// What Glibc's Swift overlay does not import, or imports without its errno: each call returns -errno on failure, so
-// that nothing the compiler puts between the call and the reading of errno can change it.
+// Calls that Glibc's Swift overlay does not import, or imports without their errno. Each call returns -errno on
+// failure, so that no code that the compiler inserts between the call and the reading of errno can change it.
 #pragma once
 #include <dirent.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static inline int lk_epoll_create(void) {
   return fd < 0 ? -errno : fd;
 }
 
-// `operation` is one of the three constants below; `flags` is made of LK_READ and LK_WRITE. Level-triggered.
+// `operation` is one of the three constants below. `flags` combines LK_READ and LK_WRITE. Events are level-triggered.
 enum { LK_ADD = EPOLL_CTL_ADD, LK_CHANGE = EPOLL_CTL_MOD, LK_REMOVE = EPOLL_CTL_DEL };
 enum { LK_READ = EPOLLIN, LK_WRITE = EPOLLOUT, LK_HANGUP = EPOLLHUP | EPOLLERR };
 static inline int lk_epoll_control(int epoll, int operation, int fd, uint32_t flags, uint64_t ticket) {
@@ -66,7 +66,8 @@ static inline void lk_eventfd_clear(int fd) {
   (void)ignored;
 }
 
-// A descriptor that becomes readable at a moment of the monotonic clock; arming it anew makes it silent until then.
+// Creates a descriptor that becomes readable at a time of the monotonic clock. Arming it again makes it unreadable
+// until the new time.
 static inline int lk_alarm(void) {
   int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   return fd < 0 ? -errno : fd;
@@ -96,7 +97,7 @@ static inline _Bool lk_is_address(const char *text) {
 }
 static inline int lk_check_writable(const char *path) { return access(path, W_OK) == 0 ? 0 : -errno; }
 
-// The bytes of an address that is an IPv4 or IPv6 literal; 0: it is neither.
+// Converts an IPv4 or IPv6 literal. Returns the length of the socket address, or 0 if the text is neither.
 static inline socklen_t lk_socket_address(const char *address, uint16_t port, struct sockaddr_storage *storage) {
   struct sockaddr_in *v4 = (struct sockaddr_in *)storage;
   struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)storage;
@@ -118,7 +119,7 @@ static inline _Bool lk_address_text(const struct sockaddr_storage *storage, char
   return inet_ntop(storage->ss_family, source, text, (socklen_t)text_bytes) != NULL;
 }
 
-// A listening socket on an IPv4 or IPv6 literal; port 0 takes a free one.
+// Opens a listening socket on an IPv4 or IPv6 literal. Port 0 selects a free port.
 static inline int lk_listen(const char *address, uint16_t port, int backlog) {
   struct sockaddr_storage storage;
   socklen_t bytes = lk_socket_address(address, port, &storage);
@@ -142,11 +143,11 @@ static inline int lk_local_port(int fd) {
                                             : ((struct sockaddr_in6 *)&storage)->sin6_port);
 }
 
-// Declared by the C library only under _GNU_SOURCE, which a Swift importer of this header does not set.
+// The C library declares it only under _GNU_SOURCE, which a Swift importer of this header does not set.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
 
-// Accepts one connection, non-blocking and without Nagle's delay (the batching is ours); writes the peer's address as
-// text. INET6_ADDRSTRLEN bytes suffice.
+// Accepts one connection, non-blocking and without Nagle's delay, because the server batches writes itself. Writes the
+// peer's IP address as text. INET6_ADDRSTRLEN bytes suffice.
 static inline int lk_accept(int listener, char *address, int address_bytes) {
   struct sockaddr_storage storage;
   socklen_t bytes = sizeof storage;
@@ -158,8 +159,8 @@ static inline int lk_accept(int listener, char *address, int address_bytes) {
   return fd;
 }
 
-// Begins a connection to an IPv4 or IPv6 literal: it is made, or has failed, once the socket can be written. A peer
-// that is gone without a word is found out within LK_PEER_SILENT_SECONDS, also where nothing is to be sent.
+// Starts a connection to an IPv4 or IPv6 literal. The socket becomes writable when the connection succeeds or fails. If
+// a peer disappears silently, the kernel detects it within LK_PEER_SILENT_SECONDS, even if there is nothing to send.
 enum { LK_PEER_SILENT_SECONDS = 60 };
 static inline int lk_connect(const char *address, uint16_t port) {
   struct sockaddr_storage storage;
@@ -183,14 +184,14 @@ static inline int lk_connect(const char *address, uint16_t port) {
   }
   return fd;
 }
-// What a connection that was begun has come to: 0 or -errno.
+// Returns the result of a connection attempt: 0 or -errno.
 static inline int lk_connect_result(int fd) {
   int error = 0;
   socklen_t bytes = sizeof error;
   if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) < 0) return -errno;
   return -error;
 }
-// Writes the addresses of a host as text, one each LK_ADDRESS_BYTES; returns how many, or a negative EAI_ number.
+// Writes the IP addresses of a host as text, each in LK_ADDRESS_BYTES. Returns their count, or a negative EAI_ number.
 enum { LK_ADDRESS_BYTES = INET6_ADDRSTRLEN };
 static inline int lk_resolve(const char *host, char *addresses, int most) {
   struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
@@ -214,7 +215,7 @@ static inline int lk_socketpair(int *left, int *right) {
   return 0;
 }
 
-// Blocking; goes on when a signal interrupts it.
+// Blocks. Continues after an interruption by a signal.
 static inline int64_t lk_write(int fd, const void *bytes, size_t count) {
   ssize_t written;
   do written = write(fd, bytes, count); while (written < 0 && errno == EINTR);
@@ -229,14 +230,14 @@ static inline int64_t lk_read(int fd, void *bytes, size_t most) {
   do count = read(fd, bytes, most); while (count < 0 && errno == EINTR);
   return count < 0 ? -errno : count;
 }
-// Of a socket; a peer that went away is an error here and no signal.
+// Writes to a socket. If the peer has closed the connection, this returns an error and raises no signal.
 static inline int64_t lk_send(int fd, const void *bytes, size_t count) {
   ssize_t written;
   do written = send(fd, bytes, count, MSG_NOSIGNAL); while (written < 0 && errno == EINTR);
   return written < 0 ? -errno : written;
 }
 
-// What the process uses; a number that cannot be had is negative.
+// Resource usage of the process. A value that is not available is negative.
 struct lk_usage {
   int64_t resident_bytes;
   int64_t cpu_nanos;
@@ -244,12 +245,12 @@ struct lk_usage {
   int64_t descriptors_max;
 };
 struct lk_usage lk_process_usage(void);
-// A new file that only its owner can read; -EEXIST where the path is taken, also by a link.
+// Creates a file that only its owner can read. Returns -EEXIST if the path exists, also as a symbolic link.
 static inline int lk_create_private(const char *path) {
   int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   return fd < 0 ? -errno : fd;
 }
-// A file of its owner alone that is there only to be held; made where there is none.
+// Opens a file that serves only as a lock and that only its owner can access. Creates it if it does not exist.
 static inline int lk_open_lock(const char *path) {
   int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   return fd < 0 ? -errno : fd;
@@ -259,15 +260,16 @@ static inline int lk_open_folder(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   return fd < 0 ? -errno : fd;
 }
-// Until the descriptor is closed; -EWOULDBLOCK: another process has it.
+// Locks a file until the descriptor is closed. Returns -EWOULDBLOCK if another process holds the lock.
 static inline int lk_hold(int fd) { return flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : 0; }
-// The same, once whoever has it lets go.
+// Locks a file as lk_hold does, but waits until the current holder releases it.
 static inline int lk_hold_in_turn(int fd) {
   int result;
   do result = flock(fd, LOCK_EX); while (result < 0 && errno == EINTR);
   return result < 0 ? -errno : 0;
 }
-// A folder's names are asked for one by one; NULL: *code says why, or is 0 where there is none left.
+// Opens a folder, whose names lk_next_name returns one by one. After NULL, `*code` is the errno, or 0 if there are no
+// more names.
 static inline DIR *lk_list(const char *path, int *code) {
   DIR *list = opendir(path);
   if (!list) *code = errno;
@@ -281,13 +283,13 @@ static inline const char *lk_next_name(DIR *list, int *code) {
   return NULL;
 }
 static inline void lk_end_list(DIR *list) { closedir(list); }
-// Whether others than the owner may read or write, or the owner is somebody else; negative: -errno.
+// Returns whether users other than the owner may read or write the file, or another user owns it. Negative: -errno.
 static inline int lk_is_exposed(int fd) {
   struct stat entry;
   if (fstat(fd, &entry) < 0) return -errno;
   return (entry.st_mode & 077) != 0 || entry.st_uid != geteuid();
 }
-// The bits of who may do what with a file; negative: -errno.
+// Returns the permission bits of a file. Negative: -errno.
 static inline int lk_file_mode(const char *path) {
   struct stat entry;
   return stat(path, &entry) < 0 ? -errno : (int)(entry.st_mode & 07777);
@@ -298,20 +300,20 @@ static inline void lk_remove(const char *path) { unlink(path); }
 static inline const char *lk_environment(const char *name) { return getenv(name); }
 static inline _Bool lk_is_terminal(int fd) { return isatty(fd); }
 
-// Reads a line from the terminal without showing it. Returns its bytes; -ENXIO: there is no terminal; -EINTR: Ctrl-C or
-// the end of input; -EMSGSIZE: it is longer than `most`.
+// Reads a line from the terminal without echo. Returns its length in bytes. -ENXIO: there is no terminal. -EINTR:
+// Ctrl-C or the end of input. -EMSGSIZE: the line is longer than `most`.
 int lk_read_secret(const char *prompt, char *line, int most);
 
-// Those of the affinity mask, which taskset and containers narrow.
+// Returns the number of processors in the affinity mask, which taskset and containers narrow.
 int lk_processors(void);
 static inline _Noreturn void lk_exit(int code) { _exit(code); }
 static inline void lk_close(int fd) { close(fd); }
-// Bytes that the peer has not acknowledged (tcp(7)).
+// Returns the number of bytes that the peer has not acknowledged (tcp(7)).
 static inline int lk_unacknowledged(int fd) {
   int bytes = 0;
   return ioctl(fd, TIOCOUTQ, &bytes) == 0 ? bytes : 0;
 }
-// How often in a row something was sent again, or room for it asked for, without any answer (tcp(7), TCP_INFO).
+// Returns the number of consecutive retransmissions and window probes without an answer (tcp(7), TCP_INFO).
 static inline int lk_unanswered(int fd) {
   struct tcp_info info = {0};
   socklen_t size = sizeof info;
@@ -320,20 +322,21 @@ static inline int lk_unanswered(int fd) {
 }
 static inline int lk_shutdown_write(int fd) { return shutdown(fd, SHUT_WR) < 0 ? -errno : 0; }
 
-// libssl writes with plain write(2): without this a peer that went away would end the process.
+// libssl writes with plain write(2). Without this call, a write to a closed connection would end the process.
 static inline void lk_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
 
-// Of this thread only: Linux gives each thread a nice value of its own.
+// Sets the nice value of this thread only: Linux gives each thread its own.
 static inline void lk_be_nice(int value) { setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), value); }
 
-// Of this thread: it runs sooner once it wakes, before a thread that computes, and is asked sooner to make way for
-// others. A wish, for schedulers that know it (EEVDF, Linux 6.12); its nice value stays as it is.
+// Asks the scheduler to favour latency for this thread. When it wakes, it runs before a thread that computes, and it
+// yields to others sooner. Only some schedulers support this hint (EEVDF, Linux 6.12). The nice value does not change.
 void lk_be_prompt(void);
 
-// The kernel keeps 15 bytes of a thread's name and cuts the rest.
+// The kernel keeps 15 bytes of a thread's name and truncates the rest.
 static inline void lk_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-// Blocks the signals that the server heeds, in this thread and all that it starts; lk_wait_signal takes them.
+// Blocks the signals that the server handles, in this thread and all threads that it starts. lk_wait_signal receives
+// them.
 static inline void lk_block_signals(void) {
   sigset_t set;
   sigemptyset(&set);
@@ -354,17 +357,17 @@ static inline int lk_wait_signal(void) {
   return sigwait(&set, &signal) == 0 ? signal : -1;
 }
 
-// A standard descriptor that the parent closed would become the number of a file or socket of ours, and what is meant
-// for the log would be written into that.
+// Opens /dev/null for every standard descriptor that the parent closed. Otherwise a file or socket of ours would get
+// its number, and log output would go there.
 static inline void lk_hold_standard_descriptors(void) {
   int fd;
   do fd = open("/dev/null", O_RDWR); while (fd >= 0 && fd <= STDERR_FILENO);
   if (fd >= 0) close(fd);
 }
 
-// No core file and no peeking by processes of the same user: the process holds keys.
+// Prevents core files and access by other processes of the same user, because the process holds keys.
 int lk_forbid_dumps(void);
-// Raises the limit on open files to its hard maximum; returns it.
+// Raises the limit on open files to its hard maximum. Returns the limit.
 static inline int64_t lk_raise_file_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return -errno;

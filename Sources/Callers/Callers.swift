@@ -1,0 +1,160 @@
+// Callers: which service calls, and what it may do.
+//
+// Owns: the table of calling services with their rights, the mapping from a certificate or an API key to one of them,
+// and the keyed digests of idempotency keys.
+// Does not own: the handshake that verifies a certificate (TLS), the records under the digests (Identity, Store).
+// Read next: Rights.swift.
+
+internal import Crypto
+package import Store
+
+/// A calling service as the configuration describes it.
+package struct CallerSettings: Sendable {
+  package var name: String
+  /// Name in its client certificate with its type, `uri:…` or `dns:…`; empty without a certificate.
+  package var san: String
+  /// SHA-256 of its API key `lk_…`; nil without one. The server never keeps the key itself.
+  package var apiKeyDigest: Digest?
+  /// Methods that it may call: `package.Service/Method`, `package.Service/*` or `*`.
+  package var methods: [String]
+  package var mayFetchByEmail: Bool
+  package var mayMerge: Bool
+  /// Audiences of the tokens that it may request and read. Its sessions are issued for the first one.
+  package var audiences: [String]
+  /// URIs to which providers and emailed links may send its users. They are compared byte for byte.
+  package var redirectURIs: [String]
+
+  package init(
+    name: String, san: String = "", apiKeyDigest: Digest? = nil, methods: [String], mayFetchByEmail: Bool = false,
+    mayMerge: Bool = false, audiences: [String], redirectURIs: [String] = []
+  ) {
+    self.name = name
+    self.san = san
+    self.apiKeyDigest = apiKeyDigest
+    self.methods = methods
+    self.mayFetchByEmail = mayFetchByEmail
+    self.mayMerge = mayMerge
+    self.audiences = audiences
+    self.redirectURIs = redirectURIs
+  }
+}
+
+/// The credential that identified a caller, as the log names it.
+package enum CallerCredential: String, Sendable {
+  case none
+  case certificate
+  case apiKey = "api_key"
+  case both = "certificate_and_api_key"
+}
+
+/// A calling service with its resolved rights.
+package struct Caller: Sendable {
+  package let name: CallerName
+  /// False if the client presented neither a certificate nor a key.
+  package let isIdentified: Bool
+  package fileprivate(set) var credential = CallerCredential.none
+  package let rights: Rights
+  package let mayFetchByEmail: Bool
+  /// Always false for a caller without a name.
+  package let mayMerge: Bool
+  package let audiences: [String]
+  package let redirectURIs: [String]
+
+  /// The caller of a method that requires no caller name.
+  package static let anyone = Caller(
+    name: CallerName("anyone"), isIdentified: false, rights: Rights([], paths: [], isIdentified: false),
+    mayFetchByEmail: false, mayMerge: false, audiences: [], redirectURIs: [])
+}
+
+package enum CallerRefusal: Error, Hashable, Sendable {
+  /// The client presented nothing that names a caller, and the server does not serve such callers.
+  case unidentified
+  /// The presented certificate or key names no known caller.
+  case unknown
+  /// The certificate and the key name different callers.
+  case contradictory
+  /// The request has several `authorization` fields.
+  case ambiguous
+}
+
+/// All callers as one immutable value.
+package struct CallerTable: Sendable {
+  private let bySAN: [String: Caller]
+  private let byKey: [Digest: Caller]
+  private let unidentified: Caller?
+
+  /// - Parameter paths: every served method, `/package.Service/Method`, in the order of the method table.
+  /// - Parameter unidentified: what callers without a name may do; nil: nothing.
+  package init(_ callers: [CallerSettings], unidentified: CallerSettings?, paths: [String]) {
+    var bySAN: [String: Caller] = [:]
+    var byKey: [Digest: Caller] = [:]
+    for settings in callers {
+      let caller = CallerTable.caller(settings, isIdentified: true, paths)
+      if !settings.san.isEmpty { bySAN[settings.san] = caller }
+      if let digest = settings.apiKeyDigest { byKey[digest] = caller }
+    }
+    self.bySAN = bySAN
+    self.byKey = byKey
+    self.unidentified = unidentified.map { CallerTable.caller($0, isIdentified: false, paths) }
+  }
+
+  /// Identifies the caller by its certificate, its API key or both.
+  ///
+  /// - Parameter certificateName: name in the verified client certificate, with its type as in `CallerSettings.san`. It
+  ///   is nil without a certificate, and empty if the certificate has no name.
+  /// - Parameter authorization: value of that metadata field; empty without one. A user's token that a proxy forwards
+  ///   with a caller's certificate is ignored.
+  package func identify(certificateName: String?, authorization: [UInt8]) throws(CallerRefusal) -> Caller {
+    let certified = try certificateName.map { name throws(CallerRefusal) in
+      guard let caller = bySAN[name] else { throw .unknown }
+      return caller
+    }
+    if authorization.isEmpty || (certified != nil && !CallerTable.resemblesKey(authorization)) {
+      if let certified { return CallerTable.identified(certified, by: .certificate) }
+      guard let unidentified else { throw .unidentified }
+      return unidentified
+    }
+    // An unknown key is an error, unlike a missing key: the caller must notice that its key was withdrawn.
+    guard let key = CallerTable.bearer(authorization), let keyed = byKey[Digest(sha256(key))] else { throw .unknown }
+    if let certified, certified.name != keyed.name { throw .contradictory }
+    return CallerTable.identified(keyed, by: certified == nil ? .apiKey : .both)
+  }
+
+  private static func identified(_ caller: Caller, by credential: CallerCredential) -> Caller {
+    var caller = caller
+    caller.credential = credential
+    return caller
+  }
+
+  private static func caller(_ settings: CallerSettings, isIdentified: Bool, _ paths: [String]) -> Caller {
+    Caller(
+      name: CallerName(settings.name), isIdentified: isIdentified,
+      rights: Rights(settings.methods, paths: paths, isIdentified: isIdentified),
+      mayFetchByEmail: settings.mayFetchByEmail, mayMerge: isIdentified && settings.mayMerge,
+      audiences: settings.audiences, redirectURIs: settings.redirectURIs)
+  }
+
+  /// Returns the key in `Bearer lk_…`. The scheme is case-insensitive (RFC 9110 11.1).
+  private static func bearer(_ value: [UInt8]) -> [UInt8]? {
+    let scheme = Array("bearer".utf8)
+    // Upper and lower case differ in one bit.
+    guard value.count > scheme.count, zip(value, scheme).allSatisfy({ $0 | 0x20 == $1 }),
+      value[scheme.count] == UInt8(ascii: " ")
+    else { return nil }
+    let key = Array(value[(scheme.count + 1)...])
+    return key.starts(with: keyPrefix) ? key : nil
+  }
+
+  /// Returns whether a value was meant as an API key, even if malformed: with another scheme, without one, or in
+  /// capitals.
+  private static func resemblesKey(_ value: [UInt8]) -> Bool {
+    value.split(whereSeparator: { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: ",") })
+      .contains { word in
+        // Upper and lower case differ in one bit, which `_` does not have.
+        word.count >= keyPrefix.count
+          && zip(word, keyPrefix).allSatisfy { $0 == $1 || ($0 | 0x20 == $1 && $1 != UInt8(ascii: "_")) }
+      }
+  }
+
+  private static let keyPrefix = Array("lk_".utf8)
+}

@@ -1,0 +1,108 @@
+package import Store
+
+/// Usable first factors of an account.
+///
+/// They exclude second factors, recovery codes, identities of disabled providers, and sign-in links to an unverified
+/// email address. A user who has only those cannot sign in.
+package struct SignInMethods: Hashable, Sendable {
+  package static let password = "password"
+  package static let emailLink = "emailLink"
+  package static let phone = "phone"
+
+  /// Sign-in methods in the order to offer them: the methods that the user set here, then providers in the order of
+  /// linking.
+  package private(set) var methods: [String] = []
+
+  package init(_ state: AccountState, _ policy: Policy) { self.init(state.methods, policy) }
+
+  init(_ record: SignInMethodsRecord, _ policy: Policy) {
+    if policy.passwordEnabled, record.hasPassword { methods.append(SignInMethods.password) }
+    if policy.emailLinkEnabled, record.emailLink, record.emailVerified { methods.append(SignInMethods.emailLink) }
+    // One phone is not two factors (`refusal(ofFirstFactor:)`).
+    if policy.phoneEnabled, record.hasPhoneNumber, !record.hasOnlyPhoneFactors { methods.append(SignInMethods.phone) }
+    for providerID in record.providerIDs {
+      if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
+    }
+  }
+
+  /// Returns the methods of an account that has none, such as one that no user could sign in to yet (S12).
+  ///
+  /// The only method is a link to the account's own email address, if the operator allows links.
+  init(mailedLinkUnder policy: Policy) {
+    if policy.emailLinkEnabled { methods = [SignInMethods.emailLink] }
+  }
+
+  /// Sign-in links belong to the provider of the password, since both name the account by its email address. Without a
+  /// password they are a provider of their own: no client must ask for a password that does not exist.
+  package var providerIDs: [String] {
+    methods.contains(SignInMethods.password) ? methods.filter { $0 != SignInMethods.emailLink } : methods
+  }
+
+  package var isEmpty: Bool { methods.isEmpty }
+
+  package func only(_ kept: Set<String>) -> SignInMethods {
+    var rest = self
+    rest.methods.removeAll { !kept.contains($0) }
+    return rest
+  }
+
+  package func without(_ excluded: Set<String>) -> SignInMethods {
+    var rest = self
+    rest.methods.removeAll(where: excluded.contains)
+    return rest
+  }
+}
+
+extension AccountState {
+  /// Returns whether no user can sign in to the account (S12).
+  ///
+  /// An administrator made the account and no user could sign in yet. Or an administrator removed its last sign-in
+  /// method and left the verified email address. A custom token is a sign-in method, although the server cannot offer
+  /// it. The owner of the address must not get an account that another user already has.
+  ///
+  /// Disabled methods count too, because their holder returns when the operator enables them. With an unverified
+  /// address, that holder may be an attacker (checks 5 and 83). In an account that no administrator made, it is the
+  /// account's own user. Only an account that an administrator made with a verified address may have disabled methods.
+  func isUnentered(_ policy: Policy) -> Bool {
+    guard !account.customToken, account.madeByAdministrator || account.emailVerified else { return false }
+    if account.madeByAdministrator, account.emailVerified { return SignInMethods(self, policy).isEmpty }
+    return identities.isEmpty && account.phoneNumber == nil && account.passwordHash == nil && !account.emailLink
+  }
+
+  /// Whether only its email address leads to the account, by a password or a sign-in link.
+  ///
+  /// The owner of the mailbox may then have the account (section 3.3). Accounts with a custom token are excluded: its
+  /// issuer knows the old holder and would continue to admit that user.
+  var holdsOnlyAddress: Bool {
+    identities.isEmpty && account.phoneNumber == nil && factors.isEmpty && !account.customToken
+  }
+
+  package func identity(of providerID: String) -> IdentityRecord? {
+    identities.first { $0.key.providerID == providerID }
+  }
+
+  package func holds(_ key: IdentityKey) -> Bool {
+    switch key.providerID {
+    case SignInMethods.phone: account.phoneNumber == key.subject
+    case SignInMethods.emailLink: account.emailLink && account.emailVerified && account.email == key.subject
+    default: identities.contains { $0.key == key }
+    }
+  }
+
+  /// Returns whether `key` proves this account. A link to the verified email address does, even if the account never
+  /// used one.
+  func proves(_ key: IdentityKey) -> Bool {
+    guard key.providerID == SignInMethods.emailLink else { return holds(key) }
+    return account.emailVerified && account.email == key.subject
+  }
+
+  /// Returns whether the account has another subject of the same provider, or another phone number.
+  ///
+  /// An account has one of each at a time. A phone number can be replaced (L3).
+  func holdsOther(than key: IdentityKey) -> Bool {
+    switch key.providerID {
+    case SignInMethods.phone: account.phoneNumber.map { $0 != key.subject } ?? false
+    default: identity(of: key.providerID).map { $0.key != key } ?? false
+    }
+  }
+}

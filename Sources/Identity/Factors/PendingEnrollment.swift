@@ -1,0 +1,84 @@
+import Store
+
+/// The sealed content of an enrolment's row until the user proves possession of the factor.
+struct PendingEnrollment: Hashable, Sendable {
+  var kind: FactorKind
+  /// The session that started the enrolment. Only this session can finish it.
+  var sessionID: String
+  var displayName: String
+  /// TOTP only.
+  var secret: [UInt8] = []
+  /// Phone factors only.
+  var phoneNumber: String?
+  var sentCode: SentCode?
+}
+
+extension Environment {
+  func hold(_ enrollment: PendingEnrollment, _ caller: CallerSession, call: CallFacts, now: Timestamp) -> NewPending {
+    var pending = newPending(
+      enrollment.packed, purpose: .enrollment,
+      identity: IdentityKey(providerID: enrollment.kind.rawValue, subject: ""), accountID: caller.state.account.id,
+      lifetimeMillis: policy.factorCodeLifetimeMillis, call: call, now: now)
+    pending.record.attemptsLeft = policy.factorCodeAttemptsMax
+    return pending
+  }
+
+  /// Opens the row of an enrolment id, for the session that started the enrolment.
+  func openEnrollment(
+    _ record: PendingRecord?, _ caller: CallerSession, call: CallFacts, now: Timestamp
+  ) throws(Failure) -> (row: PendingRecord, held: PendingEnrollment) {
+    guard let record, record.purpose == .enrollment else { throw Failure.enrollmentMismatch("unknown enrolment id") }
+    guard record.caller == call.caller else { throw Failure.enrollmentMismatch("another caller's enrolment") }
+    guard record.accountID == caller.state.account.id else { throw Failure.enrollmentMismatch("another account's id") }
+    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
+      let held = PendingEnrollment(packed: plaintext)
+    else { throw Failure.enrollmentMismatch("the row was changed after it was sealed") }
+    guard held.sessionID == caller.session.id else { throw Failure.enrollmentMismatch("started in another session") }
+    guard !record.isExpired(at: now) else {
+      throw Failure(.expiredCode, field: "enrollment_id", hint: "Start the enrolment again.")
+    }
+    guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.enrollmentWasUsed }
+    return (record, held)
+  }
+}
+
+extension Failure {
+  static let enrollmentWasUsed = Failure(.pendingCredentialUsed, hint: "Start the enrolment again.")
+
+  static func enrollmentMismatch(_ debug: String) -> Failure {
+    Failure(.pendingCredentialMismatch, field: "enrollment_id", hint: "Start the enrolment again.", debug: debug)
+  }
+}
+
+// MARK: sealed binary form
+
+extension PendingEnrollment {
+  private static let format: UInt8 = 1
+
+  var packed: [UInt8] {
+    var packer = Packer()
+    packer.append(PendingEnrollment.format)
+    packer.append(kind.rawValue)
+    packer.append(sessionID)
+    packer.append(displayName)
+    packer.append(secret)
+    packer.append(phoneNumber)
+    packer.append(sentCode?.packed)
+    return packer.bytes
+  }
+
+  init?(packed: [UInt8]) {
+    var unpacker = Unpacker(packed)
+    guard unpacker.byte() == PendingEnrollment.format,
+      let kind = unpacker.text().flatMap(FactorKind.init(rawValue:)), let sessionID = unpacker.text(),
+      let displayName = unpacker.text(), let secret = unpacker.field(), let phoneNumber = unpacker.optionalText(),
+      let sent = unpacker.optionalField(), unpacker.isAtEnd
+    else { return nil }
+    self.init(
+      kind: kind, sessionID: sessionID, displayName: displayName, secret: secret, phoneNumber: phoneNumber)
+    if let sent {
+      guard let code = SentCode(packed: sent) else { return nil }
+      sentCode = code
+    }
+  }
+}

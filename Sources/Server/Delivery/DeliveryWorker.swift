@@ -1,0 +1,168 @@
+internal import Delivery
+internal import Identity
+internal import Reactor
+internal import Store
+internal import Synchronization
+
+/// Worker that sends queued messages: claims an attempt, sends the message and records the result. Several processes
+/// may share one queue. If a process dies during an attempt, the message is due again after its pause.
+final class DeliveryWorker: Sendable {
+  /// Poll interval for messages that another process queued, and for retries.
+  private static let lookMillis: Int64 = 1_000
+
+  private let environment: Environment
+  private let templates: TemplateSet
+  private let transports: [DeliveryChannel: any MessageTransport]
+  private let schedule: Schedule
+  private let metrics: ServerMetrics
+  private let log: Log
+  private let reading: LastingFailure
+  private let underWay = Mutex<[DeliveryClass: Int]>([:])
+  private let stopped = Atomic<Bool>(false)
+
+  init(
+    _ environment: Environment, templates: TemplateSet, transports: [DeliveryChannel: any MessageTransport],
+    schedule: Schedule,
+    metrics: ServerMetrics, log: Log
+  ) {
+    self.environment = environment
+    self.templates = templates
+    self.transports = transports
+    self.schedule = schedule
+    self.metrics = metrics
+    self.log = log
+    reading = LastingFailure(
+      log, "the delivery queue cannot be read", over: "the delivery queue can be read again")
+  }
+
+  /// Stops claiming messages; `run` returns when attempts in progress have ended.
+  func stop() {
+    stopped.store(true, ordering: .releasing)
+    metrics.queueEvent.ring()
+  }
+
+  /// Runs until `stop`.
+  func run() async {
+    await withDiscardingTaskGroup { group in
+      while !stopped.load(ordering: .acquiring) {
+        for (record, nextAttemptAt) in await takeDue() {
+          count(record.deliveryClass, 1)
+          group.addTask { [self] in
+            await attempt(record, nextAttemptAt: nextAttemptAt)
+            count(record.deliveryClass, -1)
+            metrics.queueEvent.ring()
+          }
+        }
+        await metrics.queueEvent.wait(millis: DeliveryWorker.lookMillis)
+      }
+    }
+  }
+
+  private func count(_ each: DeliveryClass, _ delta: Int) {
+    underWay.withLock { $0[each, default: 0] += delta }
+  }
+
+  /// Claims due messages, up to the free capacity, that no other process has claimed.
+  private func takeDue() async -> [(DeliveryRecord, nextAttemptAt: Timestamp)] {
+    let underWay = underWay.withLock { $0 }
+    let now = environment.clock.now()
+    var query = Query()
+    query.deliveries = DueDeliveries(at: now, rowsMax: schedule.room(underWay: underWay, transports: transports.count))
+    guard let queue = await find(query) else { return [] }
+    metrics.saw(queue, now: now)
+    var taken: [(DeliveryRecord, nextAttemptAt: Timestamp)] = []
+    let chosen = schedule.choose(queue.due, underWay: underWay, transports: transports.count)
+    for record in chosen where !stopped.load(ordering: .acquiring) {
+      switch schedule.start(record, now: now, chance: environment.randomness.bytes(1)[0]) {
+      case .bury(let reason): await bury(record, attempts: record.attempts, reason)
+      case .attempt(let nextAttemptAt):
+        // Another server may have a transport for it.
+        guard transports[record.channel] != nil else { continue }
+        let claim = Write.claimDelivery(id: record.id, attempts: record.attempts, nextAttemptAt: nextAttemptAt)
+        if await commit(claim) { taken.append((record, nextAttemptAt)) }
+      }
+    }
+    return taken
+  }
+
+  private func find(_ query: Query) async -> DeliveryQueue? {
+    do {
+      let queue = try await environment.store.load(query).deliveries
+      reading.passed()
+      return queue
+    } catch {
+      reading.failed(error)
+      return nil
+    }
+  }
+
+  private func attempt(_ record: DeliveryRecord, nextAttemptAt: Timestamp) async {
+    let attempts = record.attempts + 1
+    let verdict = await send(record)
+    let next = schedule.next(
+      verdict, attempts: attempts, nextAttemptAt: nextAttemptAt, expiresAt: record.expiresAt)
+    switch (next, verdict) {
+    case (.remove, _):
+      metrics.delivery(record, .sent, by: transport(record))
+      log.info("message sent", fields(record, attempts: attempts))
+      // If the removal fails, the message is sent again: a duplicate is better than a lost message.
+      _ = await commit(.removeDelivery(id: record.id))
+    case (.bury(let reason), _): await bury(record, attempts: attempts, reason)
+    case (.wait, .failed(let why)):
+      metrics.delivery(record, .failed, by: transport(record))
+      log.info("message not sent yet", fields(record, attempts: attempts, why: why))
+    case (.wait, _): break
+    }
+  }
+
+  /// Sends a message. Missing keys or transports are temporary failures, since another server may have them.
+  private func send(_ record: DeliveryRecord) async -> Verdict {
+    guard let opened = environment.message(of: record) else { return .failed("the message is sealed with another key") }
+    guard let transport = transports[record.channel] else { return .failed("no transport is configured") }
+    let message = DeliveryMessage(record, opened)
+    do {
+      return await transport.send(message, try templates.words(message))
+    } catch {
+      return .failed("template \(error)")
+    }
+  }
+
+  private func bury(_ record: DeliveryRecord, attempts: Int, _ reason: String) async {
+    let now = environment.clock.now()
+    metrics.delivery(record, .buried, by: transport(record))
+    log.error("message given up", fields(record, attempts: attempts, why: reason))
+    _ = await commit(
+      .buryDelivery(id: record.id, at: now, reason: reason, keptUntil: now.adding(millis: schedule.keptMillis)))
+  }
+
+  private func commit(_ write: Write) async -> Bool {
+    do {
+      return try await environment.store.commit(Change([write]), commitDecision: CommitDecision()) == .committed
+    } catch {
+      log.error("the delivery queue cannot be written", ["why": "\(error)"])
+      return false
+    }
+  }
+
+  private func transport(_ record: DeliveryRecord) -> String { transports[record.channel]?.name ?? "off" }
+
+  /// Fields for the log, without recipient and contents.
+  private func fields(_ record: DeliveryRecord, attempts: Int, why: String? = nil) -> [String: String] {
+    var fields = ["attempt": "\(attempts)", "id": record.id, "kind": record.kind, "transport": transport(record)]
+    if let why { fields["why"] = why }
+    return fields
+  }
+}
+
+extension DeliveryMessage {
+  init(_ record: DeliveryRecord, _ message: OutgoingMessage) {
+    let recipient =
+      switch message.recipient {
+      case .email(let email): email
+      case .phoneNumber(let number): number
+      }
+    self.init(
+      id: record.id, channel: record.channel, kind: record.kind, recipient: recipient, locale: message.locale,
+      values: message.values, createdAt: record.createdAt, expiresAt: record.expiresAt)
+  }
+}

@@ -1,0 +1,146 @@
+import Callers
+import Crypto
+import Store
+import Testing
+
+private let everything = ["*"]
+private let path = ["/latchkey.v1.AuthService/SignIn"]
+
+/// `web` has a key and a certificate, `batch` only a key, `mesh` only a certificate.
+private func table(unidentified: CallerSettings? = nil) -> CallerTable {
+  CallerTable(
+    [
+      CallerSettings(
+        name: "web", san: "uri:spiffe://test/web", apiKeyDigest: digest("lk_web"), methods: everything,
+        mayFetchByEmail: true, audiences: ["web", "web-legacy"]),
+      CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: everything, audiences: ["batch"]),
+      CallerSettings(name: "mesh", san: "dns:mesh.internal.example", methods: everything, audiences: ["mesh"]),
+    ],
+    unidentified: unidentified, paths: path)
+}
+
+private let loopback = CallerSettings(name: "unidentified", methods: everything, audiences: ["app"])
+
+private func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
+
+private func bearer(_ key: String) -> [UInt8] { Array("Bearer \(key)".utf8) }
+
+@Test(arguments: ["uri:spiffe://test/web", "dns:mesh.internal.example"])
+func `a certificate names its caller`(name: String) throws {
+  let caller = try table().identify(certificateName: name, authorization: [])
+  #expect(caller.name.text == (name == "uri:spiffe://test/web" ? "web" : "mesh"))
+  #expect(caller.isIdentified)
+}
+
+@Test func `a key names its caller, with what configuration gives it`() throws {
+  let caller = try table().identify(certificateName: nil, authorization: bearer("lk_web"))
+  #expect(caller.name == CallerName("web"))
+  #expect(caller.isIdentified && caller.mayFetchByEmail)
+  #expect(caller.audiences == ["web", "web-legacy"])
+  #expect(try !table().identify(certificateName: nil, authorization: bearer("lk_batch")).mayFetchByEmail)
+}
+
+@Test(arguments: ["Bearer", "bearer", "BEARER"])
+func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws {
+  let caller = try table().identify(certificateName: nil, authorization: Array("\(scheme) lk_batch".utf8))
+  #expect(caller.name == CallerName("batch"))
+}
+
+@Test func `a certificate and a key of one caller go together`() throws {
+  let caller = try table().identify(certificateName: "uri:spiffe://test/web", authorization: bearer("lk_web"))
+  #expect(caller.credential == .both)
+  #expect(caller.name == CallerName("web"))
+}
+
+@Test func `a certificate and a key of two callers are refused`() {
+  #expect(throws: CallerRefusal.contradictory) {
+    try table().identify(certificateName: "uri:spiffe://test/web", authorization: bearer("lk_batch"))
+  }
+  #expect(throws: CallerRefusal.contradictory) {
+    try table(unidentified: loopback).identify(
+      certificateName: "dns:mesh.internal.example", authorization: bearer("lk_web"))
+  }
+}
+
+@Test(arguments: [
+  "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer web", "Bearer LK_web", "Bearer ",
+  "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", "Bearer\0lk_web", " ",
+])
+func `an unknown key never falls back to nobody`(authorization: String) {
+  let table = table(unidentified: loopback)
+  #expect(throws: CallerRefusal.unknown) {
+    try table.identify(certificateName: nil, authorization: Array(authorization.utf8))
+  }
+}
+
+@Test(arguments: [
+  "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer LK_web", "Basic lk_web", "lk_web",
+  "Bearer lk_web, Bearer lk_web", "Basic eDp5, Bearer lk_web",
+])
+func `what was meant as an API key never falls back to the certificate`(authorization: String) {
+  #expect(throws: CallerRefusal.unknown) {
+    try table().identify(certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
+  }
+}
+
+@Test(arguments: [
+  "Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJsa18ifQ.c2ln", "bearer web", "Bearer", "Bearer ", "Basic eDp5", "DPoP abc",
+  "Negotiate YII=", " ", "Bearer l", "Bearer lk", "Bearer lk-web", "Bearer alk_web",
+])
+func `what is no API key is ignored next to the certificate of a caller`(authorization: String) throws {
+  let caller = try table().identify(
+    certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
+  #expect(caller.name == CallerName("web") && caller.credential == .certificate)
+}
+
+@Test func `a token that is no API key does not make an unknown certificate a known one`() {
+  for name in ["uri:spiffe://test/stranger", ""] {
+    #expect(throws: CallerRefusal.unknown) {
+      try table(unidentified: loopback).identify(certificateName: name, authorization: bearer("eyJ"))
+    }
+  }
+}
+
+@Test func `a caller says which credential identified it`() throws {
+  let table = table(unidentified: loopback)
+  #expect(try table.identify(certificateName: nil, authorization: bearer("lk_web")).credential == .apiKey)
+  #expect(try table.identify(certificateName: "uri:spiffe://test/web", authorization: []).credential == .certificate)
+  #expect(try table.identify(certificateName: nil, authorization: []).credential == .none)
+  #expect(Caller.anyone.credential == .none)
+}
+
+@Test func `a DNS name that equals a URI names nobody, and the reverse`() {
+  for name in ["dns:spiffe://test/web", "uri:mesh.internal.example", "spiffe://test/web", "mesh.internal.example"] {
+    #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
+  }
+}
+
+@Test func `an unknown certificate is refused, whatever key comes with it`() {
+  for table in [table(), table(unidentified: loopback)] {
+    for authorization in [[], bearer("lk_web")] {
+      #expect(throws: CallerRefusal.unknown) {
+        try table.identify(certificateName: "uri:spiffe://test/stranger", authorization: authorization)
+      }
+    }
+  }
+}
+
+@Test func `a certificate that names nobody is not a caller who has no certificate`() {
+  #expect(throws: CallerRefusal.unknown) {
+    try table(unidentified: loopback).identify(certificateName: "", authorization: [])
+  }
+}
+
+@Test func `names in certificates are compared letter by letter`() {
+  for name in ["uri:spiffe://test/WEB", "uri:spiffe://test/web/", "uri:spiffe://test/we", "dns:MESH.internal.example"] {
+    #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
+  }
+}
+
+@Test func `who presents nothing is refused, unless such callers are served`() throws {
+  #expect(throws: CallerRefusal.unidentified) { try table().identify(certificateName: nil, authorization: []) }
+  let caller = try table(unidentified: loopback).identify(certificateName: nil, authorization: [])
+  #expect(caller.name == CallerName("unidentified"))
+  #expect(!caller.isIdentified)
+  #expect(caller.rights.include(methodNumber: 0))
+}

@@ -1,0 +1,80 @@
+import Callers
+import Testing
+
+private let paths = [
+  "/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AuthService/Link", "/latchkey.v1.AccountService/Get",
+  "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/CreateCustomToken",
+]
+
+private func allowed(_ patterns: [String], isIdentified: Bool = true) -> [String] {
+  let rights = Rights(patterns, paths: paths, isIdentified: isIdentified)
+  return paths.indices.filter(rights.include).map { String(paths[$0].dropFirst("/latchkey.v1.".count)) }
+}
+
+@Test func `no pattern gives no right`() {
+  #expect(allowed([]) == [])
+}
+
+@Test func `a star gives every method`() {
+  #expect(allowed(["*"]).count == paths.count)
+}
+
+@Test func `a method's name gives that method only`() {
+  #expect(allowed(["latchkey.v1.AuthService/Link"]) == ["AuthService/Link"])
+}
+
+@Test func `a service's star gives its methods only`() {
+  #expect(allowed(["latchkey.v1.AuthService/*"]) == ["AuthService/SignIn", "AuthService/Link"])
+}
+
+@Test func `patterns add up, whatever their order`() {
+  let patterns = ["latchkey.v1.AccountService/Get", "latchkey.v1.AuthService/*"]
+  #expect(allowed(patterns) == ["AuthService/SignIn", "AuthService/Link", "AccountService/Get"])
+  #expect(allowed(patterns.reversed()) == allowed(patterns))
+}
+
+@Test(arguments: [
+  "", "/", "/*", "latchkey.v1.AuthService", "latchkey.v1.AuthService/", "latchkey.v1.AuthService/Sign",
+  "latchkey.v1.AuthService/SignIn ", "latchkey.v1.authservice/*", "latchkey.v1.*", "latchkey.v1.Auth/*",
+  "/latchkey.v1.AuthService/SignIn", "*/SignIn", "AuthService/SignIn", "**",
+])
+func `what only resembles a pattern gives nothing`(pattern: String) {
+  #expect(allowed([pattern]) == [])
+}
+
+@Test func `a service's star ends at its slash`() {
+  let rights = Rights(
+    ["latchkey.v1.Auth/*"], paths: ["/latchkey.v1.Auth/A", "/latchkey.v1.AuthService/B"], isIdentified: true)
+  #expect(rights.include(methodNumber: 0) && !rights.include(methodNumber: 1))
+}
+
+@Test(arguments: ["*", "latchkey.v1.AdminService/*", "latchkey.v1.AdminService/Lookup"])
+func `check 114: administration is never for unidentified callers, whatever is granted`(pattern: String) {
+  #expect(allowed([pattern, "latchkey.v1.AuthService/SignIn"], isIdentified: false)
+    .filter { $0.hasPrefix("AdminService") } == [])
+  #expect(allowed([pattern, "latchkey.v1.AuthService/SignIn"], isIdentified: false).contains("AuthService/SignIn"))
+  #expect(allowed([pattern]).contains("AdminService/Lookup"))
+}
+
+@Test func `check 114: events are never for unidentified callers, whatever is granted`() {
+  let patterns = ["*", "latchkey.v1.EventService/Watch"]
+  for (isIdentified, isAllowed) in [(false, false), (true, true)] {
+    let rights = Rights(patterns, paths: ["/latchkey.v1.EventService/Watch"], isIdentified: isIdentified)
+    #expect(rights.include(methodNumber: 0) == isAllowed)
+  }
+}
+
+@Test func `check 114: the table of callers gives each its own rights`() throws {
+  let table = CallerTable(
+    [
+      CallerSettings(name: "web", san: "web", methods: ["latchkey.v1.AuthService/*"], audiences: ["web"]),
+      CallerSettings(name: "operations", san: "operations", methods: ["*"], audiences: ["operations"]),
+    ],
+    unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: paths)
+  let rights = try ["web", "operations", nil].map { name in
+    let caller = try table.identify(certificateName: name, authorization: [])
+    return paths.indices.map(caller.rights.include)
+  }
+  let (yes, no) = (true, false)
+  #expect(rights == [[yes, yes, no, no, no], [yes, yes, yes, yes, yes], [yes, yes, yes, no, no]])
+}

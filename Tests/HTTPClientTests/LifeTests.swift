@@ -1,0 +1,179 @@
+import Glibc
+import Reactor
+import TestSupport
+import Testing
+
+@testable import HTTPClient
+
+/// The effects of one fetch on others: turns, connections, breakers, threads.
+@Suite(.timeLimit(.minutes(1)))
+struct LifeTests {
+  private func text(_ fetcher: RunningFetcher, _ path: String, for provider: String = "") async throws -> String {
+    String(decoding: try await fetcher.get(LocalServer.shared.url(path), for: provider).bytes, as: UTF8.self)
+  }
+
+  @Test func `no more transfers from one provider than allowed on all reactors, and those that wait are served after`()
+    async throws
+  {
+    let fetcher = try fetcher(reactors: 2) { $0.limits.perProviderMax = 3 }
+    // Half of them call on the second reactor's thread, which does their fetches too.
+    let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<12 {
+        group.addTask(executorPreference: fetcher.reactors[number % 2].commandQueue) {
+          try await fetcher.get(LocalServer.shared.url("/busy/three")).status
+        }
+      }
+      return try await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(statuses == Array(repeating: 200, count: 12))
+    #expect(try await text(fetcher, "/most/three") == "3")
+  }
+
+  @Test func `what waits for a busy provider past the time limit is timed out`() async throws {
+    let fetcher = try fetcher {
+      $0.limits.perProviderMax = 1
+      $0.limits.totalTimeMillis = 400
+    }
+    let failures = await outcomes(of: 4, fetcher, "/slow")
+    #expect(failures == Array(repeating: .timedOut, count: 4))
+    #expect(fetcher.fetcher.waitingCount == 0)
+  }
+
+  @Test func `past the waiting limit a fetch is refused at once, and what waits is not disturbed`() async throws {
+    let fetcher = try fetcher {
+      $0.limits.perProviderMax = 1
+      $0.limits.waitingPerProviderMax = 2
+      $0.limits.totalTimeMillis = 1000
+    }
+    async let underWay = outcomes(of: 1, fetcher, "/slow")
+    try await Task.sleep(for: .milliseconds(150))
+    async let waiting = outcomes(of: 2, fetcher, "/slow")
+    #expect(await eventually { fetcher.fetcher.waitingCount == 2 })
+    let start = ContinuousClock.now
+    #expect(await outcomes(of: 3, fetcher, "/slow") == Array(repeating: .overloaded, count: 3))
+    #expect(ContinuousClock.now - start < .milliseconds(500))
+    #expect(await underWay + waiting == Array(repeating: .timedOut, count: 3))
+  }
+
+  @Test func `a provider that hangs, with all its turns taken and many waiting, delays no other`() async throws {
+    let fetcher = try fetcher {
+      $0.limits.perProviderMax = 2
+      $0.limits.waitingPerProviderMax = 4
+      $0.limits.totalTimeMillis = 2_000
+    }
+    async let hanging = outcomes(of: 7, fetcher, "/hang", for: "ill")
+    #expect(await eventually { fetcher.fetcher.waitingCount == 4 })
+    let begun = ContinuousClock.now
+    for _ in 0..<20 { #expect(try await text(fetcher, "/ok", for: "well") == #"{"keys":[]}"#) }
+    #expect(ContinuousClock.now - begun < .milliseconds(1_500))
+    #expect(await hanging.filter { $0 == .overloaded }.count == 1)
+  }
+
+  @Test func `a provider that fails again and again is left alone, tried after the pause, and asked again when well`()
+    async throws
+  {
+    let fetcher = try fetcher {
+      $0.limits.failuresMax = 3
+      $0.limits.pauseMillis = 1_500
+    }
+    let path = "/failing/ill/4"
+    for _ in 0..<3 { _ = try await text(fetcher, path, for: "ill") }
+    #expect(fetcher.fetcher.breakers["ill"] == .init(isOpen: true, openings: 1))
+    #expect(await outcomes(of: 5, fetcher, path, for: "ill") == Array(repeating: .circuitOpen, count: 5))
+    // Other providers' fetches still work, and a 404 counts as an answer.
+    for _ in 0..<5 { #expect(try await text(fetcher, "/missing", for: "well") == "no such page") }
+    #expect(fetcher.fetcher.breakers["well"] == .init(isOpen: false, openings: 0))
+    try await Task.sleep(for: .milliseconds(1_510))
+    // The fourth failure is that of the trial request.
+    #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [nil])
+    #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [.circuitOpen])
+    try await Task.sleep(for: .milliseconds(1_510))
+    #expect(await outcomes(of: 1, fetcher, path, for: "ill") == [nil])
+    #expect(fetcher.fetcher.breakers["ill"] == .init(isOpen: false, openings: 2))
+    #expect(await outcomes(of: 4, fetcher, path, for: "ill") == [nil, nil, nil, nil])
+    #expect(try await text(fetcher, "/asked/ill") == "9")
+  }
+
+  @Test(arguments: ["/redirect", "/huge"])
+  func `an answer of the wrong kind opens no breaker, because one person's token may bring it about`(
+    path: String
+  ) async throws {
+    let fetcher = try fetcher { $0.limits.failuresMax = 2 }
+    for _ in 0..<3 { #expect(await outcomes(of: 1, fetcher, path) != [.circuitOpen]) }
+    #expect(await outcomes(of: 1, fetcher, "/ok") == [nil])
+  }
+
+  @Test(arguments: ["/hang", "/reset", "/garbage"])
+  func `every kind of failure opens the breaker`(path: String) async throws {
+    let fetcher = try fetcher {
+      $0.limits.failuresMax = 2
+      $0.limits.totalTimeMillis = 200
+    }
+    for _ in 0..<2 { #expect(await outcomes(of: 1, fetcher, path) != [.circuitOpen]) }
+    #expect(await outcomes(of: 1, fetcher, "/ok") == [.circuitOpen])
+  }
+
+  @Test func `one after the other fetches go over the same connection`() async throws {
+    let fetcher = try fetcher()
+    var ports: Set<String> = []
+    for _ in 0..<20 { ports.insert(try await text(fetcher, "/peer")) }
+    #expect(ports.count == 1)
+  }
+
+  @Test func `no more idle connections are kept than allowed`() async throws {
+    let fetcher = try fetcher { $0.limits.connectionsKeptMax = 2 }
+    func ports() async throws -> Set<String> {
+      try await withThrowingTaskGroup(of: String.self) { group in
+        for _ in 0..<6 { group.addTask { try await text(fetcher, "/busy/kept") } }
+        return try await group.reduce(into: []) { $0.insert($1) }
+      }
+    }
+    let (first, second) = (try await ports(), try await ports())
+    #expect(first.count == 6 && second.count == 6)
+    #expect(first.intersection(second).count == 2)
+  }
+
+  @Test func `a fetch is done on the reactor that asked for it, and its task goes on there`() async throws {
+    let fetcher = try fetcher(reactors: 2)
+    _ = try await text(fetcher, "/ok")
+    // The first reactor is blocked during this test.
+    let (held, free) = (Wakeups(), Wakeups())
+    let holding = Task(executorPreference: fetcher.reactors[0].commandQueue) {
+      held.signal()
+      free.wait()
+    }
+    held.wait()
+    let (before, after) = try await Task(executorPreference: fetcher.reactors[1].commandQueue) {
+      let before = pthread_self()
+      _ = try await fetcher.get(LocalServer.shared.url("/ok"))
+      return (before, pthread_self())
+    }.value
+    #expect(before == after)
+    free.signal()
+    await holding.value
+  }
+
+  @Test func `when a reactor ends, its fetches are closed and later ones are done by another`() async throws {
+    let fetcher = try fetcher(reactors: 2)
+    async let failures = outcomes(of: 3, fetcher, "/slow/ended", for: "slow")
+    while try await text(fetcher, "/asked/ended") != "3" { try await Task.sleep(for: .milliseconds(10)) }
+    fetcher.reactors[0].endAndWait()
+    #expect(await failures == Array(repeating: .closed, count: 3))
+    #expect(try await text(fetcher, "/ok") == #"{"keys":[]}"#)
+    fetcher.reactors[1].endAndWait()
+    await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
+  }
+
+  @Test func `closing ends what waits, and all later fetches, exactly once`() async throws {
+    let fetcher = try fetcher {
+      $0.limits.perProviderMax = 2
+      $0.limits.totalTimeMillis = 1_000
+    }
+    async let failures = outcomes(of: 5, fetcher, "/slow")
+    #expect(await eventually { fetcher.fetcher.waitingCount == 3 })
+    fetcher.fetcher.close()
+    await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
+    #expect(await failures.filter { $0 == .closed }.count == 3)
+    fetcher.fetcher.close()
+  }
+}

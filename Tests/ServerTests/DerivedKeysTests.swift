@@ -1,0 +1,86 @@
+import Crypto
+import Identity
+import Store
+import TestSupport
+import Testing
+
+@testable import Server
+
+private func keys(_ byte: UInt8 = 1) throws -> DerivedKeys {
+  try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
+}
+
+private let token = [UInt8](repeating: 9, count: 32)
+
+@Test func `each purpose has a key of its own`() throws {
+  let keys = try keys()
+  let master = Secret(copying: [UInt8](repeating: 1, count: 32))
+  let input = token + Array("family".utf8)
+  let values = [
+    keys.successor(of: token, family: "family"), keys.refreshTag(of: token, family: "family"),
+    hmacSHA256(key: Secret(copying: keys.idempotency), input), hmacSHA256(key: master, input),
+  ]
+  #expect(Set(values).count == values.count)
+  #expect(values.allSatisfy { $0.count == 32 })
+}
+
+@Test func `what is derived depends on the master key, the token and the family, and on nothing else`() throws {
+  let (one, replica, other) = (try keys(), try keys(), try keys(2))
+  #expect(one.idempotency == replica.idempotency && one.idempotency != other.idempotency)
+  for derive in [DerivedKeys.successor, DerivedKeys.refreshTag] {
+    let values = [derive(one)(token, "a"), derive(one)(token, "b"), derive(one)([], "a"), derive(other)(token, "a")]
+    #expect(Set(values).count == values.count)
+    #expect(derive(replica)(token, "a") == values[0])
+  }
+}
+
+@Test func `what is sealed opens on every replica, in its own context only`() throws {
+  let sealed = try keys().seal(Array("assertion".utf8), context: Array("row 1".utf8))
+  #expect(try keys().open(sealed, context: Array("row 1".utf8)) == Array("assertion".utf8))
+  #expect(try keys().open(sealed, context: Array("row 2".utf8)) == nil)
+  #expect(try keys(2).open(sealed, context: Array("row 1".utf8)) == nil)
+  for index in sealed.indices {
+    var changed = sealed
+    changed[index] ^= 1
+    #expect(try keys().open(changed, context: Array("row 1".utf8)) == nil)
+  }
+  #expect(try keys().open(Array(sealed.dropLast()), context: Array("row 1".utf8)) == nil)
+}
+
+@Test func `nothing of a sealed text is seen, and no two seals are alike`() throws {
+  let text = [UInt8](repeating: 0x41, count: 64)
+  let seals = try (0..<8).map { _ in try keys().seal(text, context: []) }
+  #expect(Set(seals).count == seals.count)
+  #expect(seals.allSatisfy { !String(decoding: $0, as: UTF8.self).contains("AAAA") })
+}
+
+@Test func `bytes are equal only where all of them are`() throws {
+  let keys = try keys()
+  #expect(keys.equal([1, 2], [1, 2]) && keys.equal([], []))
+  #expect(!keys.equal([1, 2], [1, 3]) && !keys.equal([1, 2], [1]) && !keys.equal([], [0]))
+  #expect(keys.sha256([]) == Digest(sha256([])))
+}
+
+@Test(arguments: ["", "00", "zz", " \n"])
+func `a master key file holds 64 hex digits and nothing else`(extra: String) async throws {
+  let digits = String(repeating: "0f", count: 32)
+  try await withFolder { folder in
+    let path = folder + "/master.key"
+    try write(digits + extra, to: path)
+    if extra.allSatisfy(\.isWhitespace) {
+      #expect(try MasterKey.read(path).count == 32)
+    } else {
+      #expect(refusal { try MasterKey.read(path) }?.setting == "secrets.master_key_file")
+    }
+  }
+}
+
+@Test func `a master key file that is missing, short or too large is refused`() async throws {
+  try await withFolder { folder in
+    #expect(refusal { try MasterKey.read(folder + "/missing") }?.setting == "secrets.master_key_file")
+    for text in ["", String(repeating: "0f", count: 31), String(repeating: "0f", count: 4_096)] {
+      try write(text, to: folder + "/master.key")
+      #expect(refusal { try MasterKey.read(folder + "/master.key") }?.setting == "secrets.master_key_file")
+    }
+  }
+}

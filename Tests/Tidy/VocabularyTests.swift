@@ -1,0 +1,99 @@
+import Testing
+
+// One name has one meaning in the whole tree. The names here are of the first design; a standard term replaced each.
+
+/// Type, file and module names that must not come back, and what replaced them.
+private let replaced = [
+  "Admission": "Callers", "Bell": "AsyncEvent", "Census": "ConnectionCounts", "Courier": "DeliveryWorker",
+  "Desk": "HandlerContext, CommandContext, ConnectionPool", "Fate": "CommitDecision", "House": "StoreThread",
+  "Lane": "Pipeline, ProviderQueue, CallSlot", "Letter": "Command, DeliveryMessage", "Mailbox": "CommandQueue",
+  "Moving": "StoreMigration", "PasswordDesk": "PasswordHashing", "ProvedWayIn": "VerifiedMethod",
+  "ProviderDesk": "ProviderGateway", "Reach": "Availability", "Road": "MessageTransport",
+  "Tallies": "StoreCounters", "TokenDesk": "TokenIssuer", "Vault": "DerivedKeys", "Wants": "ConnectionWaiters",
+  "WaysIn": "SignInMethods", "Wire": "API",
+]
+
+/// Every identifier of a line of code.
+private func identifiers(_ code: String) -> [Substring] {
+  code.utf8.split { byte in
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"):
+      false
+    default: true
+    }
+  }.map { Substring($0) }
+}
+
+@Test func `a name that a standard term has replaced does not come back`() {
+  let back = Tree.files.filter(\.isSwift).flatMap { file in
+    file.code.enumerated().flatMap { number, code in
+      identifiers(code).compactMap { name in
+        replaced[String(name)].map { "\(file.path):\(number + 1): \(name) is \($0) now" }
+      }
+    }
+  }
+  #expect(back == [])
+  let files = Tree.files.map { $0.path.split(separator: "/").last.map(String.init) ?? "" }
+  #expect(files.filter { name in replaced.keys.contains { name == "\($0).swift" } } == [])
+}
+
+/// Words of the first design that a reader had to learn, in comments and texts.
+private let privateWords = ["way in", "ways in", "telephone", "meanwhile", "anew", "for ever", "of itself"]
+
+@Test func `comments and texts of the program use no private words`() {
+  let wrong = Tree.sources.flatMap { file in
+    file.lines.enumerated().flatMap { number, line in
+      let line = line.lowercased()
+      return privateWords.filter { word in
+        line.ranges(of: word).contains { range in
+          let before = line[..<range.lowerBound].last, after = line[range.upperBound...].first
+          return before?.isLetter != true && after?.isLetter != true
+        }
+      }.map { "\(file.path):\(number + 1): \($0)" }
+    }
+  }
+  #expect(wrong == [])
+}
+
+@Test func `what turns off the compiler's check of concurrency does not become more`() {
+  let unchecked = Tree.sources.flatMap(\.code).count { $0.contains("nonisolated(unsafe)") }
+  #expect(unchecked <= 21)
+}
+
+@Test func `nothing in the tree is a binary or a large file`() {
+  // The vectors of checks that two implementations agree on.
+  #expect(Tree.largeFiles(bytesMin: 262_144) == ["Tests/ProvidersTests/Fixtures/signed_requests.jsonl"])
+}
+
+/// Names that a protocol of another package requires.
+private let required: Set = [
+  "makeCounter", "makeMeter", "makeRecorder", "makeTimer", "destroyCounter", "destroyMeter", "destroyRecorder",
+  "destroyTimer",
+]
+
+@Test func `every declaration is used`() {
+  var uses: [Substring: Int] = [:]
+  for file in Tree.files where file.isSwift {
+    for line in file.lines {
+      // Names inside an interpolation count, those in a comment do not.
+      for name in identifiers(line.components(beforeFirst: "//")) { uses[name, default: 0] += 1 }
+    }
+  }
+  let declaration = /\b(?:func|var|let|struct|class|enum|typealias|protocol) `?([A-Za-z_]\w*)/
+  let dead = Tree.sources.flatMap { file in
+    file.code.enumerated().flatMap { number, code in
+      code.matches(of: declaration).map(\.output.1).filter { uses[$0] == 1 && !required.contains(String($0)) }
+        .map { "\(file.path):\(number + 1): \($0)" }
+    }
+  }
+  #expect(dead == [])
+}
+
+extension String {
+  fileprivate func components(beforeFirst mark: String) -> String {
+    range(of: mark).map { String(self[..<$0.lowerBound]) } ?? self
+  }
+
+  fileprivate func range(of mark: String) -> Range<Index>? { ranges(of: mark).first }
+}
