@@ -80,10 +80,10 @@ extension Environment {
   private func audit(
     _ event: AuditEvent, accountID: String, _ detailsJSON: String, _ caller: CallerName, _ now: Timestamp
   ) -> Write {
-    .appendAudit(
+    .record(.appendAudit(
       AuditRecord(
         id: ids.audit(at: now), at: now, accountID: accountID, event: event.rawValue, caller: caller,
-        detailsJSON: detailsJSON))
+        detailsJSON: detailsJSON)))
   }
 }
 

@@ -176,8 +176,10 @@ extension Change {
   fileprivate var issuesTokens: Bool {
     writes.contains { write in
       switch write {
-      case .insertSession, .rotateSession: true
-      default: false
+      case .session(.insert), .session(.rotate): true
+      case .session(.rename), .session(.close), .session(.closeAll), .session(.closeBegun), .session(.requireOpen):
+        false
+      case .account, .identity, .unlink, .factor, .pending, .delivery, .throttle, .signingKey, .record: false
       }
     }
   }

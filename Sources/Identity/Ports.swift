@@ -201,7 +201,7 @@ package struct SingleUse: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  var spending: Write { .spendToken(digest, expiresAt: expiresAt) }
+  var spending: Write { .record(.spendToken(digest, expiresAt: expiresAt)) }
 }
 
 /// Tokens of the provider. The server returns them to the caller and does not store them.

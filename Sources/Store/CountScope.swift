@@ -1,6 +1,6 @@
 /// The scopes that backends count in `pending_counts`; the raw values are the stored names. A limit or a gauge thus
 /// costs one lookup.
-package enum CountScope: String, Sendable {
+package enum CountScope: String, Sendable, CaseIterable {
   /// The pending rows of an account by its id: those of its user, and those of unverified clients.
   case account
   case unknown

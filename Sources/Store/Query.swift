@@ -69,7 +69,7 @@ package struct OpenSessionsQuery: Hashable, Sendable {
 
 /// Anonymous accounts that are not known to have been used since a given time, longest unused first.
 ///
-/// An account counts as unused since its creation or its latest `Write.noteIdle`.
+/// An account counts as unused since its creation or its latest `AccountWrite.noteIdle`.
 package struct IdleQuery: Hashable, Sendable {
   package var before: Timestamp
   package var accountsMax: Int

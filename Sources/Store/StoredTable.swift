@@ -90,11 +90,11 @@ package enum StoredTable: String, CaseIterable, Sendable {
   private var accountColumns: [Column] {
     columns(
       text: [
-        "id", "email", "email_proof", "email_proof_provider_id", "email_source", "phone_number", "display_name",
-        "photo_url", "custom_claims", "password_hash",
+        "id", "email", "email_verification", "email_verification_provider_id", "email_source", "phone_number",
+        "display_name", "photo_url", "custom_claims", "password_hash",
       ],
       integer: [
-        "version", "password_set_at", "tokens_valid_after", "created_at", "last_sign_in_at", "email_proved_at",
+        "version", "password_set_at", "tokens_valid_after", "created_at", "last_sign_in_at", "email_verified_at",
         "phone_number_set_at", "idle_since",
       ],
       boolean: ["email_link", "custom_token", "anonymous", "disabled", "made_by_administrator"])

@@ -1,33 +1,31 @@
 import Store
 
 extension Script {
-  func addAccountWrite(_ write: Write) {
+  func add(_ write: AccountWrite) {
     switch write {
-    case .insertAccount(let account):
+    case .insert(let account):
       add(.insertAccount) { Script.bind(account, to: $0).bind(account.createdAt) }
       // Follows the insert, which waits for a transaction that closes the same account. This step then sees its writes.
       add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id) }
-    case .updateAccount(let account):
-      add(.updateAccount, refusing: .stale) { Script.bind(account, to: $0) }
-    case .guardAccount(let id, let version): add(.guardAccount, refusing: .stale) { $0.bind(id).bind(version) }
-    case .touchAccount(let id, let version, let at):
+    case .update(let account): add(.updateAccount, refusing: .stale) { Script.bind(account, to: $0) }
+    case .raise(let id, let version): add(.raiseAccount, refusing: .stale) { $0.bind(id).bind(version) }
+    case .touch(let id, let version, let at):
       add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
-    case .confirmAccount(let id, let version): add(.confirmAccount, refusing: .stale) { $0.bind(id).bind(version) }
+    case .confirm(let id, let version): add(.confirmAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .cutOff(let id, let at, let disabling):
       add(.cutOff, refusing: .stale) { $0.bind(id).bind(at).bind(disabling) }
-    case .guardFreeEmail(let email):
+    case .requireFreeEmail(let email):
       // No other transaction ever sees this row. At the unique key, it makes every transaction that takes the address
       // wait for the end of this one, and this one for theirs.
       add(.holdEmail) { $0.bind(id.bytes).bind(email) }
       add(.letGoOfEmail) { $0.bind(id.bytes) }
-    case .closeAccount(let closed, let version): close(closed, version)
-    case .guardIdle(let accountID, let since):
+    case .close(let closed, let version): close(closed, version)
+    case .requireIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session. The guard sees every one of them that came first.
       add(.lockAccount) { $0.bind(accountID) }
       addLong(.lockSessions) { $0.bind(accountID) }
       add(.guardIdle, refusing: .stale) { $0.bind(accountID).bind(since) }
     case .noteIdle(let accountID, let since): add(.noteIdle) { $0.bind(accountID).bind(since) }
-    default: preconditionFailure("not a write of an account")
     }
   }
 
@@ -60,33 +58,40 @@ extension Script {
 
   // MARK: Dependents of an account
 
-  func addCredentialWrite(_ write: Write) {
+  func add(_ write: IdentityWrite) {
     switch write {
-    case .insertIdentity(let identity):
-      add(.insertIdentity, refusing: .stale) {
-        Script.bind(identity, to: $0).bind(identity.linkedAt)
-      }
-    case .updateIdentity(let identity): add(.updateIdentity, refusing: .stale) { Script.bind(identity, to: $0) }
-    case .deleteIdentity(let key, let accountID):
+    case .insert(let identity):
+      add(.insertIdentity, refusing: .stale) { Script.bind(identity, to: $0).bind(identity.linkedAt) }
+    case .update(let identity): add(.updateIdentity, refusing: .stale) { Script.bind(identity, to: $0) }
+    case .delete(let key, let accountID):
       add(.deleteIdentity, refusing: .stale) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
-    case .rememberUnlink(let unlink):
+    }
+  }
+
+  func add(_ write: UnlinkWrite) {
+    switch write {
+    case .remember(let unlink):
       add(.rememberUnlink, refusing: .stale) {
         $0.bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at)
       }
-    case .forgetUnlink(let accountID, let key):
+    case .forget(let accountID, let key):
       add(.forgetUnlink) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
-    case .insertFactor(let factor):
+    }
+  }
+
+  func add(_ write: FactorWrite) {
+    switch write {
+    case .insert(let factor):
       add(.insertFactor, refusing: .stale) {
         $0.bind(factor.accountID).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName)
           .bind(factor.phoneNumber).bind(factor.sealedSecret).bind(factor.enrolledAt)
       }
-    case .updateFactor(let factor):
+    case .update(let factor):
       add(.updateFactor, refusing: .stale) {
         $0.bind(factor.accountID).bind(factor.id).bind(factor.displayName).bind(factor.sealedSecret)
       }
-    case .deleteFactor(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
-    case .guardNoFactors(let accountID): add(.guardNoFactors, refusing: .stale) { $0.bind(accountID) }
-    default: preconditionFailure("not a write of an account's dependents")
+    case .delete(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
+    case .requireNone(let accountID): add(.guardNoFactors, refusing: .stale) { $0.bind(accountID) }
     }
   }
 
@@ -102,9 +107,9 @@ extension Statement {
   static let insertAccount = Statement(
     "insert_account",
     """
-    INSERT INTO accounts (id, version, email, email_proof, email_proof_provider_id, email_source, phone_number,
-      display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous,
-      disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_proved_at,
+    INSERT INTO accounts (id, version, email, email_verification, email_verification_provider_id, email_source,
+      phone_number, display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token,
+      anonymous, disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_verified_at,
       phone_number_set_at, idle_since)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
     """)
@@ -113,15 +118,15 @@ extension Statement {
   static let updateAccount = guarding(
     "update_account",
     """
-    UPDATE accounts SET version = version + 1, email = $3, email_proof = $4, email_proof_provider_id = $5,
+    UPDATE accounts SET version = version + 1, email = $3, email_verification = $4, email_verification_provider_id = $5,
       email_source = $6, phone_number = $7, display_name = $8, photo_url = $9, custom_claims = $10,
       password_hash = $11, password_set_at = $12, email_link = $13, custom_token = $14, anonymous = $15,
       disabled = $16, made_by_administrator = $17, tokens_valid_after = $18, created_at = $19,
-      last_sign_in_at = greatest(last_sign_in_at, $20), email_proved_at = $21, phone_number_set_at = $22
+      last_sign_in_at = greatest(last_sign_in_at, $20), email_verified_at = $21, phone_number_set_at = $22
     WHERE id = $1 AND version = $2 RETURNING 1
     """)
-  static let guardAccount = guarding(
-    "guard_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
+  static let raiseAccount = guarding(
+    "raise_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
   static let touchAccount = guarding(
     "touch_account",
     """
@@ -209,7 +214,7 @@ extension Statement {
     "SELECT 1 / (1 - count(*)) FROM (SELECT 1 FROM factors WHERE account_id = $1 LIMIT 1) AS enrolled")
 
   static let ofAccounts = [
-    insertAccount, guardNeverClosed, updateAccount, guardAccount, touchAccount, confirmAccount, cutOff, holdEmail,
+    insertAccount, guardNeverClosed, updateAccount, raiseAccount, touchAccount, confirmAccount, cutOff, holdEmail,
     letGoOfEmail, deleteAccount, deleteAnyAccount, deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,

@@ -1,20 +1,19 @@
 import Store
 
 extension Script {
-  func addDeliveryWrite(_ write: Write) {
+  func add(_ write: DeliveryWrite) {
     switch write {
-    case .enqueueDelivery(let delivery, let queueMax):
+    case .enqueue(let delivery, let queueMax):
       hold(.waiting, "", atMost: queueMax, else: .limited(.deliveries))
       add(.insertDelivery) { bind(delivery, to: $0) }
     case .enqueueNotice(let notice, let limits): enqueue(notice, within: limits)
-    case .claimDelivery(let id, let attempts, let nextAttemptAt):
+    case .claim(let id, let attempts, let nextAttemptAt):
       add(.claimDelivery, refusing: .stale) { $0.bind(id).bind(attempts).bind(nextAttemptAt) }
-    case .removeDelivery(let id): add(.removeDelivery) { $0.bind(id) }
-    case .buryDelivery(let id, let at, let reason, let keptUntil):
+    case .remove(let id): add(.removeDelivery) { $0.bind(id) }
+    case .bury(let id, let at, let reason, let keptUntil):
       // A message is counted once: it cannot be given up again, and the row is locked from the first statement on.
       add(.startBuriedCount)
       add(.buryDelivery) { $0.bind(id).bind(at).bind(reason).bind(keptUntil) }
-    default: preconditionFailure("not a write of a message")
     }
   }
 

@@ -1,25 +1,24 @@
 import Store
 
 extension Script {
-  func addPendingWrite(_ write: Write) {
+  func add(_ write: PendingWrite) {
     switch write {
-    case .insertPending(let pending, let limits): insert(pending, within: limits)
-    case .completePending(let digest, let version, let at, let accountID, let sessionID):
+    case .insert(let pending, let limits): insert(pending, within: limits)
+    case .complete(let digest, let version, let at, let accountID, let sessionID):
       add(.completePending, refusing: .stale) {
         $0.bind(digest).bind(version).bind(at).bind(accountID).bind(sessionID)
       }
-    case .countPendingAttempt(let digest): add(.countPendingAttempt) { $0.bind(digest) }
-    case .spendPendingAttempt(let digest, let version):
+    case .countAttempt(let digest): add(.countPendingAttempt) { $0.bind(digest) }
+    case .spendAttempt(let digest, let version):
       add(.spendPendingAttempt, refusing: .stale) { $0.bind(digest).bind(version) }
-    case .resealPending(let digest, let version, let sealed):
+    case .reseal(let digest, let version, let sealed):
       add(.resealPending, refusing: .stale) { $0.bind(digest).bind(version).bind(sealed) }
-    case .deletePendings(let accountID, let except, let sparing):
+    case .deleteAll(let accountID, let except, let sparing):
       deletePendings(of: accountID, except: except, sparing: sparing)
-    case .endPendings(let purpose, let key, let createdAfter):
+    case .end(let purpose, let key, let createdAfter):
       add(.endPendings) {
         $0.bind(key.subject).bind(key.providerID).bind(purpose.rawValue).bind(createdAfter)
       }
-    default: preconditionFailure("not a write of a pending row")
     }
   }
 

@@ -1,7 +1,7 @@
 import Store
 
 extension Script {
-  func addRecordWrite(_ write: Write) {
+  func add(_ write: RecordWrite) {
     switch write {
     case .insertIdempotency(let record):
       add(.deleteExpiredIdempotency) { $0.bind(record.key).bind(record.createdAt) }
@@ -10,20 +10,25 @@ extension Script {
           .bind(record.sessionID).bind(record.createdAt).bind(record.expiresAt)
       }
     case .spendToken(let digest, let expiresAt): add(.spendToken) { $0.bind(digest).bind(expiresAt) }
-    case .insertSigningKey(let key):
+    case .appendAudit(let record): append(record)
+    case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
+    }
+  }
+
+  func add(_ write: SigningKeyWrite) {
+    switch write {
+    case .insert(let key):
       add(.insertSigningKey) {
         $0.bind(key.keyID).bind(key.algorithm).bind(key.sealedPrivateKey).bind(key.publishedAt)
           .bind(key.activeFrom).bind(key.retiredAt)
       }
-    case .guardNoSigningKey:
+    case .requireNone:
       // Without a key there is no row to lock. Replicas that create the first key wait for each other at the one row
       // that every schema has.
       add(.lockSchema)
       add(.guardNoSigningKey, refusing: .stale)
-    case .retireSigningKey(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
-    case .deleteSigningKeys(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
-    case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
-    default: preconditionFailure("not a write of an independent record")
+    case .retire(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
+    case .delete(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
     }
   }
 }

@@ -4,10 +4,10 @@ import Store
 
 extension AccountRecord {
   static let columns = """
-    a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
+    a.id, a.version, a.email, a.email_verification, a.email_verification_provider_id, a.email_source, a.phone_number, \
     a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.custom_token, \
     a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, a.last_sign_in_at, \
-    a.email_proved_at, a.phone_number_set_at
+    a.email_verified_at, a.phone_number_set_at
     """
 
   init(_ row: QueryResult) throws(RequestError) {
@@ -39,7 +39,7 @@ extension AccountRecord {
 extension SignInMethodsRecord {
   /// One row for each identity of an account, or one row if it has none.
   static let columns = """
-    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
+    a.password_hash IS NOT NULL, a.email_link, a.email_verification IS NOT NULL, a.phone_number IS NOT NULL, \
     CASE WHEN a.phone_number IS NULL THEN false ELSE coalesce(( \
       SELECT bool_and(kind = 'phone') FROM factors WHERE account_id = a.id AND kind <> 'recovery_code'), false) END, \
     i.provider_id
@@ -155,7 +155,7 @@ extension SessionRecord {
     deviceID = row.text()
     claimsJSON = row.text()
     secondFactorID = row.optionalText()
-    if let provider = row.optionalText() { beganWith = provider }
+    beganWith = row.text()
   }
 }
 

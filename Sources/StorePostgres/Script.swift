@@ -36,10 +36,10 @@ final class Script {
     hasMoreTime = statementMillis >= Statement.moreMillis
     self.throttles = throttles
     add(.noteChange) { $0.bind(id.bytes).bind(wallMillis()) }
-    let changesPendings = change.writes.contains(where: \.changesPendings)
+    let changesPendings = change.writes.contains(where: \.locks.pendings)
     lockAccounts(change, always: changesPendings)
     if changesPendings {
-      for write in change.writes where write.touchesSessions { add(write) }
+      for write in change.writes where write.locks.sessions { add(write) }
       add(.lockPendings)
       for write in change.writes { addBehindLock(write) }
       pendingStep = steps.count
@@ -83,19 +83,19 @@ final class Script {
 
   /// - Parameter always: locks even an only account that the first write locks, because that write does not come first.
   private func lockAccounts(_ change: Change, always: Bool) {
-    let accounts = Set(change.writes.compactMap(\.lockedAccountID) + change.writes.compactMap(\.sessionsAccountID))
+    let locks = change.writes.map(\.locks)
+    let accounts = Set(locks.compactMap(\.account) + locks.compactMap(\.accountOfSessions))
     // A single account that the first write locks needs no earlier lock.
-    if accounts.count > 1 || (accounts.count > 0 && (always || change.writes.first?.lockedAccountID == nil)) {
-      let made = change.writes.compactMap(\.madeAccountID)
-      for id in accounts.subtracting(made).sorted() { add(.lockAccount) { $0.bind(id) } }
+    if accounts.count > 1 || (accounts.count > 0 && (always || locks.first?.account == nil)) {
+      for id in accounts.subtracting(locks.compactMap(\.newAccount)).sorted() { add(.lockAccount) { $0.bind(id) } }
     }
   }
 
   /// Adds the part of a write that remains after its session steps.
   private func addBehindLock(_ write: Write) {
-    if case .closeAccount(let closed, _) = write {
+    if case .account(.close(let closed, _)) = write {
       deletePendings(of: closed.id, except: nil, sparing: [])
-    } else if !write.touchesSessions {
+    } else if !write.locks.sessions {
       add(write)
     }
   }
@@ -104,27 +104,20 @@ final class Script {
 
   private func add(_ write: Write) {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail, .closeAccount,
-      .cutOff, .guardIdle, .noteIdle:
-      addAccountWrite(write)
-    case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
-      .updateFactor, .deleteFactor, .guardNoFactors:
-      addCredentialWrite(write)
-    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
-      addSessionWrite(write)
-    case .insertPending, .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings,
-      .endPendings:
-      addPendingWrite(write)
-    case .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery: addDeliveryWrite(write)
-    case .insertIdempotency, .spendToken, .insertSigningKey, .guardNoSigningKey, .retireSigningKey, .deleteSigningKeys,
-      .keepImportKey:
-      addRecordWrite(write)
-    case .countThrottle, .resetThrottle: throttles.add(write, to: self)
-    case .appendAudit(let record): append(record)
+    case .account(let write): add(write)
+    case .identity(let write): add(write)
+    case .unlink(let write): add(write)
+    case .factor(let write): add(write)
+    case .session(let write): add(write)
+    case .pending(let write): add(write)
+    case .delivery(let write): add(write)
+    case .throttle(let write): throttles.add(write, to: self)
+    case .signingKey(let write): add(write)
+    case .record(let write): add(write)
     }
   }
 
-  private func append(_ record: AuditRecord) {
+  func append(_ record: AuditRecord) {
     add(.appendAudit) {
       $0.bind(record.id).bind(auditRows).bind(record.at).bind(record.accountID)
         .bind(record.event).bind(record.caller.text).bind(record.detailsJSON)
@@ -147,57 +140,6 @@ struct ChangeID: Hashable, Sendable {
   static func random() -> ChangeID {
     var generator = SystemRandomNumberGenerator()
     return ChangeID(bytes: (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) })
-  }
-}
-
-extension Write {
-  /// The account whose row this write locks or relies on by itself.
-  fileprivate var lockedAccountID: String? {
-    switch self {
-    case .updateAccount(let account): account.id
-    case .guardAccount(let id, _), .touchAccount(let id, _, _), .guardIdle(let id, _): id
-    case .cutOff(let id, _, _), .guardNoFactors(let id): id
-    case .closeAccount(let closed, _): closed.id
-    case .insertIdentity(let identity): identity.accountID
-    case .insertFactor(let factor): factor.accountID
-    case .rememberUnlink(let unlink): unlink.accountID
-    default: nil
-    }
-  }
-
-  /// The account whose sessions are added or all closed. Such changes run one after the other: a statement that closes
-  /// the sessions and waits for one would miss those added during the wait.
-  fileprivate var sessionsAccountID: String? {
-    switch self {
-    case .insertSession(let session): session.accountID
-    case .closeSessions(let accountID, _, _, _), .closeSessionsOf(let accountID, _, _, _, _): accountID
-    default: nil
-    }
-  }
-
-  /// Whether the write adds, locks, closes or reads sessions. These writes keep their relative order.
-  fileprivate var touchesSessions: Bool {
-    switch self {
-    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
-      .guardIdle,
-      .closeAccount:
-      true
-    default: false
-    }
-  }
-
-  fileprivate var madeAccountID: String? {
-    guard case .insertAccount(let account) = self else { return nil }
-    return account.id
-  }
-
-  /// Whether the write adds or removes pending rows. Such changes run one after the other, so that the counts are
-  /// exact. Of two concurrent requests for the same code, the later then ends the earlier.
-  fileprivate var changesPendings: Bool {
-    switch self {
-    case .insertPending, .deletePendings, .endPendings, .closeAccount: true
-    default: false
-    }
   }
 }
 

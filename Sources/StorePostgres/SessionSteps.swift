@@ -1,27 +1,26 @@
 import Store
 
 extension Script {
-  func addSessionWrite(_ write: Write) {
+  func add(_ write: SessionWrite) {
     switch write {
-    case .insertSession(let session): add(.insertSession) { Script.bind(session, to: $0) }
-    case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
+    case .insert(let session): add(.insertSession) { Script.bind(session, to: $0) }
+    case .rotate(let id, let from, let to, let at, let idleExpiresAt):
       add(.rotateSession, refusing: .stale) {
         $0.bind(id).bind(from).bind(to).bind(at).bind(idleExpiresAt).bind(idleExpiresAt.day)
       }
-    case .renameSession(let id, let signInProviderID, let methods, let at):
+    case .rename(let id, let signInProviderID, let methods, let at):
       add(.renameSession, refusing: .stale) {
         $0.bind(id).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(at)
       }
-    case .closeSession(let id, let at, let reason):
+    case .close(let id, let at, let reason):
       add(.closeSession) { $0.bind(id).bind(at).bind(reason).bind(at.day) }
-    case .closeSessions(let accountID, let except, let at, let reason):
+    case .closeAll(let accountID, let except, let at, let reason):
       addLong(.closeSessions) { $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except) }
-    case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
+    case .closeBegun(let accountID, let providerID, let except, let at, let reason):
       addLong(.closeSessionsOf) {
         $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except).bind(providerID)
       }
-    case .guardSession(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
-    default: preconditionFailure("not a write of a session")
+    case .requireOpen(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
     }
   }
 
@@ -70,7 +69,7 @@ extension Statement {
   private static let ofAccount = "WHERE account_id = $1 AND closed_at IS NULL AND ($5::text IS NULL OR id <> $5)"
   static let closeSessions = Statement("close_sessions", "\(close) \(ofAccount)")
   static let closeSessionsOf = Statement(
-    "close_sessions_of", "\(close) \(ofAccount) AND coalesce(began_with, sign_in_provider_id) = $6")
+    "close_sessions_of", "\(close) \(ofAccount) AND began_with = $6")
   /// Locks the row until the end of the transaction.
   static let guardSession = guarding(
     "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")

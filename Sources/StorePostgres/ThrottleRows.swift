@@ -15,15 +15,7 @@ final class ThrottleRows {
   private static let placeholderEnd = Timestamp(millis: .min)
 
   init(_ change: Change) {
-    let keys = change.writes.compactMap { write -> Digest? in
-      switch write {
-      case .countThrottle(let count): count.key
-      case .resetThrottle(let key, _, _, _): key
-      case .enqueueNotice(_, let limits): limits.count.key
-      default: nil
-      }
-    }
-    self.keys = Set(keys).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    self.keys = Set(change.writes.compactMap(\.throttleKey)).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
   }
 
   var isEmpty: Bool { keys.isEmpty }
@@ -39,9 +31,9 @@ final class ThrottleRows {
     }
   }
 
-  func add(_ write: Write, to script: Script) {
+  func add(_ write: ThrottleWrite, to script: Script) {
     switch write {
-    case .countThrottle(let count):
+    case .count(let count):
       let old = records[count.key]
       if count.refusesBlocked, let until = old?.block(at: count.at) {
         return script.refuse(.throttled(count.kind, until: until))
@@ -53,13 +45,12 @@ final class ThrottleRows {
         $0.bind(record.key).bind(record.count).bind(record.since).bind(record.blocks).bind(record.blockedUntil)
           .bind(record.expiresAt)
       }
-    case .resetThrottle(let key, let kind, let at, let liftsBlock):
+    case .reset(let key, let kind, let at, let liftsBlock):
       if !liftsBlock, let until = records[key]?.block(at: at) {
         return script.refuse(.throttled(kind, until: until))
       }
       records[key] = nil
       script.add(.deleteThrottle) { $0.bind(key) }
-    default: preconditionFailure("not a write of a throttle")
     }
   }
 
@@ -70,6 +61,19 @@ final class ThrottleRows {
     let record = ThrottleRecord.counting(limits.count, after: old)
     records[limits.count.key] = limits.count.rule.countMax > 0 ? record : old
     return record
+  }
+}
+
+extension Write {
+  /// The key of the throttle that the write reads.
+  fileprivate var throttleKey: Digest? {
+    switch self {
+    case .throttle(.count(let count)): count.key
+    case .throttle(.reset(let key, _, _, _)): key
+    case .delivery(.enqueueNotice(_, let limits)): limits.count.key
+    case .delivery(.enqueue), .delivery(.claim), .delivery(.remove), .delivery(.bury): nil
+    case .account, .identity, .unlink, .factor, .session, .pending, .signingKey, .record: nil
+    }
   }
 }
 

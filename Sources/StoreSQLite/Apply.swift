@@ -20,69 +20,35 @@ extension Writer {
   /// nil: written.
   private func apply(_ write: Write, of change: Change) throws(SQLiteError) -> Outcome? {
     switch write {
-    case .insertAccount(let account): return try insert(account) ? nil : .conflict(.accountID)
-    case .updateAccount(let account): return try update(account) ? nil : .stale
-    case .guardAccount(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
-    case .touchAccount(let id, let version, let at):
-      return try change.opensSession(of: id) ? has(id, version) ? nil : .stale : touch(id, version, at) ? nil : .stale
-    case .confirmAccount(let id, let version): return try has(id, version) ? nil : .stale
-    case .cutOff(let id, let at, let disabling): return try cutOff(id, at, disabling: disabling) ? nil : .stale
-    case .guardFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
-    case .insertIdentity(let identity): return try insert(identity) ? nil : .stale
-    case .updateIdentity(let identity): return try update(identity) ? nil : .stale
-    case .deleteIdentity(let key, let accountID): return try delete(key, of: accountID) ? nil : .stale
-    case .rememberUnlink(let unlink): return try remember(unlink) ? nil : .stale
-    case .forgetUnlink(let accountID, let key): try forget(key, of: accountID)
-    case .insertFactor(let factor): return try insert(factor) ? nil : .stale
-    case .updateFactor(let factor): return try update(factor) ? nil : .stale
-    case .deleteFactor(let id, let accountID): return try deleteFactor(id, of: accountID) ? nil : .stale
-    case .guardNoFactors(let accountID): return try hasFactors(accountID) ? .stale : nil
-    case .insertSession(let session): try insert(session, signedInAt: change.signIn(to: session.accountID))
-    case .renameSession(let id, let signInProviderID, let methods, let at):
-      return try rename(id, signInProviderID, methods, at) ? nil : .stale
-    case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
-      return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt) ? nil : .stale
-    case .closeSession(let id, let at, let reason): try closeSession(id, at, reason)
-    case .closeSessions(let accountID, let except, let at, let reason):
-      try closeSessions(of: accountID, except: except, at, reason)
-    case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
-      try closeSessions(of: accountID, beganWith: providerID, except: except, at, reason)
-    case .guardSession(let id, let at): return try isOpen(id, at) ? nil : .stale
-    case .insertPending(let pending, let limits): return try insert(pending, within: limits).map { .limited($0) }
-    case .completePending(let digest, let version, let at, let accountID, let sessionID):
-      return try complete(digest, version, at, accountID, sessionID) ? nil : .stale
-    case .countPendingAttempt(let digest): try countAttempt(digest)
-    case .spendPendingAttempt(let digest, let version): return try spendAttempt(digest, version) ? nil : .stale
-    case .resealPending(let digest, let version, let sealed):
-      return try reseal(digest, version, sealed) ? nil : .stale
-    case .deletePendings(let accountID, let except, let sparing):
-      try deletePendings(of: accountID, except: except, sparing: sparing)
-    case .endPendings(let purpose, let key, let createdAfter):
-      try endPendings(purpose, key, createdAfter: createdAfter)
-    case .enqueueDelivery(let delivery, let queueMax):
-      return try enqueue(delivery, queueMax: queueMax) ? nil : .limited(.deliveries)
-    case .enqueueNotice(let notice, let limits):
-      if let why = try enqueue(notice, within: limits) { unqueuedNotices.append(why) }
-    case .claimDelivery(let id, let attempts, let nextAttemptAt):
-      return try claimDelivery(id, attempts, nextAttemptAt) ? nil : .stale
-    case .removeDelivery(let id): try removeDelivery(id)
-    case .buryDelivery(let id, let at, let reason, let keptUntil): try buryDelivery(id, at, reason, keptUntil)
-    case .insertIdempotency(let record): try insert(record)
-    case .spendToken(let digest, let expiresAt): try spend(digest, until: expiresAt)
-    case .appendAudit(let record): try insert(record)
-    case .insertSigningKey(let key): try insert(key)
-    case .countThrottle(let counted): return try count(counted)
-    case .resetThrottle(let key, let kind, let at, let liftsBlock):
-      return try reset(key, kind, at, liftsBlock: liftsBlock)
-    case .guardNoSigningKey: return try hasSigningKey() ? .stale : nil
-    case .retireSigningKey(let keyID, let at): return try retire(keyID, at) ? nil : .stale
-    case .deleteSigningKeys(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)
-    case .closeAccount(let closed, let version): return try close(closed, version) ? nil : .stale
-    case .guardIdle(let accountID, let since): return try isUsed(accountID, since: since) ? .stale : nil
-    case .noteIdle(let accountID, let since): try noteIdle(accountID, since)
-    case .keepImportKey(let key): try keep(key)
+    case .account(let write): try apply(write, of: change)
+    case .identity(let write): try apply(write) ? nil : .stale
+    case .unlink(let write): try apply(write) ? nil : .stale
+    case .factor(let write): try apply(write) ? nil : .stale
+    case .session(let write): try apply(write, of: change) ? nil : .stale
+    case .pending(let write): try apply(write)
+    case .delivery(let write): try apply(write)
+    case .throttle(let write): try apply(write)
+    case .signingKey(let write): try apply(write) ? nil : .stale
+    case .record(let write): try apply(write)
     }
-    return nil
+  }
+
+  private func apply(_ write: AccountWrite, of change: Change) throws(SQLiteError) -> Outcome? {
+    switch write {
+    case .insert(let account): return try insert(account) ? nil : .conflict(.accountID)
+    case .update(let account): return try update(account) ? nil : .stale
+    case .raise(let id, let version): return try raiseVersion(of: id, from: version) ? nil : .stale
+    case .touch(let id, let version, let at):
+      return try change.opensSession(of: id) ? has(id, version) ? nil : .stale : touch(id, version, at) ? nil : .stale
+    case .confirm(let id, let version): return try has(id, version) ? nil : .stale
+    case .cutOff(let id, let at, let disabling): return try cutOff(id, at, disabling: disabling) ? nil : .stale
+    case .requireFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
+    case .close(let closed, let version): return try close(closed, version) ? nil : .stale
+    case .requireIdle(let accountID, let since): return try isUsed(accountID, since: since) ? .stale : nil
+    case .noteIdle(let accountID, let since):
+      try noteIdle(accountID, since)
+      return nil
+    }
   }
 }
 
@@ -91,12 +57,12 @@ extension Writer {
 /// To write only the time into the account's own row would cost a page of the WAL, and later of the file.
 extension Change {
   fileprivate func opensSession(of accountID: String) -> Bool {
-    writes.contains { if case .insertSession(let session) = $0 { session.accountID == accountID } else { false } }
+    writes.contains { if case .session(.insert(let session)) = $0 { session.accountID == accountID } else { false } }
   }
 
-  fileprivate func signIn(to accountID: String) -> Timestamp? {
+  func signIn(to accountID: String) -> Timestamp? {
     var last: Timestamp?
-    for case .touchAccount(accountID, _, let at) in writes { last = max(last ?? at, at) }
+    for case .account(.touch(accountID, _, let at)) in writes { last = max(last ?? at, at) }
     return last
   }
 }
@@ -104,6 +70,28 @@ extension Change {
 // MARK: Independent records
 
 extension Writer {
+  /// nil: written.
+  func apply(_ write: RecordWrite) throws(SQLiteError) -> Outcome? {
+    switch write {
+    case .insertIdempotency(let record): try insert(record)
+    case .spendToken(let digest, let expiresAt): try spend(digest, until: expiresAt)
+    case .appendAudit(let record): try insert(record)
+    case .keepImportKey(let key): try keep(key)
+    }
+    return nil
+  }
+
+  /// False: stale.
+  func apply(_ write: SigningKeyWrite) throws(SQLiteError) -> Bool {
+    switch write {
+    case .insert(let key): try insert(key)
+    case .requireNone: return try !hasSigningKey()
+    case .retire(let keyID, let at): return try retire(keyID, at)
+    case .delete(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)
+    }
+    return true
+  }
+
   private func insert(_ record: IdempotencyRecord) throws(SQLiteError) {
     try connection.statement("DELETE FROM idempotency WHERE key = ? AND expires_at <= ?")
       .bind(record.key).bind(record.createdAt).run()

@@ -9,9 +9,10 @@ extension Writer {
   func insert(_ account: AccountRecord) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       """
-      INSERT INTO accounts (email, email_proof, email_proof_provider_id, email_source, phone_number, display_name,
-        photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled,
-        made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_proved_at, phone_number_set_at,
+      INSERT INTO accounts (email, email_verification, email_verification_provider_id, email_source, phone_number,
+        display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous,
+        disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_verified_at,
+        phone_number_set_at,
         id, version, idle_since)
       SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?17
       WHERE NOT EXISTS (SELECT 1 FROM closed_accounts WHERE id = ?21)
@@ -22,11 +23,11 @@ extension Writer {
   func update(_ account: AccountRecord) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       """
-      UPDATE accounts SET email = ?1, email_proof = ?2, email_proof_provider_id = ?3, email_source = ?4,
+      UPDATE accounts SET email = ?1, email_verification = ?2, email_verification_provider_id = ?3, email_source = ?4,
         phone_number = ?5, display_name = ?6, photo_url = ?7, custom_claims = ?8, password_hash = ?9,
         password_set_at = ?10, email_link = ?11, custom_token = ?12, anonymous = ?13, disabled = ?14,
         made_by_administrator = ?15, tokens_valid_after = ?16, created_at = ?17,
-        last_sign_in_at = coalesce(max(last_sign_in_at, ?18), last_sign_in_at, ?18), email_proved_at = ?19,
+        last_sign_in_at = coalesce(max(last_sign_in_at, ?18), last_sign_in_at, ?18), email_verified_at = ?19,
         phone_number_set_at = ?20, version = version + 1
       WHERE id = ?21 AND version = ?22
       """)
@@ -118,7 +119,16 @@ extension Writer {
 
   // MARK: Identities
 
-  func insert(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
+  /// False: stale.
+  func apply(_ write: IdentityWrite) throws(SQLiteError) -> Bool {
+    switch write {
+    case .insert(let identity): try insert(identity)
+    case .update(let identity): try update(identity)
+    case .delete(let key, let accountID): try delete(key, of: accountID)
+    }
+  }
+
+  private func insert(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
     let isLinked = try connection.statement(
       """
       INSERT INTO identities (account_number, provider_id, subject, email, tier, display_name, photo_url, username,
@@ -131,7 +141,7 @@ extension Writer {
     return isLinked ? try countIdentities(of: identity.accountID, by: 1) : false
   }
 
-  func update(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
+  private func update(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE identities SET email = ?, tier = ?, display_name = ?, photo_url = ?, username = ?
@@ -142,7 +152,7 @@ extension Writer {
       .runHitsRow()
   }
 
-  func delete(_ key: IdentityKey, of accountID: String) throws(SQLiteError) -> Bool {
+  private func delete(_ key: IdentityKey, of accountID: String) throws(SQLiteError) -> Bool {
     let isGone = try connection.statement(
       """
       DELETE FROM identities
@@ -159,8 +169,28 @@ extension Writer {
 
   // MARK: Unlinks and factors
 
+  /// False: stale.
+  func apply(_ write: UnlinkWrite) throws(SQLiteError) -> Bool {
+    switch write {
+    case .remember(let unlink): return try remember(unlink)
+    case .forget(let accountID, let key):
+      try forget(key, of: accountID)
+      return true
+    }
+  }
+
+  /// False: stale.
+  func apply(_ write: FactorWrite) throws(SQLiteError) -> Bool {
+    switch write {
+    case .insert(let factor): try insert(factor)
+    case .update(let factor): try update(factor)
+    case .delete(let id, let accountID): try deleteFactor(id, of: accountID)
+    case .requireNone(let accountID): try !hasFactors(accountID)
+    }
+  }
+
   /// Records an unlink. A second unlink of the same identity only updates the time.
-  func remember(_ unlink: UnlinkRecord) throws(SQLiteError) -> Bool {
+  private func remember(_ unlink: UnlinkRecord) throws(SQLiteError) -> Bool {
     if try connection.statement(
       """
       UPDATE unlinks SET unlinked_at = ?
@@ -178,7 +208,7 @@ extension Writer {
     return isNew ? try countUnlinks(of: unlink.accountID, by: 1) : false
   }
 
-  func forget(_ key: IdentityKey, of accountID: String) throws(SQLiteError) {
+  private func forget(_ key: IdentityKey, of accountID: String) throws(SQLiteError) {
     let isForgotten = try connection.statement(
       """
       DELETE FROM unlinks
@@ -193,7 +223,7 @@ extension Writer {
       .bind(delta).bind(accountID).runHitsRow()
   }
 
-  func insert(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
+  private func insert(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
     let isEnrolled = try connection.statement(
       """
       INSERT INTO factors (account_number, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
@@ -204,7 +234,7 @@ extension Writer {
     return isEnrolled ? try countFactors(of: factor.accountID, by: 1) : false
   }
 
-  func update(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
+  private func update(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE factors SET display_name = ?, sealed_secret = ?
@@ -213,14 +243,14 @@ extension Writer {
     ).bind(factor.displayName).bind(factor.sealedSecret).bind(factor.accountID).bind(factor.id).runHitsRow()
   }
 
-  func deleteFactor(_ id: String, of accountID: String) throws(SQLiteError) -> Bool {
+  private func deleteFactor(_ id: String, of accountID: String) throws(SQLiteError) -> Bool {
     let isGone = try connection.statement(
       "DELETE FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND id = ?"
     ).bind(accountID).bind(id).runHitsRow()
     return isGone ? try countFactors(of: accountID, by: -1) : false
   }
 
-  func hasFactors(_ accountID: String) throws(SQLiteError) -> Bool {
+  private func hasFactors(_ accountID: String) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       "SELECT 1 FROM factors WHERE account_number = (SELECT number FROM accounts WHERE id = ?) LIMIT 1")
     defer { statement.reset() }

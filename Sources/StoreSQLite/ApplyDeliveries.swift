@@ -5,8 +5,23 @@ import Store
 // Waiting and given-up messages have separate counts, so that the queue's limit and its gauges cost one lookup.
 
 extension Writer {
+  /// nil: written.
+  func apply(_ write: DeliveryWrite) throws(SQLiteError) -> Outcome? {
+    switch write {
+    case .enqueue(let delivery, let queueMax):
+      return try enqueue(delivery, queueMax: queueMax) ? nil : .limited(.deliveries)
+    case .enqueueNotice(let notice, let limits):
+      if let why = try enqueue(notice, within: limits) { unqueuedNotices.append(why) }
+    case .claim(let id, let attempts, let nextAttemptAt):
+      return try claimDelivery(id, attempts, nextAttemptAt) ? nil : .stale
+    case .remove(let id): try removeDelivery(id)
+    case .bury(let id, let at, let reason, let keptUntil): try buryDelivery(id, at, reason, keptUntil)
+    }
+    return nil
+  }
+
   /// False: the queue is full.
-  func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(SQLiteError) -> Bool {
+  private func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(SQLiteError) -> Bool {
     guard try hold(.waiting, "", atMost: queueMax) else { return false }
     try connection.statement(
       """
@@ -22,7 +37,7 @@ extension Writer {
   }
 
   /// nil: queued.
-  func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) throws(SQLiteError) -> UnqueuedNotice? {
+  private func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) throws(SQLiteError) -> UnqueuedNotice? {
     let merging = try connection.statement(
       "UPDATE deliveries SET expires_at = max(expires_at, ?) WHERE merge_key = ? AND buried_at IS NULL")
     if try merging.bind(notice.expiresAt).bind(notice.mergeKey).runHitsRow() { return .merged }
@@ -32,7 +47,7 @@ extension Writer {
     return nil
   }
 
-  func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(SQLiteError) -> Bool {
+  private func claimDelivery(_ id: String, _ attempts: Int, _ nextAttemptAt: Timestamp) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE deliveries SET attempts = attempts + 1, next_attempt_at = ?
@@ -41,7 +56,7 @@ extension Writer {
     ).bind(nextAttemptAt).bind(id).bind(attempts).runHitsRow()
   }
 
-  func removeDelivery(_ id: String) throws(SQLiteError) {
+  private func removeDelivery(_ id: String) throws(SQLiteError) {
     if try connection.statement("DELETE FROM deliveries WHERE id = ? AND buried_at IS NULL").bind(id).runHitsRow() {
       try letGo(.waiting, "", 1)
     } else if try connection.statement("DELETE FROM deliveries WHERE id = ?").bind(id).runHitsRow() {
@@ -49,7 +64,7 @@ extension Writer {
     }
   }
 
-  func buryDelivery(
+  private func buryDelivery(
     _ id: String, _ at: Timestamp, _ reason: String, _ keptUntil: Timestamp
   ) throws(SQLiteError) {
     guard

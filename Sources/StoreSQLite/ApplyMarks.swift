@@ -2,45 +2,50 @@ import Store
 
 // What a `Write` may change in the readers' caches: accounts, and the sign-in methods of an address.
 //
-// Each write is listed, so that a new one is not forgotten.
+// The switches have no default, so that a new write is not forgotten.
 
 extension Writer {
   func markKept(_ write: Write) throws(SQLiteError) {
     switch write {
-    case .insertAccount(let account):
-      // If the change is undone, a version that the writer has cached is invalid.
-      markAccount(account.id)
-      markMethods(account.email)
-    case .updateAccount(let account):
-      markAccount(account.id)
-      try markAddresses(of: account.id)
-      markMethods(account.email)
-    case .insertIdentity(let identity), .updateIdentity(let identity):
+    case .account(let write): try markKept(write)
+    case .identity(.insert(let identity)), .identity(.update(let identity)):
       markAccount(identity.accountID)
       try markAddresses(of: identity.accountID)
       markMethods(identity.email)
-    case .insertFactor(let factor):
-      markAccount(factor.accountID)
-      try markAddresses(of: factor.accountID)
-    case .guardAccount(let id, _), .deleteIdentity(_, let id), .deleteFactor(_, let id):
+    case .identity(.delete(_, let id)), .factor(.delete(_, let id)):
       markAccount(id)
       try markAddresses(of: id)
-    case .closeAccount(let closed, _):
+    case .unlink(.remember(let unlink)): markAccount(unlink.accountID)
+    case .unlink(.forget(let id, _)): markAccount(id)
+    case .factor(.insert(let factor)):
+      markAccount(factor.accountID)
+      try markAddresses(of: factor.accountID)
+    case .factor(.update(let factor)): markAccount(factor.accountID)
+    case .factor(.requireNone): break
+    case .session, .pending, .delivery, .throttle, .signingKey, .record: break
+    }
+  }
+
+  private func markKept(_ write: AccountWrite) throws(SQLiteError) {
+    switch write {
+    case .insert(let account):
+      // If the change is undone, a version that the writer has cached is invalid.
+      markAccount(account.id)
+      markMethods(account.email)
+    case .update(let account):
+      markAccount(account.id)
+      try markAddresses(of: account.id)
+      markMethods(account.email)
+    case .raise(let id, _):
+      markAccount(id)
+      try markAddresses(of: id)
+    case .close(let closed, _):
       markAccount(closed.id)
       try markAddresses(of: closed.id)
-    case .updateFactor(let factor): markAccount(factor.accountID)
-    case .rememberUnlink(let unlink): markAccount(unlink.accountID)
-    case .cutOff(let id, _, _), .forgetUnlink(let id, _): markAccount(id)
+    case .cutOff(let id, _, _): markAccount(id)
     // Cached accounts are not used for the last sign-in.
-    case .touchAccount: break
-    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession,
-      .insertPending,
-      .completePending, .countPendingAttempt, .spendPendingAttempt, .resealPending, .deletePendings, .endPendings,
-      .insertIdempotency, .spendToken, .appendAudit, .insertSigningKey, .guardNoSigningKey, .retireSigningKey,
-      .deleteSigningKeys, .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery,
-      .countThrottle, .resetThrottle, .guardIdle, .noteIdle, .keepImportKey, .confirmAccount, .guardFreeEmail,
-      .guardNoFactors:
-      break
+    case .touch: break
+    case .confirm, .requireFreeEmail, .requireIdle, .noteIdle: break
     }
   }
 

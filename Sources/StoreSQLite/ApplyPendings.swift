@@ -3,8 +3,24 @@ import Store
 // Pending rows, their counts, and the sweep of all expired rows.
 
 extension Writer {
+  /// nil: written.
+  func apply(_ write: PendingWrite) throws(SQLiteError) -> Outcome? {
+    switch write {
+    case .insert(let pending, let limits): return try insert(pending, within: limits).map { .limited($0) }
+    case .complete(let digest, let version, let at, let accountID, let sessionID):
+      return try complete(digest, version, at, accountID, sessionID) ? nil : .stale
+    case .countAttempt(let digest): try countAttempt(digest)
+    case .spendAttempt(let digest, let version): return try spendAttempt(digest, version) ? nil : .stale
+    case .reseal(let digest, let version, let sealed): return try reseal(digest, version, sealed) ? nil : .stale
+    case .deleteAll(let accountID, let except, let sparing):
+      try deletePendings(of: accountID, except: except, sparing: sparing)
+    case .end(let purpose, let key, let createdAfter): try endPendings(purpose, key, createdAfter: createdAfter)
+    }
+    return nil
+  }
+
   /// Inserts and counts the row. Returns the scope that has reached its limit, or nil once the row is written.
-  func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(SQLiteError) -> LimitedScope? {
+  private func insert(_ pending: PendingRecord, within limits: PendingLimits) throws(SQLiteError) -> LimitedScope? {
     if !pending.accountID.isEmpty, try !hold(pending.accountScope, pending.accountID, atMost: limits.perAccountMax) {
       return .account
     }
@@ -155,7 +171,7 @@ extension Writer {
 
   /// Completes the row. It stays, to answer a repeated completion, but no longer counts towards its account. A user who
   /// often signs in with a second factor completes one row each time.
-  func complete(
+  private func complete(
     _ digest: Digest, _ version: Int64, _ at: Timestamp, _ accountID: String, _ sessionID: String
   ) throws(SQLiteError) -> Bool {
     let update = try connection.statement(
@@ -176,7 +192,7 @@ extension Writer {
 
   /// Subtracts one attempt and raises the version. A completion decided while an attempt was left must then decide
   /// again.
-  func countAttempt(_ digest: Digest) throws(SQLiteError) {
+  private func countAttempt(_ digest: Digest) throws(SQLiteError) {
     _ = try connection.statement(
       """
       UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
@@ -185,7 +201,7 @@ extension Writer {
     ).bind(digest).runHitsRow()
   }
 
-  func spendAttempt(_ digest: Digest, _ version: Int64) throws(SQLiteError) -> Bool {
+  private func spendAttempt(_ digest: Digest, _ version: Int64) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE pendings SET version = version + 1, attempts_left = attempts_left - 1
@@ -194,7 +210,7 @@ extension Writer {
     ).bind(digest).bind(version).runHitsRow()
   }
 
-  func reseal(_ digest: Digest, _ version: Int64, _ sealed: [UInt8]) throws(SQLiteError) -> Bool {
+  private func reseal(_ digest: Digest, _ version: Int64, _ sealed: [UInt8]) throws(SQLiteError) -> Bool {
     try connection.statement(
       """
       UPDATE pendings SET version = version + 1, sealed = ?
@@ -215,7 +231,7 @@ extension Writer {
       ).bind(accountID).bind(except).bind(spared))
   }
 
-  func endPendings(
+  private func endPendings(
     _ purpose: PendingPurpose, _ key: IdentityKey, createdAfter: Timestamp?
   ) throws(SQLiteError) {
     _ = try removePendings(

@@ -1,9 +1,27 @@
 import Store
 
 extension Writer {
+  /// False: stale.
+  func apply(_ write: SessionWrite, of change: Change) throws(SQLiteError) -> Bool {
+    switch write {
+    case .insert(let session): try insert(session, signedInAt: change.signIn(to: session.accountID))
+    case .rotate(let id, let from, let to, let at, let idleExpiresAt):
+      return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt)
+    case .rename(let id, let signInProviderID, let methods, let at):
+      return try rename(id, signInProviderID, methods, at)
+    case .close(let id, let at, let reason): try closeSession(id, at, reason)
+    case .closeAll(let accountID, let except, let at, let reason):
+      try closeSessions(of: accountID, except: except, at, reason)
+    case .closeBegun(let accountID, let providerID, let except, let at, let reason):
+      try closeSessions(of: accountID, beganWith: providerID, except: except, at, reason)
+    case .requireOpen(let id, let at): return try isOpen(id, at)
+    }
+    return true
+  }
+
   /// - Parameter signedInAt: nil if the session continues another one, or if its change writes the time into the
   ///   account.
-  func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(SQLiteError) {
+  private func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(SQLiteError) {
     try connection.statement(
       """
       INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
@@ -22,7 +40,7 @@ extension Writer {
       .runInsert()
   }
 
-  func rotate(
+  private func rotate(
     _ id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp
   ) throws(SQLiteError) -> Bool {
     // SQLite removes and reinserts the index entry of every column that is set, even if the value stays the same.
@@ -44,7 +62,7 @@ extension Writer {
     ).bind(to).bind(at).bind(idleExpiresAt).bind(id).bind(from).runHitsRow()
   }
 
-  func rename(
+  private func rename(
     _ id: String, _ signInProviderID: String, _ methods: [String], _ at: Timestamp
   ) throws(SQLiteError) -> Bool {
     try connection.statement(
@@ -54,7 +72,7 @@ extension Writer {
     ).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(id).bind(at).runHitsRow()
   }
 
-  func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(SQLiteError) {
+  private func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(SQLiteError) {
     _ = try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
@@ -63,7 +81,7 @@ extension Writer {
     ).bind(at).bind(reason).bind(id).runHitsRow()
   }
 
-  func closeSessions(
+  private func closeSessions(
     of accountID: String, except: String?, _ at: Timestamp, _ reason: String
   ) throws(SQLiteError) {
     try connection.statement(
@@ -74,13 +92,13 @@ extension Writer {
     ).bind(at).bind(reason).bind(accountID).bind(except).run()
   }
 
-  func closeSessions(
+  private func closeSessions(
     of accountID: String, beganWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
   ) throws(SQLiteError) {
     try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
-      WHERE account_id = ?3 AND coalesce(began_with, sign_in_provider_id) = ?5 AND closed_at IS NULL
+      WHERE account_id = ?3 AND began_with = ?5 AND closed_at IS NULL
         AND (?4 IS NULL OR id <> ?4)
       """
     ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
@@ -108,7 +126,7 @@ extension Writer {
     ).bind(now).bind(rowsMax).run()
   }
 
-  func isOpen(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
+  private func isOpen(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
       "SELECT 1 FROM sessions WHERE id = ? AND closed_at IS NULL AND ends_at > ?")
     defer { statement.reset() }

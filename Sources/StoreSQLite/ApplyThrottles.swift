@@ -1,6 +1,14 @@
 import Store
 
 extension Writer {
+  /// nil: written.
+  func apply(_ write: ThrottleWrite) throws(SQLiteError) -> Outcome? {
+    switch write {
+    case .count(let counted): try count(counted)
+    case .reset(let key, let kind, let at, let liftsBlock): try reset(key, kind, at, liftsBlock: liftsBlock)
+    }
+  }
+
   /// Counts one event. nil: counted. No other thread writes between the read and the write of the row. A backend with
   /// many writers reads the row for update.
   func count(_ count: ThrottleCount) throws(SQLiteError) -> Outcome? {
@@ -20,7 +28,7 @@ extension Writer {
   }
 
   /// Deletes the count of the key. nil: deleted.
-  func reset(
+  private func reset(
     _ key: Digest, _ kind: ThrottleKind, _ at: Timestamp, liftsBlock: Bool
   ) throws(SQLiteError) -> Outcome? {
     if !liftsBlock, let until = try throttle(key)?.block(at: at) { return .throttled(kind, until: until) }

@@ -5,11 +5,12 @@ import Store
 /// An account's own row, with the number of its dependents.
 struct AccountRow {
   static let columns = """
-    a.number, a.id, a.version, a.email, a.email_proof, a.email_proof_provider_id, a.email_source, a.phone_number, \
+    a.number, a.id, a.version, a.email, a.email_verification, a.email_verification_provider_id, a.email_source, \
+    a.phone_number, \
     a.display_name, a.photo_url, a.custom_claims, a.password_hash, a.password_set_at, a.email_link, a.custom_token, \
     a.anonymous, a.disabled, a.made_by_administrator, a.tokens_valid_after, a.created_at, \
     a.last_sign_in_at, (SELECT max(signed_in_at) FROM sessions WHERE account_id = a.id), \
-    a.email_proved_at, a.phone_number_set_at, a.identity_count, a.factor_count, a.unlink_count
+    a.email_verified_at, a.phone_number_set_at, a.identity_count, a.factor_count, a.unlink_count
     """
   let number: Int64
   let account: AccountRecord
@@ -52,7 +53,7 @@ struct AccountRow {
 /// One identity of an account with the account's own sign-in methods, or only those if it has no identity.
 struct SignInMethodsRow {
   static let columns = """
-    a.password_hash IS NOT NULL, a.email_link, a.email_proof IS NOT NULL, a.phone_number IS NOT NULL, \
+    a.password_hash IS NOT NULL, a.email_link, a.email_verification IS NOT NULL, a.phone_number IS NOT NULL, \
     CASE WHEN a.phone_number IS NULL OR a.factor_count = 0 THEN 0 ELSE coalesce(( \
       SELECT min(kind = 'phone') FROM factors WHERE account_number = a.number AND kind <> 'recovery_code'), 0) END, \
     i.provider_id, i.linked_at
@@ -124,7 +125,7 @@ extension SessionRecord {
     deviceID = row.text()
     claimsJSON = row.text()
     secondFactorID = row.optionalText()
-    if let provider = row.optionalText() { beganWith = provider }
+    beganWith = row.text()
   }
 }
 

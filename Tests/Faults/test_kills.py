@@ -57,10 +57,10 @@ def database(tmp_path: Path, serve: Callable[..., Server], simulator: Simulator)
     rows.execute("INSERT INTO identities VALUES (1, 'oidc.partner', 'x', NULL, 0, '', '', '', 0)")
     add_event(rows, "a", "LINKED")
     rows.execute(
-        "INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, "
-        "audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at, ip_address, user_agent, "
-        "device_id, ends_at, ends_day) "
-        "VALUES ('s', 'a', 'web', ?, 0, '', '', '', '', 0, 0, 0, 0, '', '', '', 0, 0)", [DIGEST])
+        "INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, began_with, "
+        "methods, audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at, ip_address, "
+        "user_agent, device_id, ends_at, ends_day) "
+        "VALUES ('s', 'a', 'web', ?, 0, '', '', '', '', '', 0, 0, 0, 0, '', '', '', 0, 0)", [DIGEST])
     rows.commit()
     rows.close()
     return server.database
@@ -68,8 +68,8 @@ def database(tmp_path: Path, serve: Callable[..., Server], simulator: Simulator)
 
 def add_account(rows: sqlite3.Connection, account_id: str, number: int) -> None:
     rows.execute("INSERT INTO accounts (number, id, version, display_name, photo_url, custom_claims, email_link, "
-                 "anonymous, disabled, made_by_administrator, created_at) VALUES (?, ?, 1, '', '', '', 0, 1, 0, 0, 0)",
-                 [number, account_id])
+                 "custom_token, anonymous, disabled, made_by_administrator, created_at, idle_since) "
+                 "VALUES (?, ?, 1, '', '', '', 0, 0, 1, 0, 0, 0, 0)", [number, account_id])
     add_event(rows, account_id, "ACCOUNT_CREATED")
 
 

@@ -48,13 +48,15 @@ private final class KeyStore: UncopiedStore {
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     keys.withLock { keys in
       if let rival, keys.isEmpty { keys = [rival] }
-      if change.writes.contains(.guardNoSigningKey), keys.contains(where: { $0.retiredAt == nil }) { return .stale }
-      for case .retireSigningKey(let keyID, let at) in change.writes {
+      if change.writes.contains(.signingKey(.requireNone)), keys.contains(where: { $0.retiredAt == nil }) {
+        return .stale
+      }
+      for case .signingKey(.retire(let keyID, let at)) in change.writes {
         guard let index = keys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else { return .stale }
         keys[index].retiredAt = at
       }
-      for case .insertSigningKey(let record) in change.writes { keys.append(record) }
-      for case .deleteSigningKeys(let retiredBy) in change.writes {
+      for case .signingKey(.insert(let record)) in change.writes { keys.append(record) }
+      for case .signingKey(.delete(let retiredBy)) in change.writes {
         keys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
       }
       return .committed

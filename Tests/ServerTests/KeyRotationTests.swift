@@ -101,15 +101,16 @@ func `check 101: a key that has signed for its time is followed by one that is p
   #expect(
     rotation.change(successor)
       == Change([
-        .retireSigningKey(keyID: "b", at: from), .insertSigningKey(successor), .deleteSigningKeys(retiredBy: removed),
+        .signingKey(.retire(keyID: "b", at: from)), .signingKey(.insert(successor)),
+        .signingKey(.delete(retiredBy: removed)),
       ]))
 }
 
 @Test func `a first key is made only where there still is none, and a successor where the one before it still signs`() {
   let first = key("a", activeFrom: 0)
-  #expect(decide([]).change(first) == Change([.guardNoSigningKey, .insertSigningKey(first)]))
+  #expect(decide([]).change(first) == Change([.signingKey(.requireNone), .signingKey(.insert(first))]))
   let rotation = decide([key("a", activeFrom: -90 * day)])
-  #expect(rotation.change(key("b", activeFrom: 1))?.writes.contains(.guardNoSigningKey) == false)
+  #expect(rotation.change(key("b", activeFrom: 1))?.writes.contains(.signingKey(.requireNone)) == false)
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
@@ -138,7 +139,7 @@ func `a key that a clock ahead has put off is joined by one that signs at once, 
   let filled = KeyRotation(successorFrom: now, fillsGap: true)
   for away in [1_001, day, 4_000 * day] { #expect(decide([key("a", activeFrom: away)], occasion) == filled) }
   let successor = key("b", activeFrom: 0)
-  #expect(filled.change(successor) == Change([.insertSigningKey(successor)]))
+  #expect(filled.change(successor) == Change([.signingKey(.insert(successor))]))
   #expect(decide([successor, key("a", activeFrom: 4_000 * day)]) == KeyRotation())
 }
 

@@ -4,7 +4,7 @@ extension Promise {
   static let accounts = [
     Promise("an account reads back as it was written, by id, address and number") { bench in
       let account = bench.fullAccount("ann")
-      try await bench.prepare(.insertAccount(account))
+      try await bench.prepare(.account(.insert(account)))
       let facts = try await bench.load {
         $0.accountID = "ann"
         $0.email = account.email
@@ -34,64 +34,64 @@ extension Promise {
       try bench.equal(facts, Facts())
     },
     Promise("what was not asked is not answered") { bench in
-      try await bench.prepare(.insertAccount(bench.fullAccount("ann")), .insertSigningKey(bench.signingKey("k")))
+      try await bench.prepare(.account(.insert(bench.fullAccount("ann"))), .signingKey(.insert(bench.signingKey("k"))))
       try bench.equal(try await bench.load { _ in }, Facts())
     },
     Promise("an account id is given once") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try bench.equal(try await bench.commit(.account(.insert(bench.account("ann")))), .conflict(.accountID))
     },
     Promise("an address belongs to one account, by insert and by update") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "a@example.com")), .insertAccount(bench.account("bob")))
+        .account(.insert(bench.account("ann", email: "a@example.com"))), .account(.insert(bench.account("bob"))))
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("cat", email: "a@example.com"))), .conflict(.email))
+        try await bench.commit(.account(.insert(bench.account("cat", email: "a@example.com")))), .conflict(.email))
       try bench.equal(
-        try await bench.commit(.updateAccount(bench.account("bob", email: "a@example.com"))), .conflict(.email))
+        try await bench.commit(.account(.update(bench.account("bob", email: "a@example.com")))), .conflict(.email))
       try bench.equal(try await bench.loadAccount("bob")?.account.version, 1)
     },
     Promise("a phone number belongs to one account, by insert and by update") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann", phoneNumber: "+491")), .insertAccount(bench.account("bob")))
+        .account(.insert(bench.account("ann", phoneNumber: "+491"))), .account(.insert(bench.account("bob"))))
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("cat", phoneNumber: "+491"))), .conflict(.phoneNumber))
+        try await bench.commit(.account(.insert(bench.account("cat", phoneNumber: "+491")))), .conflict(.phoneNumber))
       try bench.equal(
-        try await bench.commit(.updateAccount(bench.account("bob", phoneNumber: "+491"))), .conflict(.phoneNumber))
+        try await bench.commit(.account(.update(bench.account("bob", phoneNumber: "+491")))), .conflict(.phoneNumber))
     },
     Promise("any number of accounts have neither address nor number") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))))
     },
     Promise("a freed address can be taken within the same change") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann", email: "a@example.com")))
+      try await bench.prepare(.account(.insert(bench.account("ann", email: "a@example.com"))))
       try await bench.prepare(
-        .updateAccount(bench.account("ann")), .insertAccount(bench.account("bob", email: "a@example.com")))
+        .account(.update(bench.account("ann"))), .account(.insert(bench.account("bob", email: "a@example.com"))))
       try bench.equal(try await bench.load { $0.email = "a@example.com" }.emailOwner?.account.id, "bob")
     },
     Promise("an update stores every field and raises the version by one") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       var account = bench.fullAccount("ann")
       account.disabled = true
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.update(account)))
       account.version = 2
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
     },
     Promise("an update of an older version, or of nobody, is stale") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.updateAccount(bench.account("ann")))
-      try bench.equal(try await bench.commit(.updateAccount(bench.account("ann"))), .stale)
-      try bench.equal(try await bench.commit(.updateAccount(bench.account("bob"))), .stale)
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.account(.update(bench.account("ann"))))
+      try bench.equal(try await bench.commit(.account(.update(bench.account("ann")))), .stale)
+      try bench.equal(try await bench.commit(.account(.update(bench.account("bob")))), .stale)
     },
     Promise("a guard raises the version, and is stale on any other") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.guardAccount(id: "ann", version: 1))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.account(.raise(id: "ann", version: 1)))
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
-      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 1)), .stale)
-      try bench.equal(try await bench.commit(.guardAccount(id: "ann", version: 3)), .stale)
-      try bench.equal(try await bench.commit(.guardAccount(id: "bob", version: 1)), .stale)
+      try bench.equal(try await bench.commit(.account(.raise(id: "ann", version: 1))), .stale)
+      try bench.equal(try await bench.commit(.account(.raise(id: "ann", version: 3))), .stale)
+      try bench.equal(try await bench.commit(.account(.raise(id: "bob", version: 1))), .stale)
     },
     Promise("a touch notes the sign-in without raising the version") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon)))
       let account = try bench.require(try await bench.loadAccount("ann")).account
       try bench.equal(account.lastSignInAt, Bench.noon)
       try bench.equal(account.version, 1)
@@ -104,94 +104,98 @@ extension Promise {
       }
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       var account = bench.account("ann")
-      try await bench.prepare(.insertAccount(account))
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.insert(account)))
+      try await bench.prepare(.account(.update(account)))
       try bench.equal(try await lastSignIn(), nil)
-      try await bench.prepare(.touchAccount(id: "ann", version: 2, lastSignInAt: later))
-      try await bench.prepare(.touchAccount(id: "ann", version: 2, lastSignInAt: noon))
+      try await bench.prepare(.account(.touch(id: "ann", version: 2, lastSignInAt: later)))
+      try await bench.prepare(.account(.touch(id: "ann", version: 2, lastSignInAt: noon)))
       try bench.equal(try await lastSignIn(), later)
       account.version = 2
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.update(account)))
       try bench.equal(try await lastSignIn(), later)
       (account.version, account.lastSignInAt) = (3, noon)
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.update(account)))
       try bench.equal(try await lastSignIn(), later)
       (account.version, account.lastSignInAt) = (4, later.adding(millis: 1))
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.update(account)))
       try bench.equal(try await lastSignIn(), later.adding(millis: 1))
     },
     Promise("a touch of an account that has changed or is gone is stale") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.guardAccount(id: "ann", version: 1))
-      try bench.equal(try await bench.commit(.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon)), .stale)
-      try bench.equal(try await bench.commit(.touchAccount(id: "bob", version: 1, lastSignInAt: Bench.noon)), .stale)
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.account(.raise(id: "ann", version: 1)))
+      try bench.equal(try await bench.commit(.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon))), .stale)
+      try bench.equal(try await bench.commit(.account(.touch(id: "bob", version: 1, lastSignInAt: Bench.noon))), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
     Promise("a confirmation raises nothing, and is stale where the account has changed or is gone") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try await bench.prepare(.confirmAccount(id: "ann", version: 1))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.account(.confirm(id: "ann", version: 1)))
       try bench.equal(try await bench.loadAccount("ann")?.account, bench.account("ann"))
-      try bench.equal(try await bench.commit(.confirmAccount(id: "ann", version: 2)), .stale)
-      try bench.equal(try await bench.commit(.confirmAccount(id: "bob", version: 1)), .stale)
+      try bench.equal(try await bench.commit(.account(.confirm(id: "ann", version: 2))), .stale)
+      try bench.equal(try await bench.commit(.account(.confirm(id: "bob", version: 1))), .stale)
     },
     Promise("a confirmation sees what its own change did before it, and nothing that was undone") { bench in
-      let (first, second) = (Write.confirmAccount(id: "ann", version: 1), Write.confirmAccount(id: "ann", version: 2))
-      let raise = Write.guardAccount(id: "ann", version: 1)
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      let (first, second) = (
+        Write.account(.confirm(id: "ann", version: 1)), Write.account(.confirm(id: "ann", version: 2))
+      )
+      let raise = Write.account(.raise(id: "ann", version: 1))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       try bench.equal(try await bench.commit(first, raise, first), .stale)
       try await bench.prepare(first)
       try bench.equal(try await bench.commit(second), .stale)
       try await bench.prepare(first, raise, second)
       try bench.equal(try await bench.commit(first), .stale)
       try await bench.prepare(second)
-      let bob = Write.confirmAccount(id: "bob", version: 1)
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("bob")), bob, first), .stale)
+      let bob = Write.account(.confirm(id: "bob", version: 1))
+      try bench.equal(try await bench.commit(.account(.insert(bench.account("bob"))), bob, first), .stale)
       try bench.equal(try await bench.commit(bob), .stale)
     },
     Promise("an account is cut off whatever its version, and its mark never moves back") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       var account = bench.account("ann", email: "ann@example.com")
-      try await bench.prepare(.insertAccount(account), .guardAccount(id: "ann", version: 1))
-      try await bench.prepare(.cutOff(accountID: "ann", at: later, disabling: false))
+      try await bench.prepare(.account(.insert(account)), .account(.raise(id: "ann", version: 1)))
+      try await bench.prepare(.account(.cutOff(accountID: "ann", at: later, disabling: false)))
       (account.version, account.tokensValidAfter) = (3, later)
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
-      try bench.equal(try await bench.commit(.touchAccount(id: "ann", version: 2, lastSignInAt: noon)), .stale)
-      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: true))
-      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: false))
+      try bench.equal(try await bench.commit(.account(.touch(id: "ann", version: 2, lastSignInAt: noon))), .stale)
+      try await bench.prepare(.account(.cutOff(accountID: "ann", at: noon, disabling: true)))
+      try await bench.prepare(.account(.cutOff(accountID: "ann", at: noon, disabling: false)))
       (account.version, account.disabled) = (5, true)
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
-      try bench.equal(try await bench.commit(.cutOff(accountID: "bob", at: noon, disabling: true)), .stale)
+      try bench.equal(try await bench.commit(.account(.cutOff(accountID: "bob", at: noon, disabling: true))), .stale)
     },
     Promise("an account is shut once: to shut it again is stale, and writes nothing") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")))
-      try await bench.prepare(.cutOff(accountID: "ann", at: noon, disabling: true))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))))
+      try await bench.prepare(.account(.cutOff(accountID: "ann", at: noon, disabling: true)))
       let shut = try bench.require(try await bench.loadAccount("ann")).account
-      let again = Write.cutOff(accountID: "ann", at: later, disabling: true)
-      let closing = Write.closeSession(id: "s", at: later, reason: "disabled")
+      let again = Write.account(.cutOff(accountID: "ann", at: later, disabling: true))
+      let closing = Write.session(.close(id: "s", at: later, reason: "disabled"))
       try bench.equal(try await bench.commit(again), .stale)
       try bench.equal(try await bench.commit(closing, again), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account, shut)
       try bench.equal(try await bench.loadSession("s")?.closedAt, nil)
-      try await bench.prepare(.cutOff(accountID: "ann", at: later, disabling: false))
+      try await bench.prepare(.account(.cutOff(accountID: "ann", at: later, disabling: false)))
       var opened = try bench.require(try await bench.loadAccount("ann")).account
       try bench.equal(opened.disabled, true)
       opened.disabled = false
-      try await bench.prepare(.updateAccount(opened))
+      try await bench.prepare(.account(.update(opened)))
       try await bench.prepare(again)
       try bench.equal(try await bench.loadAccount("ann")?.account.disabled, true)
     },
     Promise("a guard of a free address takes nothing, and is in conflict where somebody has it") { bench in
       let ann = bench.account("ann", email: "ann@example.com")
-      try await bench.prepare(.insertAccount(ann))
-      try await bench.prepare(.guardFreeEmail("x@example.com"), .guardFreeEmail("y@example.com"))
+      try await bench.prepare(.account(.insert(ann)))
+      try await bench.prepare(
+        .account(.requireFreeEmail("x@example.com")), .account(.requireFreeEmail("y@example.com")))
       try bench.equal(
-        try await bench.commit(.spendToken(bench.digest(1), expiresAt: Bench.noon), .guardFreeEmail("ann@example.com")),
+        try await bench.commit(
+          .record(.spendToken(bench.digest(1), expiresAt: Bench.noon)), .account(.requireFreeEmail("ann@example.com"))),
         .conflict(.email))
       try bench.equal(try await bench.load { $0.spentToken = bench.digest(1) }.tokenSpent, false)
       let page = PageOrder(afterID: nil, accountsMax: 9)
       try bench.equal(try await bench.load { $0.page = page }.page, [AccountState(account: ann)])
-      try await bench.prepare(.insertAccount(bench.account("bob", email: "x@example.com")))
+      try await bench.prepare(.account(.insert(bench.account("bob", email: "x@example.com"))))
     },
     Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
       try await fill(bench, "ann", 1)
@@ -207,15 +211,16 @@ extension Promise {
         try bench.equal(state?.factors.count, 1)
         try bench.equal(state?.unlinks.count, 1)
       }
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
+      try bench.equal(try await bench.commit(.account(.insert(bench.account("ann")))), .conflict(.accountID))
       try bench.equal(
         try await bench.commit(
-          .insertPending(
-            bench.pending(3, of: "ann"), limits: PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 2))),
+          .pending(
+            .insert(
+              bench.pending(3, of: "ann"), limits: PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 2)))),
         .committed)
     },
     Promise("a deletion of an older version is stale") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       try bench.equal(try await bench.commit(.removal(of: "ann", version: 2)), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 1)
     },
@@ -223,14 +228,15 @@ extension Promise {
 
   private static func fill(_ bench: Bench, _ id: String, _ number: Int) async throws {
     try await bench.prepare(
-      .insertAccount(bench.account(id, email: "\(id)@example.com")),
-      .insertIdentity(bench.identity(id, of: id, email: "linked-\(id)@example.com")),
-      .insertFactor(FactorRecord(id: "f-\(id)", accountID: id, kind: .totp, enrolledAt: Bench.noon)),
-      .rememberUnlink(
-        UnlinkRecord(
-          accountID: id, key: IdentityKey(providerID: "oidc.corp", subject: id), at: Bench.noon)),
-      .insertSession(bench.session("s-\(id)", of: id)),
-      .insertPending(bench.pending(number, of: id), limits: .wide))
+      .account(.insert(bench.account(id, email: "\(id)@example.com"))),
+      .identity(.insert(bench.identity(id, of: id, email: "linked-\(id)@example.com"))),
+      .factor(.insert(FactorRecord(id: "f-\(id)", accountID: id, kind: .totp, enrolledAt: Bench.noon))),
+      .unlink(
+        .remember(
+          UnlinkRecord(
+            accountID: id, key: IdentityKey(providerID: "oidc.corp", subject: id), at: Bench.noon))),
+      .session(.insert(bench.session("s-\(id)", of: id))),
+      .pending(.insert(bench.pending(number, of: id), limits: .wide)))
   }
 
   private static func ask(_ query: inout Query, _ bench: Bench, _ id: String, _ number: Int) {

@@ -5,8 +5,8 @@ extension Promise {
     Promise("pages follow each other in the order of ids, with what hangs on each account") { bench in
       let full = bench.fullAccount("bob")
       try await bench.prepare(
-        .insertAccount(bench.account("cat")), .insertAccount(bench.account("ann")), .insertAccount(full),
-        .insertIdentity(bench.identity("g-1", of: "bob")))
+        .account(.insert(bench.account("cat"))), .account(.insert(bench.account("ann"))), .account(.insert(full)),
+        .identity(.insert(bench.identity("g-1", of: "bob"))))
       let first = try await bench.page(after: nil, 2)
       try bench.equal(first.map(\.account.id), ["ann", "bob"])
       try bench.equal(first.last, try await bench.load { $0.accountID = "bob" }.account)
@@ -14,21 +14,22 @@ extension Promise {
       try bench.equal(try await bench.page(after: "cat", 2), [])
     },
     Promise("accounts that come and go move no other to another page") { bench in
-      for id in ["b", "d", "f"] { try await bench.prepare(.insertAccount(bench.account(id))) }
+      for id in ["b", "d", "f"] { try await bench.prepare(.account(.insert(bench.account(id)))) }
       try bench.equal(try await bench.page(after: nil, 2).map(\.account.id), ["b", "d"])
       try await bench.prepare(
-        .removal(of: "b"), .removal(of: "d"), .insertAccount(bench.account("a")), .insertAccount(bench.account("e")))
+        .removal(of: "b"), .removal(of: "d"), .account(.insert(bench.account("a"))),
+        .account(.insert(bench.account("e"))))
       try bench.equal(try await bench.page(after: "d", 2).map(\.account.id), ["e", "f"])
     },
     Promise("the order of ids is that of their bytes") { bench in
-      for id in ["a", "B", "~", "1"] { try await bench.prepare(.insertAccount(bench.account(id))) }
+      for id in ["a", "B", "~", "1"] { try await bench.prepare(.account(.insert(bench.account(id)))) }
       try bench.equal(try await bench.page(after: nil, 9).map(\.account.id), ["1", "B", "a", "~"])
     },
     Promise("the open sessions of an account are those that nobody closed and that have not expired") { bench in
       try await bench.prepare(
-        .insertSession(bench.session("one", of: "ann")), .insertSession(bench.session("two", of: "ann")),
-        .insertSession(bench.session("other", of: "bob")),
-        .closeSession(id: "two", at: Bench.noon, reason: "sign-out"))
+        .session(.insert(bench.session("one", of: "ann"))), .session(.insert(bench.session("two", of: "ann"))),
+        .session(.insert(bench.session("other", of: "bob"))),
+        .session(.close(id: "two", at: Bench.noon, reason: "sign-out")))
       for (millis, ids) in [(Int64(999), ["one"]), (1_000, [])] {
         let facts = try await bench.load {
           $0.openSessions = OpenSessionsQuery(accountID: "ann", at: Bench.noon.adding(millis: millis), most: 9)
@@ -41,8 +42,8 @@ extension Promise {
       let key = ImportKeyRecord(id: "k", sealedKey: [1, 2, 3], createdAt: Bench.noon)
       var other = key
       other.sealedKey = [9]
-      try await bench.prepare(.keepImportKey(key))
-      try await bench.prepare(.keepImportKey(other))
+      try await bench.prepare(.record(.keepImportKey(key)))
+      try await bench.prepare(.record(.keepImportKey(other)))
       try bench.equal(try await bench.load { $0.importKeyID = "k" }.importKey, key)
       try bench.equal(try await bench.load { $0.importKeyID = "l" }.importKey, nil)
     },

@@ -131,6 +131,6 @@ extension PendingLimits {
 
 extension Write {
   static func removal(of accountID: String, version: Int64 = 1) -> Write {
-    .closeAccount(ClosedAccountRecord(id: accountID, closedAt: Bench.noon), version: version)
+    .account(.close(ClosedAccountRecord(id: accountID, closedAt: Bench.noon), version: version))
   }
 }

@@ -3,11 +3,11 @@ import Store
 extension Promise {
   static let changes = [
     Promise("a change whose last write fails has written nothing") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann", email: "a@example.com")))
+      try await bench.prepare(.account(.insert(bench.account("ann", email: "a@example.com"))))
       let outcome = try await bench.commit(
-        .insertAccount(bench.account("bob")), .insertIdentity(bench.identity("1", of: "bob")),
-        .insertSession(bench.session("s", of: "bob")), .spendToken(bench.digest(1), expiresAt: Bench.noon),
-        .insertAccount(bench.account("cat", email: "a@example.com")))
+        .account(.insert(bench.account("bob"))), .identity(.insert(bench.identity("1", of: "bob"))),
+        .session(.insert(bench.session("s", of: "bob"))), .record(.spendToken(bench.digest(1), expiresAt: Bench.noon)),
+        .account(.insert(bench.account("cat", email: "a@example.com"))))
       try bench.equal(outcome, .conflict(.email))
       let facts = try await bench.load {
         $0.accountID = "bob"
@@ -18,22 +18,23 @@ extension Promise {
       try bench.equal(facts, Facts())
     },
     Promise("the first write that fails decides the outcome") { bench in
-      try await bench.prepare(.spendToken(bench.digest(1), expiresAt: Bench.noon))
+      try await bench.prepare(.record(.spendToken(bench.digest(1), expiresAt: Bench.noon)))
       try bench.equal(
         try await bench.commit(
-          .guardAccount(id: "nobody", version: 1), .spendToken(bench.digest(1), expiresAt: Bench.noon)), .stale)
+          .account(.raise(id: "nobody", version: 1)), .record(.spendToken(bench.digest(1), expiresAt: Bench.noon))),
+        .stale)
       try bench.equal(
         try await bench.commit(
-          .spendToken(bench.digest(1), expiresAt: Bench.noon), .guardAccount(id: "nobody", version: 1)),
+          .record(.spendToken(bench.digest(1), expiresAt: Bench.noon)), .account(.raise(id: "nobody", version: 1))),
         .conflict(.spentToken))
     },
     Promise("an empty change commits") { bench in
       try bench.equal(try await bench.commit(), .committed)
     },
     Promise("a load after a commit sees it, each time") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       for version in 1...100 {
-        try await bench.prepare(.guardAccount(id: "ann", version: Int64(version)))
+        try await bench.prepare(.account(.raise(id: "ann", version: Int64(version))))
         try bench.equal(try await bench.loadAccount("ann")?.account.version, Int64(version + 1))
       }
     },
@@ -41,19 +42,19 @@ extension Promise {
       let commitDecision = CommitDecision()
       try bench.equal(commitDecision.cancel(), true)
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .cancelled)
+        try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .cancelled)
       try bench.equal(try await bench.loadAccount("ann"), nil)
       try bench.equal(commitDecision.isCancelled, true)
     },
     Promise("a change that is committed can no longer be cancelled") { bench in
       let commitDecision = CommitDecision()
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .committed)
+        try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .committed)
       try bench.equal(commitDecision.cancel(), false)
     },
     Promise("a call whose change wrote nothing can be cancelled again") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      for write in [Write.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 9)] {
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      for write in [Write.account(.insert(bench.account("ann"))), .account(.raise(id: "ann", version: 9))] {
         let commitDecision = CommitDecision()
         _ = try await bench.commit(write, commitDecision: commitDecision)
         try bench.equal(commitDecision.cancel(), true)
@@ -67,21 +68,21 @@ extension Promise {
       commitDecision.release()
       try bench.equal([commitDecision.isCancelled, commitDecision.cancel()], [true, false])
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .cancelled)
+        try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .cancelled)
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
     Promise("a call whose change was refused can commit its next") { bench in
       let commitDecision = CommitDecision()
       try bench.equal(
-        try await bench.commit(.guardAccount(id: "ann", version: 1), commitDecision: commitDecision), .stale)
+        try await bench.commit(.account(.raise(id: "ann", version: 1)), commitDecision: commitDecision), .stale)
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("ann")), commitDecision: commitDecision), .committed)
+        try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .committed)
     },
     Promise("a store that was closed and opened again has kept everything") { bench in
       try await bench.prepare(
-        .insertAccount(bench.fullAccount("ann")), .insertIdentity(bench.identity("1", of: "ann")),
-        .insertSession(bench.session("s", of: "ann")), .insertPending(bench.pending(1, of: "ann"), limits: .wide),
-        .insertSigningKey(bench.signingKey("k")))
+        .account(.insert(bench.fullAccount("ann"))), .identity(.insert(bench.identity("1", of: "ann"))),
+        .session(.insert(bench.session("s", of: "ann"))), .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)),
+        .signingKey(.insert(bench.signingKey("k"))))
       func everything(_ store: any Store) async throws -> Facts {
         var query = Query()
         query.accountID = "ann"
@@ -103,7 +104,7 @@ extension Promise {
       await bench.store.close()
       let calls: [@Sendable () async throws -> Void] = [
         { _ = try await bench.loadAccount("ann") },
-        { _ = try await bench.commit(.insertAccount(bench.account("ann"))) },
+        { _ = try await bench.commit(.account(.insert(bench.account("ann")))) },
         { _ = try await bench.store.sweep(at: Bench.noon, rowsMax: 1) },
         { try bench.store.attachThread() },
       ]

@@ -6,10 +6,10 @@ extension Promise {
       let closed = ClosedAccountRecord(
         id: "ann", survivorID: "bob", movedProviderIDs: ["google.com", "password"], closedAt: Bench.noon)
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "a@example.com", phoneNumber: "+491")),
-        .insertIdentity(bench.identity("1", of: "ann")), .insertSession(bench.session("s", of: "ann")),
-        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertAccount(bench.account("bob")))
-      try await bench.prepare(.closeAccount(closed, version: 1))
+        .account(.insert(bench.account("ann", email: "a@example.com", phoneNumber: "+491"))),
+        .identity(.insert(bench.identity("1", of: "ann"))), .session(.insert(bench.session("s", of: "ann"))),
+        .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)), .account(.insert(bench.account("bob"))))
+      try await bench.prepare(.account(.close(closed, version: 1)))
       let facts = try await bench.load {
         $0.accountID = "ann"
         $0.sessionID = "s"
@@ -21,25 +21,25 @@ extension Promise {
       var wanted = Facts()
       wanted.closedAccount = closed
       try bench.equal(facts, wanted)
-      try bench.equal(try await bench.commit(.insertAccount(bench.account("ann"))), .conflict(.accountID))
-      try await bench.prepare(.insertAccount(bench.account("cat", email: "a@example.com")))
+      try bench.equal(try await bench.commit(.account(.insert(bench.account("ann")))), .conflict(.accountID))
+      try await bench.prepare(.account(.insert(bench.account("cat", email: "a@example.com"))))
     },
     Promise("a closing of another version is stale and leaves nothing behind") { bench in
       let closed = ClosedAccountRecord(id: "ann", survivorID: "bob", movedProviderIDs: [], closedAt: Bench.noon)
-      try await bench.prepare(.insertAccount(bench.account("ann")))
-      try bench.equal(try await bench.commit(.closeAccount(closed, version: 2)), .stale)
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try bench.equal(try await bench.commit(.account(.close(closed, version: 2))), .stale)
       let facts = try await bench.load { $0.accountID = "ann" }
       try bench.equal(facts.account, AccountState(account: bench.account("ann")))
       try bench.equal(facts.closedAccount, nil)
-      try await bench.prepare(.closeAccount(closed, version: 1))
+      try await bench.prepare(.account(.close(closed, version: 1)))
       try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount, closed)
     },
     Promise("a closing that names no version closes any, once") { bench in
       let closed = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 1),
-        .insertSession(bench.session("s", of: "ann")))
-      try await bench.prepare(.closeAccount(closed, version: nil))
+        .account(.insert(bench.account("ann"))), .account(.raise(id: "ann", version: 1)),
+        .session(.insert(bench.session("s", of: "ann"))))
+      try await bench.prepare(.account(.close(closed, version: nil)))
       let facts = try await bench.load {
         $0.accountID = "ann"
         $0.sessionID = "s"
@@ -47,15 +47,16 @@ extension Promise {
       try bench.equal(facts.account, nil)
       try bench.equal(facts.session, nil)
       try bench.equal(facts.closedAccount, closed)
-      try bench.equal(try await bench.commit(.closeAccount(closed, version: nil)), .stale)
+      try bench.equal(try await bench.commit(.account(.close(closed, version: nil))), .stale)
     },
     Promise("what hung on a closed account can be written for the survivor in the same change") { bench in
       let linked = bench.identity("1", of: "ann", email: "x@example.com", tier: .authoritative)
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "a@example.com", phoneNumber: "+491")), .insertIdentity(linked),
-        .insertFactor(factor), .insertAccount(bench.account("bob")),
-        .insertIdentity(bench.identity("2", of: "bob", provider: "oidc.corp")))
+        .account(.insert(bench.account("ann", email: "a@example.com", phoneNumber: "+491"))),
+        .identity(.insert(linked)),
+        .factor(.insert(factor)), .account(.insert(bench.account("bob"))),
+        .identity(.insert(bench.identity("2", of: "bob", provider: "oidc.corp"))))
       for email in ["a@example.com", "x@example.com"] {
         _ = try await bench.load { ask(&$0, email) }
       }
@@ -64,10 +65,11 @@ extension Promise {
       var movedFactor = factor
       movedFactor.accountID = "bob"
       try await bench.prepare(
-        .closeAccount(
-          ClosedAccountRecord(id: "ann", survivorID: "bob", movedProviderIDs: [], closedAt: Bench.noon), version: 1),
-        .updateAccount(bench.account("bob", email: "a@example.com", phoneNumber: "+491")), .insertIdentity(moved),
-        .insertFactor(movedFactor))
+        .account(
+          .close(
+            ClosedAccountRecord(id: "ann", survivorID: "bob", movedProviderIDs: [], closedAt: Bench.noon), version: 1)),
+        .account(.update(bench.account("bob", email: "a@example.com", phoneNumber: "+491"))), .identity(.insert(moved)),
+        .factor(.insert(movedFactor)))
       let state = try bench.require(try await bench.loadAccount("bob"))
       try bench.equal(Set(state.identities.map(\.key.subject)), ["1", "2"])
       try bench.equal(state.factors, [movedFactor])
@@ -78,7 +80,7 @@ extension Promise {
       }
       // The counts are right if each item can be deleted again.
       try await bench.prepare(
-        .deleteIdentity(linked.key, accountID: "bob"), .deleteFactor(id: "f", accountID: "bob"))
+        .identity(.delete(linked.key, accountID: "bob")), .factor(.delete(id: "f", accountID: "bob")))
       let rest = try bench.require(try await bench.loadAccount("bob"))
       try bench.equal(rest.identities.map(\.key.subject), ["2"])
       try bench.equal(rest.factors, [])
@@ -86,17 +88,18 @@ extension Promise {
     Promise("a factor is deleted by its holder, once") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor))
-      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "bob")), .stale)
-      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"))
-      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "ann")), .stale)
-      try await bench.prepare(.insertFactor(factor))
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)))
+      try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "bob"))), .stale)
+      try await bench.prepare(.factor(.delete(id: "f", accountID: "ann")))
+      try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "ann"))), .stale)
+      try await bench.prepare(.factor(.insert(factor)))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [factor])
     },
     Promise("a second session is read beside the first, each with its account") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
-        .insertSession(bench.session("s1", of: "ann")), .insertSession(bench.session("s2", of: "bob", refresh: 2)))
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
+        .session(.insert(bench.session("s1", of: "ann"))), .session(.insert(bench.session("s2", of: "bob", refresh: 2)))
+      )
       let facts = try await bench.load {
         $0.sessionID = "s1"
         $0.otherSessionID = "s2"
@@ -118,11 +121,11 @@ extension Promise {
         var account = bench.account(id)
         account.anonymous = true
         account.createdAt = Bench.noon.adding(millis: [-1, -2, 0][index])
-        try await bench.prepare(.insertAccount(account))
+        try await bench.prepare(.account(.insert(account)))
       }
       var permanent = bench.account("permanent")
       permanent.createdAt = Bench.noon.adding(millis: -9)
-      try await bench.prepare(.insertAccount(permanent), .insertSession(bench.session("s", of: "old")))
+      try await bench.prepare(.account(.insert(permanent)), .session(.insert(bench.session("s", of: "old"))))
       let found = try await idle(bench)
       try bench.equal(
         found,
@@ -136,7 +139,7 @@ extension Promise {
       var account = bench.account("ann")
       account.anonymous = true
       account.createdAt = Bench.noon.adding(millis: -5)
-      try await bench.prepare(.insertAccount(account), .noteIdle(accountID: "ann", since: Bench.noon))
+      try await bench.prepare(.account(.insert(account)), .account(.noteIdle(accountID: "ann", since: Bench.noon)))
       try bench.equal(try await idle(bench), [])
       try bench.equal(
         try await idle(bench, before: Bench.noon.adding(millis: 1)),
@@ -146,16 +149,16 @@ extension Promise {
       var account = bench.account("ann")
       account.anonymous = true
       account.createdAt = Bench.noon.adding(millis: -5)
-      try await bench.prepare(.insertAccount(account))
+      try await bench.prepare(.account(.insert(account)))
       account.anonymous = false
-      try await bench.prepare(.updateAccount(account))
+      try await bench.prepare(.account(.update(account)))
       try bench.equal(try await idle(bench), [])
     },
     Promise("the guard of an idle account is stale once a session of it was used at the moment or later") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")))
-      try await bench.prepare(.guardIdle(accountID: "ann", since: Bench.noon.adding(millis: 1)))
-      try await bench.prepare(.guardIdle(accountID: "bob", since: Bench.noon))
-      try bench.equal(try await bench.commit(.guardIdle(accountID: "ann", since: Bench.noon)), .stale)
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))))
+      try await bench.prepare(.account(.requireIdle(accountID: "ann", since: Bench.noon.adding(millis: 1))))
+      try await bench.prepare(.account(.requireIdle(accountID: "bob", since: Bench.noon)))
+      try bench.equal(try await bench.commit(.account(.requireIdle(accountID: "ann", since: Bench.noon))), .stale)
     },
   ]
 

@@ -4,35 +4,36 @@ extension Promise {
   static let credentials = [
     Promise("an identity reads back as it was written and names its owner") { bench in
       let identity = bench.identity("1", of: "ann", email: "a@example.com", tier: .authoritative)
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(identity))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .identity(.insert(identity)))
       let facts = try await bench.load { $0.identity = identity.key }
       try bench.equal(facts.identityOwner, AccountState(account: bench.account("ann"), identities: [identity]))
     },
     Promise("identities are listed in the order they were linked") { bench in
       let early = bench.identity("z", of: "ann", provider: "z.com")
       let late = bench.identity("a", of: "ann", provider: "a.com", linkedAt: Bench.noon.adding(millis: 1))
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(late), .insertIdentity(early))
+      try await bench.prepare(
+        .account(.insert(bench.account("ann"))), .identity(.insert(late)), .identity(.insert(early)))
       try bench.equal(try await bench.loadAccount("ann")?.identities, [early, late])
     },
     Promise("an identity belongs to one account") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
-        .insertIdentity(bench.identity("1", of: "ann")))
-      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "bob"))), .conflict(.identity))
-      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "ann"))), .conflict(.identity))
-      try await bench.prepare(.insertIdentity(bench.identity("1", of: "bob", provider: "oidc.corp")))
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
+        .identity(.insert(bench.identity("1", of: "ann"))))
+      try bench.equal(try await bench.commit(.identity(.insert(bench.identity("1", of: "bob")))), .conflict(.identity))
+      try bench.equal(try await bench.commit(.identity(.insert(bench.identity("1", of: "ann")))), .conflict(.identity))
+      try await bench.prepare(.identity(.insert(bench.identity("1", of: "bob", provider: "oidc.corp"))))
     },
     Promise("an identity, a factor or an unlink of nobody is stale") { bench in
       let unlink = UnlinkRecord(
         accountID: "ann", key: IdentityKey(providerID: "p", subject: "1"), at: Bench.noon)
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
-      try bench.equal(try await bench.commit(.insertIdentity(bench.identity("1", of: "ann"))), .stale)
-      try bench.equal(try await bench.commit(.insertFactor(factor)), .stale)
-      try bench.equal(try await bench.commit(.rememberUnlink(unlink)), .stale)
+      try bench.equal(try await bench.commit(.identity(.insert(bench.identity("1", of: "ann")))), .stale)
+      try bench.equal(try await bench.commit(.factor(.insert(factor))), .stale)
+      try bench.equal(try await bench.commit(.unlink(.remember(unlink))), .stale)
     },
     Promise("an update of an identity keeps its account and its moment") { bench in
       let linked = bench.identity("1", of: "ann", email: "old@example.com")
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(linked))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .identity(.insert(linked)))
       var update = linked
       update.email = "new@example.com"
       update.tier = .authoritative
@@ -40,26 +41,26 @@ extension Promise {
       update.photoURL = "https://example.com/new.png"
       update.username = "new"
       update.linkedAt = Bench.noon.adding(millis: 1)
-      try await bench.prepare(.updateIdentity(update))
+      try await bench.prepare(.identity(.update(update)))
       update.linkedAt = linked.linkedAt
       try bench.equal(try await bench.loadAccount("ann")?.identities, [update])
     },
     Promise("an update of an identity that is gone, or is another's, is stale") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")),
-        .insertIdentity(bench.identity("1", of: "ann")))
-      try bench.equal(try await bench.commit(.updateIdentity(bench.identity("2", of: "ann"))), .stale)
-      try bench.equal(try await bench.commit(.updateIdentity(bench.identity("1", of: "bob"))), .stale)
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
+        .identity(.insert(bench.identity("1", of: "ann"))))
+      try bench.equal(try await bench.commit(.identity(.update(bench.identity("2", of: "ann")))), .stale)
+      try bench.equal(try await bench.commit(.identity(.update(bench.identity("1", of: "bob")))), .stale)
     },
     Promise("a deleted identity is free, and only its holder can delete it") { bench in
       let identity = bench.identity("1", of: "ann")
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertIdentity(identity))
-      try bench.equal(try await bench.commit(.deleteIdentity(identity.key, accountID: "bob")), .stale)
-      try await bench.prepare(.deleteIdentity(identity.key, accountID: "ann"))
-      try bench.equal(try await bench.commit(.deleteIdentity(identity.key, accountID: "ann")), .stale)
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .identity(.insert(identity)))
+      try bench.equal(try await bench.commit(.identity(.delete(identity.key, accountID: "bob"))), .stale)
+      try await bench.prepare(.identity(.delete(identity.key, accountID: "ann")))
+      try bench.equal(try await bench.commit(.identity(.delete(identity.key, accountID: "ann"))), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.identities, [])
-      try await bench.prepare(.insertIdentity(bench.identity("1", of: "bob")))
+      try await bench.prepare(.identity(.insert(bench.identity("1", of: "bob"))))
     },
     Promise("a linked address is found at tier verified and above, the oldest link first") { bench in
       let ann = bench.identity("1", of: "ann", email: "x@example.com", linkedAt: Bench.noon.adding(millis: 5))
@@ -67,10 +68,11 @@ extension Promise {
       let cat = bench.identity(
         "3", of: "cat", email: "x@example.com", tier: .unverified, linkedAt: Bench.noon.adding(millis: -5))
       for (id, identity) in [("ann", ann), ("bob", bob), ("cat", cat)] {
-        try await bench.prepare(.insertAccount(bench.account(id)), .insertIdentity(identity))
+        try await bench.prepare(.account(.insert(bench.account(id))), .identity(.insert(identity)))
       }
       try await bench.prepare(
-        .insertIdentity(bench.identity("4", of: "bob", provider: "apple.com", linkedAt: Bench.noon.adding(millis: 9))))
+        .identity(
+          .insert(bench.identity("4", of: "bob", provider: "apple.com", linkedAt: Bench.noon.adding(millis: 9)))))
       let facts = try await bench.load {
         $0.email = "x@example.com"
         $0.methods = "x@example.com"
@@ -81,12 +83,12 @@ extension Promise {
     },
     Promise("the ways in are those of the whole account, identities in the order they were linked") { bench in
       let account = bench.fullAccount("ann")
-      try await bench.prepare(.insertAccount(account))
+      try await bench.prepare(.account(.insert(account)))
       try bench.equal(
         try await bench.load { $0.methods = account.email }.methods, AccountState(account: account).methods)
       let late = bench.identity("1", of: "ann", provider: "a.example", linkedAt: Bench.noon.adding(millis: 5))
       let early = bench.identity("2", of: "ann", provider: "b.example")
-      try await bench.prepare(.insertIdentity(late), .insertIdentity(early))
+      try await bench.prepare(.identity(.insert(late)), .identity(.insert(early)))
       try bench.equal(
         try await bench.load { $0.methods = account.email }.methods,
         AccountState(account: account, identities: [early, late]).methods)
@@ -94,26 +96,26 @@ extension Promise {
     Promise("the ways in say where text messages are the only second factor of who has a telephone") { bench in
       var state = AccountState(account: bench.account("ann", email: "ann@example.com"))
       state.account.phoneNumber = "+4915112345678"
-      try await bench.prepare(.insertAccount(state.account))
-      try await bench.prepare(.insertIdentity(bench.identity("1", of: "ann", provider: "a.example")))
+      try await bench.prepare(.account(.insert(state.account)))
+      try await bench.prepare(.identity(.insert(bench.identity("1", of: "ann", provider: "a.example"))))
       state.identities = [bench.identity("1", of: "ann", provider: "a.example")]
       for (kind, isOnlyPhone) in [(.recoveryCode, false), (.phone, true), (.totp, false)] as [(FactorKind, Bool)] {
         let factor = FactorRecord(id: kind.rawValue, accountID: "ann", kind: kind, enrolledAt: Bench.noon)
-        try await bench.prepare(.insertFactor(factor))
+        try await bench.prepare(.factor(.insert(factor)))
         state.factors.append(factor)
         let found = try await bench.load { $0.methods = "ann@example.com" }.methods
         try bench.equal(found, state.methods)
         try bench.equal(found?.hasOnlyPhoneFactors, isOnlyPhone)
       }
-      try await bench.prepare(.deleteFactor(id: FactorKind.totp.rawValue, accountID: "ann"))
+      try await bench.prepare(.factor(.delete(id: FactorKind.totp.rawValue, accountID: "ann")))
       try bench.equal(try await bench.load { $0.methods = "ann@example.com" }.methods?.hasOnlyPhoneFactors, true)
     },
     Promise("a linked address follows the tier and address last asserted") { bench in
       var identity = bench.identity("1", of: "ann", email: "x@example.com", tier: .unverified)
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertIdentity(identity))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .identity(.insert(identity)))
       identity.tier = .verified
       identity.email = "y@example.com"
-      try await bench.prepare(.updateIdentity(identity))
+      try await bench.prepare(.identity(.update(identity)))
       for (email, provider) in [("x@example.com", nil), ("y@example.com", "google.com")] {
         let facts = try await bench.load {
           $0.methods = email
@@ -124,9 +126,10 @@ extension Promise {
     },
     Promise("a linked address is looked for only when asked, and only where nobody owns it") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertIdentity(bench.identity("1", of: "ann", email: "x@example.com")))
+        .account(.insert(bench.account("ann"))),
+        .identity(.insert(bench.identity("1", of: "ann", email: "x@example.com"))))
       try bench.equal(try await bench.load { $0.methods = "x@example.com" }, Facts())
-      try await bench.prepare(.insertAccount(bench.account("bob", email: "x@example.com")))
+      try await bench.prepare(.account(.insert(bench.account("bob", email: "x@example.com"))))
       let facts = try await bench.load {
         $0.methods = "x@example.com"
         $0.includesLinkedEmail = true
@@ -137,11 +140,12 @@ extension Promise {
       let key = IdentityKey(providerID: "google.com", subject: "1")
       let first = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon)
       let second = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon.adding(millis: 1))
-      try await bench.prepare(.insertAccount(bench.account("ann")), .rememberUnlink(first), .rememberUnlink(second))
+      try await bench.prepare(
+        .account(.insert(bench.account("ann"))), .unlink(.remember(first)), .unlink(.remember(second)))
       try bench.equal(try await bench.loadAccount("ann")?.unlinks, [second])
-      try await bench.prepare(.forgetUnlink(accountID: "ann", key), .forgetUnlink(accountID: "ann", key))
+      try await bench.prepare(.unlink(.forget(accountID: "ann", key)), .unlink(.forget(accountID: "ann", key)))
       try bench.equal(try await bench.loadAccount("ann")?.unlinks, [])
-      try await bench.prepare(.rememberUnlink(first))
+      try await bench.prepare(.unlink(.remember(first)))
       try bench.equal(try await bench.loadAccount("ann")?.unlinks, [first])
     },
     Promise("factors read back as they were written, in the order they were enrolled") { bench in
@@ -150,18 +154,18 @@ extension Promise {
         enrolledAt: Bench.noon.adding(millis: 1))
       let early = FactorRecord(
         id: "b", accountID: "ann", kind: .recoveryCode, sealedSecret: [0, 255], enrolledAt: Bench.noon)
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertFactor(late), .insertFactor(early))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .factor(.insert(late)), .factor(.insert(early)))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [early, late])
     },
     Promise("an update of a factor replaces its secret and its name, and nothing else") { bench in
       let factor = FactorRecord(
         id: "f", accountID: "ann", kind: .totp, displayName: "Old", sealedSecret: [1], enrolledAt: Bench.noon)
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertFactor(factor))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .factor(.insert(factor)))
       var update = factor
       update.displayName = "New"
       update.sealedSecret = [2, 3]
       update.enrolledAt = Bench.noon.adding(millis: 1)
-      try await bench.prepare(.updateFactor(update))
+      try await bench.prepare(.factor(.update(update)))
       update.enrolledAt = factor.enrolledAt
       try bench.equal(try await bench.loadAccount("ann")?.factors, [update])
     },
@@ -171,24 +175,24 @@ extension Promise {
       var unknowns = factor
       unknowns.accountID = "bob"
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor),
-        .insertFactor(other))
-      try bench.equal(try await bench.commit(.updateFactor(unknowns)), .stale)
-      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "bob")), .stale)
-      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"))
-      try bench.equal(try await bench.commit(.deleteFactor(id: "f", accountID: "ann")), .stale)
-      try bench.equal(try await bench.commit(.updateFactor(factor)), .stale)
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)),
+        .factor(.insert(other)))
+      try bench.equal(try await bench.commit(.factor(.update(unknowns))), .stale)
+      try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "bob"))), .stale)
+      try await bench.prepare(.factor(.delete(id: "f", accountID: "ann")))
+      try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "ann"))), .stale)
+      try bench.equal(try await bench.commit(.factor(.update(factor))), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.factors, [other])
-      try await bench.prepare(.deleteFactor(id: "g", accountID: "ann"))
+      try await bench.prepare(.factor(.delete(id: "g", accountID: "ann")))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [])
     },
     Promise("a guard that an account has no factors looks behind the writes before it, and at nobody else's") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")), .insertFactor(factor),
-        .guardNoFactors(accountID: "bob"))
-      try bench.equal(try await bench.commit(.guardNoFactors(accountID: "ann")), .stale)
-      try await bench.prepare(.deleteFactor(id: "f", accountID: "ann"), .guardNoFactors(accountID: "ann"))
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)),
+        .factor(.requireNone(accountID: "bob")))
+      try bench.equal(try await bench.commit(.factor(.requireNone(accountID: "ann"))), .stale)
+      try await bench.prepare(.factor(.delete(id: "f", accountID: "ann")), .factor(.requireNone(accountID: "ann")))
     },
   ]
 }

@@ -4,7 +4,7 @@ extension Promise {
   static let deliveries = [
     Promise("a message reads back as it was written, from the moment it is due, the longest due first") { bench in
       let (one, two) = (bench.delivery("1"), bench.delivery("2", afterMillis: 5))
-      try await bench.prepare(.enqueueDelivery(two, queueMax: 9), .enqueueDelivery(one, queueMax: 9))
+      try await bench.prepare(.delivery(.enqueue(two, queueMax: 9)), .delivery(.enqueue(one, queueMax: 9)))
       try bench.equal(try await bench.queue(afterMillis: -1).due, [])
       try bench.equal(try await bench.queue(afterMillis: 4).due, [one])
       let queue = try await bench.queue(afterMillis: 5)
@@ -19,7 +19,7 @@ extension Promise {
       {
         var delivery = bench.delivery(id, afterMillis: due)
         delivery.channel = channel
-        try await bench.prepare(.enqueueDelivery(delivery, queueMax: 9))
+        try await bench.prepare(.delivery(.enqueue(delivery, queueMax: 9)))
       }
       func due(_ rowsMax: [DeliveryChannel: Int]) async throws -> [String] {
         let classes = rowsMax.map { (DeliveryClass($0, .code), $1) }
@@ -33,9 +33,9 @@ extension Promise {
     },
     Promise("codes come before notices that are due longer, and each class has its own limit") { bench in
       try await bench.prepare(
-        .enqueueNotice(bench.notice("1"), within: bench.noticeLimits()),
-        .enqueueNotice(bench.notice("2", mergeByte: 2), within: bench.noticeLimits()),
-        .enqueueDelivery(bench.delivery("3", afterMillis: 5), queueMax: 9))
+        .delivery(.enqueueNotice(bench.notice("1"), within: bench.noticeLimits())),
+        .delivery(.enqueueNotice(bench.notice("2", mergeByte: 2), within: bench.noticeLimits())),
+        .delivery(.enqueue(bench.delivery("3", afterMillis: 5), queueMax: 9)))
       func due(_ codes: Int, _ notices: Int) async throws -> [String] {
         let rowsMax = [DeliveryClass(.textMessage, .code): codes, DeliveryClass(.textMessage, .notice): notices]
         let wanted = DueDeliveries(at: Bench.noon.adding(millis: 9), rowsMax: rowsMax)
@@ -47,23 +47,26 @@ extension Promise {
     },
     Promise("equal notices are merged while one waits, and the later expiry stays") { bench in
       for (id, millis) in [("1", Int64(0)), ("2", 50), ("3", 20)] {
-        try await bench.prepare(.enqueueNotice(bench.notice(id, afterMillis: millis), within: bench.noticeLimits()))
+        try await bench.prepare(
+          .delivery(.enqueueNotice(bench.notice(id, afterMillis: millis), within: bench.noticeLimits())))
       }
       var first = bench.notice("1")
       first.expiresAt = first.expiresAt.adding(millis: 50)
-      try bench.equal(try await bench.queue(afterMillis: 60), DeliveryQueue(
-        due: [first], waitingCount: 1, oldestCreatedAt: first.createdAt))
-      try await bench.prepare(.removeDelivery(id: "1"))
-      try await bench.prepare(.enqueueNotice(bench.notice("4"), within: bench.noticeLimits()))
-      try await bench.prepare(.buryDelivery(id: "4", at: Bench.noon, reason: "why", keptUntil: Bench.noon))
-      try await bench.prepare(.enqueueNotice(bench.notice("5"), within: bench.noticeLimits()))
+      try bench.equal(
+        try await bench.queue(afterMillis: 60),
+        DeliveryQueue(
+          due: [first], waitingCount: 1, oldestCreatedAt: first.createdAt))
+      try await bench.prepare(.delivery(.remove(id: "1")))
+      try await bench.prepare(.delivery(.enqueueNotice(bench.notice("4"), within: bench.noticeLimits())))
+      try await bench.prepare(.delivery(.bury(id: "4", at: Bench.noon, reason: "why", keptUntil: Bench.noon)))
+      try await bench.prepare(.delivery(.enqueueNotice(bench.notice("5"), within: bench.noticeLimits())))
       try bench.equal(try await bench.queue(afterMillis: 60).due.map(\.id), ["5"])
     },
     Promise("many equal notices at the same time leave one") { bench in
       try await withThrowingTaskGroup(of: Outcome.self) { group in
         for id in 1...12 {
           group.addTask {
-            try await bench.commit(.enqueueNotice(bench.notice("\(id)"), within: bench.noticeLimits()))
+            try await bench.commit(.delivery(.enqueueNotice(bench.notice("\(id)"), within: bench.noticeLimits())))
           }
         }
         for try await outcome in group { try bench.equal(outcome, .committed) }
@@ -74,7 +77,7 @@ extension Promise {
       func enqueue(_ byte: UInt8, afterMillis: Int64 = 0, countMax: Int = 2) async throws {
         let limits = bench.noticeLimits(countMax: countMax, afterMillis: afterMillis)
         let notice = bench.notice("\(byte)-\(afterMillis)", afterMillis: afterMillis, mergeByte: byte)
-        try bench.equal(try await bench.commit(.enqueueNotice(notice, within: limits)), .committed)
+        try bench.equal(try await bench.commit(.delivery(.enqueueNotice(notice, within: limits))), .committed)
       }
       func waiting() async throws -> Int {
         let queue = try await bench.queue(afterMillis: 0)
@@ -94,78 +97,80 @@ extension Promise {
       for (id, byte) in [("1", UInt8(1)), ("2", 2), ("3", 3)] {
         let limits = bench.noticeLimits(queueMax: 2)
         try bench.equal(
-          try await bench.commit(.enqueueNotice(bench.notice(id, mergeByte: byte), within: limits)), .committed)
+          try await bench.commit(.delivery(.enqueueNotice(bench.notice(id, mergeByte: byte), within: limits))),
+          .committed)
       }
       try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 2)
-      try bench.equal(try await bench.commit(.enqueueDelivery(bench.delivery("4"), queueMax: 3)), .committed)
+      try bench.equal(try await bench.commit(.delivery(.enqueue(bench.delivery("4"), queueMax: 3))), .committed)
       try bench.equal(
-        try await bench.commit(.enqueueDelivery(bench.delivery("5"), queueMax: 3)), .limited(.deliveries))
+        try await bench.commit(.delivery(.enqueue(bench.delivery("5"), queueMax: 3))), .limited(.deliveries))
     },
     Promise("an attempt is taken once, sets the next, and leaves the message in the queue") { bench in
       var one = bench.delivery("1")
-      try await bench.prepare(.enqueueDelivery(one, queueMax: 9))
+      try await bench.prepare(.delivery(.enqueue(one, queueMax: 9)))
       let next = Bench.noon.adding(millis: 20)
-      let claim = Write.claimDelivery(id: "1", attempts: 0, nextAttemptAt: next)
+      let claim = Write.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next))
       try bench.equal(try await bench.commit(claim), .committed)
       try bench.equal(try await bench.commit(claim), .stale)
       try bench.equal(
-        try await bench.commit(.claimDelivery(id: "2", attempts: 0, nextAttemptAt: next)), .stale)
+        try await bench.commit(.delivery(.claim(id: "2", attempts: 0, nextAttemptAt: next))), .stale)
       try bench.equal(try await bench.queue(afterMillis: 19).due, [])
       one.attempts = 1
       one.nextAttemptAt = next
       try bench.equal(try await bench.queue(afterMillis: 20).due, [one])
       try bench.equal(
-        try await bench.commit(.claimDelivery(id: "1", attempts: 1, nextAttemptAt: next)), .committed)
+        try await bench.commit(.delivery(.claim(id: "1", attempts: 1, nextAttemptAt: next))), .committed)
     },
     Promise("the queue holds its maximum, and what was sent or buried leaves its place") { bench in
       func enqueue(_ id: String) async throws -> Outcome {
-        try await bench.commit(.enqueueDelivery(bench.delivery(id), queueMax: 1))
+        try await bench.commit(.delivery(.enqueue(bench.delivery(id), queueMax: 1)))
       }
       try bench.equal(try await enqueue("1"), .committed)
       try bench.equal(try await enqueue("2"), .limited(.deliveries))
-      try await bench.prepare(.removeDelivery(id: "1"))
-      try await bench.prepare(.removeDelivery(id: "1"))
+      try await bench.prepare(.delivery(.remove(id: "1")))
+      try await bench.prepare(.delivery(.remove(id: "1")))
       try bench.equal(try await enqueue("2"), .committed)
-      try await bench.prepare(.buryDelivery(id: "2", at: Bench.noon, reason: "why", keptUntil: Bench.noon))
+      try await bench.prepare(.delivery(.bury(id: "2", at: Bench.noon, reason: "why", keptUntil: Bench.noon)))
       try bench.equal(try await enqueue("3"), .committed)
       try bench.equal(try await enqueue("4"), .limited(.deliveries))
     },
     Promise("a message put in and taken out by one change leaves nothing, and a full queue refuses it") { bench in
       func passThrough() async throws -> Outcome {
-        try await bench.commit(.enqueueDelivery(bench.delivery("1"), queueMax: 1), .removeDelivery(id: "1"))
+        try await bench.commit(.delivery(.enqueue(bench.delivery("1"), queueMax: 1)), .delivery(.remove(id: "1")))
       }
       try bench.equal(try await passThrough(), .committed)
       try bench.equal(try await bench.queue(afterMillis: 0), DeliveryQueue())
-      try await bench.prepare(.enqueueDelivery(bench.delivery("2"), queueMax: 1))
+      try await bench.prepare(.delivery(.enqueue(bench.delivery("2"), queueMax: 1)))
       try bench.equal(try await passThrough(), .limited(.deliveries))
       try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
     },
     Promise("a buried message is due no more, is counted once, and a sweep takes it when it was kept") { bench in
-      try await bench.prepare(.enqueueDelivery(bench.delivery("1"), queueMax: 9))
-      let bury = Write.buryDelivery(
-        id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10))
+      try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
+      let bury = Write.delivery(
+        .bury(
+          id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10)))
       try await bench.prepare(bury)
       try await bench.prepare(bury)
       try bench.equal(try await bench.queue(afterMillis: 9), DeliveryQueue(buriedCount: 1))
       try bench.equal(
-        try await bench.commit(.claimDelivery(id: "1", attempts: 0, nextAttemptAt: Bench.noon)), .stale)
+        try await bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: Bench.noon))), .stale)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 9), rowsMax: 9), 0)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 10), rowsMax: 9), 1)
       try bench.equal(try await bench.queue(afterMillis: 10), DeliveryQueue())
-      try await bench.prepare(bury, .removeDelivery(id: "1"))
+      try await bench.prepare(bury, .delivery(.remove(id: "1")))
     },
     Promise("a buried message can be removed, and is counted no more") { bench in
       try await bench.prepare(
-        .enqueueDelivery(bench.delivery("1"), queueMax: 9),
-        .buryDelivery(id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10)))
-      try await bench.prepare(.removeDelivery(id: "1"))
+        .delivery(.enqueue(bench.delivery("1"), queueMax: 9)),
+        .delivery(.bury(id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10))))
+      try await bench.prepare(.delivery(.remove(id: "1")))
       try bench.equal(try await bench.queue(afterMillis: 0), DeliveryQueue())
     },
     Promise("of two who take one attempt at once, one gets it") { bench in
-      try await bench.prepare(.enqueueDelivery(bench.delivery("1"), queueMax: 9))
+      try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
       let next = Bench.noon.adding(millis: 20)
-      async let left = bench.commit(.claimDelivery(id: "1", attempts: 0, nextAttemptAt: next))
-      async let right = bench.commit(.claimDelivery(id: "1", attempts: 0, nextAttemptAt: next))
+      async let left = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
+      async let right = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
       let outcomes = try await [left, right]
       try bench.equal(outcomes.filter { $0 == .committed }.count, 1)
       try bench.equal(outcomes.filter { $0 == .stale }.count, 1)

@@ -4,8 +4,8 @@ extension Promise {
   static let events = [
     Promise("audit rows are read in the order of their commits, each as it was written") { bench in
       var rows = (1...3).map { bench.event($0, at: Int64(10 - $0)) }
-      try await bench.prepare(.appendAudit(rows[0]))
-      try await bench.prepare(.appendAudit(rows[1]), .appendAudit(rows[2]))
+      try await bench.prepare(.record(.appendAudit(rows[0])))
+      try await bench.prepare(.record(.appendAudit(rows[1])), .record(.appendAudit(rows[2])))
       for index in rows.indices { rows[index].position = Int64(index + 1) }
       try bench.equal(try await bench.events(after: 0), rows)
       try bench.equal(try await bench.events(after: 1, rowsMax: 1), [rows[1]])
@@ -15,26 +15,26 @@ extension Promise {
       try bench.equal(facts.events, [])
     },
     Promise("a change that is not committed leaves no row, and no gap that another could fill later") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")), .appendAudit(bench.event(1)))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .record(.appendAudit(bench.event(1))))
       try bench.equal(
-        try await bench.commit(.appendAudit(bench.event(2)), .insertAccount(bench.account("ann"))),
+        try await bench.commit(.record(.appendAudit(bench.event(2))), .account(.insert(bench.account("ann")))),
         .conflict(.accountID))
-      try await bench.prepare(.appendAudit(bench.event(3)))
+      try await bench.prepare(.record(.appendAudit(bench.event(3))))
       try bench.equal(try await bench.events(after: 0).map(\.position), [1, 2])
     },
     Promise("positions go on where they were when the store is opened again, though all rows were swept") { bench in
-      for number in 1...3 { try await bench.prepare(.appendAudit(bench.event(number))) }
+      for number in 1...3 { try await bench.prepare(.record(.appendAudit(bench.event(number)))) }
       let after = bench.later(1)
       try bench.equal(try await bench.store.sweep(at: bench.later(0), rowsMax: 10, auditedBefore: after), 2)
       await bench.store.close()
       let store = try await bench.open()
       let again = Bench(store: store, open: bench.open)
-      try await again.prepare(.appendAudit(bench.event(4)))
+      try await again.prepare(.record(.appendAudit(bench.event(4))))
       try bench.equal(try await again.events(after: 0).map(\.position), [3, 4])
       await store.close()
     },
     Promise("a sweep removes the audit rows before a moment, the oldest first and so many at most") { bench in
-      for number in 1...5 { try await bench.prepare(.appendAudit(bench.event(number, at: Int64(number)))) }
+      for number in 1...5 { try await bench.prepare(.record(.appendAudit(bench.event(number, at: Int64(number))))) }
       for removed in [2, 1, 0] {
         try bench.equal(
           try await bench.store.sweep(at: bench.later(0), rowsMax: 2, auditedBefore: bench.later(4)), removed)

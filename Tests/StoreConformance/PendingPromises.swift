@@ -11,8 +11,8 @@ extension Promise {
       bare.purpose = .credentialInUse
       bare.sealed = []
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertPending(pending, limits: .wide),
-        .insertPending(bare, limits: .wide))
+        .account(.insert(bench.account("ann"))), .pending(.insert(pending, limits: .wide)),
+        .pending(.insert(bare, limits: .wide)))
       let facts = try await bench.load { $0.pending = pending.digest }
       try bench.equal(facts.pending, pending)
       try bench.equal(facts.pendingAccount, AccountState(account: bench.account("ann")))
@@ -20,31 +20,31 @@ extension Promise {
     },
     Promise("an attempt is spent at the version that was looked at, down to none") { bench in
       let pending = bench.pending(1, of: "ann")
-      try await bench.prepare(.insertPending(pending, limits: .wide))
-      try await bench.prepare(.spendPendingAttempt(pending.digest, version: 1))
-      try bench.equal(try await bench.commit(.spendPendingAttempt(pending.digest, version: 1)), .stale)
+      try await bench.prepare(.pending(.insert(pending, limits: .wide)))
+      try await bench.prepare(.pending(.spendAttempt(pending.digest, version: 1)))
+      try bench.equal(try await bench.commit(.pending(.spendAttempt(pending.digest, version: 1))), .stale)
       try bench.equal(try await bench.loadPending(pending.digest)?.attemptsLeft, 1)
-      try await bench.prepare(.spendPendingAttempt(pending.digest, version: 2))
-      try bench.equal(try await bench.commit(.spendPendingAttempt(pending.digest, version: 3)), .stale)
+      try await bench.prepare(.pending(.spendAttempt(pending.digest, version: 2)))
+      try bench.equal(try await bench.commit(.pending(.spendAttempt(pending.digest, version: 3))), .stale)
       try bench.equal(try await bench.loadPending(pending.digest)?.attemptsLeft, 0)
-      try bench.equal(try await bench.commit(.spendPendingAttempt(bench.digest(9), version: 1)), .stale)
+      try bench.equal(try await bench.commit(.pending(.spendAttempt(bench.digest(9), version: 1))), .stale)
     },
     Promise("a row is sealed anew at the version that was looked at, and not once it is completed") { bench in
       let pending = bench.pending(1, of: "ann")
-      try await bench.prepare(.insertPending(pending, limits: .wide))
-      try await bench.prepare(.resealPending(pending.digest, version: 1, sealed: [7]))
-      try bench.equal(try await bench.commit(.resealPending(pending.digest, version: 1, sealed: [8])), .stale)
+      try await bench.prepare(.pending(.insert(pending, limits: .wide)))
+      try await bench.prepare(.pending(.reseal(pending.digest, version: 1, sealed: [7])))
+      try bench.equal(try await bench.commit(.pending(.reseal(pending.digest, version: 1, sealed: [8]))), .stale)
       var expected = pending
       expected.sealed = [7]
       expected.version = 2
       try bench.equal(try await bench.loadPending(pending.digest), expected)
       try await bench.prepare(
-        .completePending(pending.digest, version: 2, at: Bench.noon, accountID: "ann", sessionID: "s"))
-      try bench.equal(try await bench.commit(.resealPending(pending.digest, version: 3, sealed: [9])), .stale)
+        .pending(.complete(pending.digest, version: 2, at: Bench.noon, accountID: "ann", sessionID: "s")))
+      try bench.equal(try await bench.commit(.pending(.reseal(pending.digest, version: 3, sealed: [9]))), .stale)
     },
     Promise("two rows are read together, whoever's they are") { bench in
       let (one, two) = (bench.pending(1, of: "ann"), bench.pending(5, of: "bob"))
-      try await bench.prepare(.insertPending(one, limits: .wide), .insertPending(two, limits: .wide))
+      try await bench.prepare(.pending(.insert(one, limits: .wide)), .pending(.insert(two, limits: .wide)))
       let facts = try await bench.load {
         $0.pending = one.digest
         $0.alsoPending = two.digest
@@ -55,7 +55,7 @@ extension Promise {
     Promise("an account, a caller and the table hold their maximum of pending rows, and none more") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
       func hold(_ number: Int, _ account: String, _ caller: String) async throws -> Outcome {
-        try await bench.commit(.insertPending(bench.pending(number, of: account, caller: caller), limits: limits))
+        try await bench.commit(.pending(.insert(bench.pending(number, of: account, caller: caller), limits: limits)))
       }
       try bench.equal(try await hold(1, "ann", "shop"), .committed)
       try bench.equal(try await hold(2, "ann", "mail"), .limited(.account))
@@ -71,7 +71,7 @@ extension Promise {
         var pending = bench.pending(number, of: "ann")
         pending.tier = tier
         pending.purpose = purpose
-        return try await bench.commit(.insertPending(pending, limits: one))
+        return try await bench.commit(.pending(.insert(pending, limits: one)))
       }
       try bench.equal(try await hold(1, .unverified), .committed)
       try bench.equal(try await hold(2, .unverified), .limited(.account))
@@ -80,25 +80,25 @@ extension Promise {
         try bench.equal(try await hold(4, .authoritative, purpose), .limited(.account))
       }
       try bench.equal(try await hold(5, .unverified, .credentialInUse), .limited(.account))
-      try await bench.prepare(.deletePendings(accountID: "ann", except: bench.digest(1)))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", except: bench.digest(1))))
       try bench.equal(try await hold(2, .unverified), .limited(.account))
       try bench.equal(try await hold(6, .unverified, .secondFactor), .committed)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 2)
       try bench.equal(try await hold(7, .unverified), .committed)
       try bench.equal(try await hold(8, .verified), .committed)
       try await bench.prepare(
-        .completePending(bench.digest(7), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+        .pending(.complete(bench.digest(7), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")))
       try bench.equal(try await hold(9, .verified), .limited(.account))
       try bench.equal(try await hold(9, .unverified), .committed)
     },
     Promise("a completed row gives its account's place back, once, and keeps its caller's") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 9)
       func hold(_ number: Int) async throws -> Outcome {
-        try await bench.commit(.insertPending(bench.pending(number, of: "ann"), limits: limits))
+        try await bench.commit(.pending(.insert(bench.pending(number, of: "ann"), limits: limits)))
       }
       func complete(_ number: Int) async throws -> Outcome {
         try await bench.commit(
-          .completePending(bench.digest(number), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+          .pending(.complete(bench.digest(number), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")))
       }
       for number in 1...3 {
         try bench.equal(try await hold(number), .committed)
@@ -115,7 +115,7 @@ extension Promise {
       func hold(_ number: Int, _ account: String, _ caller: String = "shop") async throws -> Outcome {
         var pending = bench.pending(number, of: account, caller: caller)
         if account.isEmpty { pending.purpose = .flow }
-        return try await bench.commit(.insertPending(pending, limits: limits))
+        return try await bench.commit(.pending(.insert(pending, limits: limits)))
       }
       try bench.equal(try await hold(1, ""), .committed)
       try bench.equal(try await hold(2, ""), .committed)
@@ -131,7 +131,7 @@ extension Promise {
       func hold(_ number: Int, _ purpose: PendingPurpose, _ caller: String = "shop") async throws -> Outcome {
         var pending = bench.pending(number, of: "ann", caller: caller)
         pending.purpose = purpose
-        return try await bench.commit(.insertPending(pending, limits: one))
+        return try await bench.commit(.pending(.insert(pending, limits: one)))
       }
       try bench.equal(try await hold(1, .flow), .committed)
       try bench.equal(try await hold(2, .flow), .limited(.caller))
@@ -148,7 +148,7 @@ extension Promise {
         pending.purpose = .flow
         pending.network = network.map { bench.digest(100 + $0) }
         pending.createdAt = Bench.noon.adding(millis: Int64(number))
-        return try await bench.commit(.insertPending(pending, limits: four))
+        return try await bench.commit(.pending(.insert(pending, limits: four)))
       }
       func held() async throws -> [Int] {
         var held: [Int] = []
@@ -174,7 +174,7 @@ extension Promise {
       func hold(_ number: Int, _ network: Int, _ caller: String) async throws -> Outcome {
         var pending = bench.pending(number, of: "ann", caller: caller)
         pending.network = bench.digest(100 + network)
-        return try await bench.commit(.insertPending(pending, limits: two))
+        return try await bench.commit(.pending(.insert(pending, limits: two)))
       }
       for number in 1...3 { try bench.equal(try await hold(number, 1, "shop"), .committed) }
       try bench.equal(try await hold(4, 2, "mail"), .limited(.total))
@@ -183,22 +183,22 @@ extension Promise {
       // Rows that made room no longer hold a place of their account.
       let three = PendingLimits(perAccountMax: 4, perCallerMax: 9, totalMax: 9)
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(7, of: "ann"), limits: three)), .committed)
+        try await bench.commit(.pending(.insert(bench.pending(7, of: "ann"), limits: three))), .committed)
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(8, of: "ann"), limits: three)), .limited(.account))
+        try await bench.commit(.pending(.insert(bench.pending(8, of: "ann"), limits: three))), .limited(.account))
     },
     Promise("parallel calls of other networks each find room where one network filled the places") { bench in
       let twenty = PendingLimits(perAccountMax: 99, perCallerMax: 20, totalMax: 99)
       for number in 1...20 {
         var pending = bench.pending(number, of: "")
         (pending.purpose, pending.network) = (.flow, bench.digest(200))
-        try await bench.prepare(.insertPending(pending, limits: twenty))
+        try await bench.prepare(.pending(.insert(pending, limits: twenty)))
       }
       let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
         for number in 21...30 {
           var pending = bench.pending(number, of: "")
           (pending.purpose, pending.network) = (.flow, bench.digest(200 + number))
-          let write = Write.insertPending(pending, limits: twenty)
+          let write = Write.pending(.insert(pending, limits: twenty))
           group.addTask { try await bench.commit(write) }
         }
         return try await group.reduce(into: [Outcome]()) { $0.append($1) }
@@ -208,39 +208,39 @@ extension Promise {
     Promise("a maximum of none holds none") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: none)), .limited(.account))
+        try await bench.commit(.pending(.insert(bench.pending(1, of: "ann"), limits: none))), .limited(.account))
     },
     Promise("a refused pending row takes no place in the scopes that had one") { bench in
       let full = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 0)
       let roomy = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: full)), .limited(.total))
+        try await bench.commit(.pending(.insert(bench.pending(1, of: "ann"), limits: full))), .limited(.total))
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(1, of: "ann"), limits: roomy)), .committed)
+        try await bench.commit(.pending(.insert(bench.pending(1, of: "ann"), limits: roomy))), .committed)
     },
     Promise("rows leave the counts with their account's deletion, and a completed row stays with its caller") { bench in
       let two = PendingLimits(perAccountMax: 2, perCallerMax: 2, totalMax: 2)
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann"), limits: two),
-        .insertPending(bench.pending(2, of: "ann"), limits: two))
+        .pending(.insert(bench.pending(1, of: "ann"), limits: two)),
+        .pending(.insert(bench.pending(2, of: "ann"), limits: two)))
       try await bench.prepare(
-        .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+        .pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")))
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(3, of: "ann"), limits: two)), .limited(.caller))
-      try await bench.prepare(.deletePendings(accountID: "ann", except: bench.digest(1)))
+        try await bench.commit(.pending(.insert(bench.pending(3, of: "ann"), limits: two))), .limited(.caller))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", except: bench.digest(1))))
       try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
       try bench.equal(try await bench.loadPending(bench.digest(1))?.completedAccountID, "ann")
-      try await bench.prepare(.insertPending(bench.pending(3, of: "ann"), limits: two))
+      try await bench.prepare(.pending(.insert(bench.pending(3, of: "ann"), limits: two)))
       try bench.equal(
-        try await bench.commit(.insertPending(bench.pending(4, of: "bob"), limits: two)), .limited(.caller))
-      try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
+        try await bench.commit(.pending(.insert(bench.pending(4, of: "bob"), limits: two))), .limited(.caller))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", except: nil)))
       try await bench.prepare(
-        .insertPending(bench.pending(4, of: "ann"), limits: two),
-        .insertPending(bench.pending(5, of: "ann"), limits: two))
+        .pending(.insert(bench.pending(4, of: "ann"), limits: two)),
+        .pending(.insert(bench.pending(5, of: "ann"), limits: two)))
     },
     Promise("deleting the pending rows of an account spares those of others") { bench in
-      try await bench.prepare(.insertPending(bench.pending(1, of: "bob"), limits: .wide))
-      try await bench.prepare(.deletePendings(accountID: "ann", except: nil))
+      try await bench.prepare(.pending(.insert(bench.pending(1, of: "bob"), limits: .wide)))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", except: nil)))
       try bench.equal(try await bench.loadPending(bench.digest(1)), bench.pending(1, of: "bob"))
     },
     Promise("deleting the pending rows of an account can spare purposes") { bench in
@@ -249,22 +249,22 @@ extension Promise {
       var reset = bench.pending(3, of: "ann")
       reset.purpose = .resetPassword
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann"), limits: .wide), .insertPending(wayBack, limits: .wide),
-        .insertPending(reset, limits: .wide))
-      try await bench.prepare(.deletePendings(accountID: "ann", sparing: [.revertEmail, .resetPassword]))
+        .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)), .pending(.insert(wayBack, limits: .wide)),
+        .pending(.insert(reset, limits: .wide)))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", sparing: [.revertEmail, .resetPassword])))
       try bench.equal(try await bench.loadPending(bench.digest(1)), nil)
       try bench.equal(try await bench.loadPending(bench.digest(2)), wayBack)
       try bench.equal(try await bench.loadPending(bench.digest(3)), reset)
-      try await bench.prepare(.deletePendings(accountID: "ann", sparing: [.revertEmail]))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann", sparing: [.revertEmail])))
       try bench.equal(try await bench.loadPending(bench.digest(3)), nil)
-      try await bench.prepare(.deletePendings(accountID: "ann"))
+      try await bench.prepare(.pending(.deleteAll(accountID: "ann")))
       try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
     },
     Promise("a completion is kept with what it led to, and raises the version") { bench in
       var pending = bench.pending(1, of: "ann")
-      try await bench.prepare(.insertPending(pending, limits: .wide))
+      try await bench.prepare(.pending(.insert(pending, limits: .wide)))
       try await bench.prepare(
-        .completePending(pending.digest, version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+        .pending(.complete(pending.digest, version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")))
       pending.version = 2
       pending.completedAt = Bench.noon
       pending.completedAccountID = "ann"
@@ -273,13 +273,13 @@ extension Promise {
     },
     Promise("a completion of a row that is completed, of another version, expired or unknown is stale") { bench in
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann"), limits: .wide),
-        .insertPending(bench.pending(2, of: "ann"), limits: .wide))
+        .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)),
+        .pending(.insert(bench.pending(2, of: "ann"), limits: .wide)))
       func complete(_ number: Int, version: Int64, afterMillis: Int64 = 0) async throws -> Outcome {
         try await bench.commit(
-          .completePending(
+          .pending(.complete(
             bench.digest(number), version: version, at: Bench.noon.adding(millis: afterMillis), accountID: "ann",
-            sessionID: "s"))
+            sessionID: "s")))
       }
       try bench.equal(try await complete(1, version: 2), .stale)
       try bench.equal(try await complete(1, version: 1, afterMillis: 1000), .stale)
@@ -288,14 +288,14 @@ extension Promise {
       try bench.equal(try await complete(9, version: 1), .stale)
     },
     Promise("attempts are counted down to none, and each makes an older decision stale") { bench in
-      try await bench.prepare(.insertPending(bench.pending(1, of: "ann"), limits: .wide))
+      try await bench.prepare(.pending(.insert(bench.pending(1, of: "ann"), limits: .wide)))
       for left in [1, 0, 0] {
-        try await bench.prepare(.countPendingAttempt(bench.digest(1)))
+        try await bench.prepare(.pending(.countAttempt(bench.digest(1))))
         try bench.equal(try await bench.loadPending(bench.digest(1))?.attemptsLeft, left)
       }
       try bench.equal(
         try await bench.commit(
-          .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")), .stale)
+          .pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))), .stale)
     },
     Promise("a code that is asked for again ends those of its purpose and identity only, and leaves their counts") {
       bench in
@@ -310,11 +310,11 @@ extension Promise {
         code(1, .emailLink, "ann@example.com"), code(2, .verifyEmail, "ann@example.com"),
         code(3, .emailLink, "bob@example.com")
       )
-      for pending in [former, other, elsewhere] { try await bench.prepare(.insertPending(pending, limits: three)) }
+      for pending in [former, other, elsewhere] { try await bench.prepare(.pending(.insert(pending, limits: three))) }
       let latter = code(4, .emailLink, "ann@example.com")
-      try bench.equal(try await bench.commit(.insertPending(latter, limits: three)), .limited(.account))
+      try bench.equal(try await bench.commit(.pending(.insert(latter, limits: three))), .limited(.account))
       try await bench.prepare(
-        .endPendings(.emailLink, latter.identity), .insertPending(latter, limits: three))
+        .pending(.end(.emailLink, latter.identity)), .pending(.insert(latter, limits: three)))
       try bench.equal(try await bench.loadPending(former.digest), nil)
       for pending in [other, elsewhere, latter] {
         try bench.equal(try await bench.loadPending(pending.digest), pending)
@@ -329,9 +329,9 @@ extension Promise {
         return pending
       }
       let rows = [row(1, afterMillis: 0), row(2, afterMillis: 1), row(3, afterMillis: 2)]
-      for pending in rows { try await bench.prepare(.insertPending(pending, limits: .wide)) }
+      for pending in rows { try await bench.prepare(.pending(.insert(pending, limits: .wide))) }
       try await bench.prepare(
-        .endPendings(.revertEmail, rows[0].identity, createdAfter: rows[1].createdAt))
+        .pending(.end(.revertEmail, rows[0].identity, createdAfter: rows[1].createdAt)))
       try bench.equal(try await bench.loadPending(rows[0].digest), rows[0])
       try bench.equal(try await bench.loadPending(rows[1].digest), rows[1])
       try bench.equal(try await bench.loadPending(rows[2].digest), nil)
@@ -339,8 +339,8 @@ extension Promise {
     Promise("a code is read beside another row, and its account is not looked up") { bench in
       let (code, held) = (bench.pending(1, of: "ann"), bench.pending(2, of: "bob"))
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertPending(code, limits: .wide),
-        .insertPending(held, limits: .wide))
+        .account(.insert(bench.account("ann"))), .pending(.insert(code, limits: .wide)),
+        .pending(.insert(held, limits: .wide)))
       let facts = try await bench.load {
         $0.code = code.digest
         $0.pending = held.digest

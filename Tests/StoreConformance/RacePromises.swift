@@ -5,7 +5,7 @@ extension Promise {
     Promise("of many that insert one identity, exactly one commits") { bench in
       try await race(bench, others: .conflict(.identity)) { bench, runner in
         [
-          .insertAccount(bench.account("a\(runner)")), .insertIdentity(bench.identity("1", of: "a\(runner)")),
+          .account(.insert(bench.account("a\(runner)"))), .identity(.insert(bench.identity("1", of: "a\(runner)"))),
         ]
       }
       let owner = try bench.require(
@@ -17,13 +17,13 @@ extension Promise {
     },
     Promise("of many that take one address, exactly one commits") { bench in
       try await race(bench, others: .conflict(.email)) { bench, runner in
-        [.insertAccount(bench.account("a\(runner)", email: "x@example.com"))]
+        [.account(.insert(bench.account("a\(runner)", email: "x@example.com")))]
       }
     },
     Promise("of two that rely on it that nobody has the address which the other takes, one commits") { bench in
       let outcomes = try await start(bench) { bench, runner in
         let (mine, other) = ("\(runner)@example.com", "\(runner ^ 1)@example.com")
-        return [.guardFreeEmail(other), .insertAccount(bench.account("a\(runner)", email: mine))]
+        return [.account(.requireFreeEmail(other)), .account(.insert(bench.account("a\(runner)", email: mine)))]
       }
       try bench.equal(outcomes, [.committed: runners / 2, .conflict(.email): runners / 2])
     },
@@ -31,20 +31,20 @@ extension Promise {
       for pair in 0..<runners / 2 {
         let id = "a\(pair)"
         try await bench.prepare(
-          .insertAccount(bench.account(id)), .insertSession(bench.session("own\(pair)", of: id)),
-          .insertSession(bench.session("old\(pair)", of: id)))
+          .account(.insert(bench.account(id))), .session(.insert(bench.session("own\(pair)", of: id))),
+          .session(.insert(bench.session("old\(pair)", of: id))))
       }
       _ = try await start(bench) { bench, runner in
         let pair = runner / 2
         if runner % 2 == 0 {
           return [
-            .guardSession(id: "own\(pair)", at: Bench.noon),
-            .closeSessions(accountID: "a\(pair)", except: nil, at: Bench.noon, reason: "revoked"),
+            .session(.requireOpen(id: "own\(pair)", at: Bench.noon)),
+            .session(.closeAll(accountID: "a\(pair)", except: nil, at: Bench.noon, reason: "revoked")),
           ]
         }
         return [
-          .guardSession(id: "old\(pair)", at: Bench.noon), .guardAccount(id: "a\(pair)", version: 1),
-          .insertSession(bench.session("new\(pair)", of: "a\(pair)")),
+          .session(.requireOpen(id: "old\(pair)", at: Bench.noon)), .account(.raise(id: "a\(pair)", version: 1)),
+          .session(.insert(bench.session("new\(pair)", of: "a\(pair)"))),
         ]
       }
       for pair in 0..<runners / 2 {
@@ -54,44 +54,44 @@ extension Promise {
     },
     Promise("of many that make the first signing key, each another one, exactly one commits") { bench in
       try await race(bench, others: .stale) { bench, runner in
-        [.guardNoSigningKey, .insertSigningKey(bench.signingKey("k\(runner)"))]
+        [.signingKey(.requireNone), .signingKey(.insert(bench.signingKey("k\(runner)")))]
       }
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
     },
     Promise("of many that change one version, exactly one commits") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await race(bench, others: .stale) { bench, runner in
-        [.updateAccount(bench.account("ann", email: "\(runner)@example.com"))]
+        [.account(.update(bench.account("ann", email: "\(runner)@example.com")))]
       }
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
     },
     Promise("of many that complete one pending row, exactly one commits") { bench in
-      try await bench.prepare(.insertPending(bench.pending(1, of: "ann"), limits: .wide))
+      try await bench.prepare(.pending(.insert(bench.pending(1, of: "ann"), limits: .wide)))
       try await race(bench, others: .stale) { bench, runner in
-        [.completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s\(runner)")]
+        [.pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s\(runner)"))]
       }
     },
     Promise("of many that rotate one session, exactly one commits") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       try await race(bench, others: .stale) { bench, runner in
         [
-          .rotateSession(
+          .session(.rotate(
             id: "s", from: bench.digest(1), to: bench.digest(100 + runner), at: Bench.noon,
-            idleExpiresAt: Bench.noon.adding(millis: 2000))
+            idleExpiresAt: Bench.noon.adding(millis: 2000)))
         ]
       }
     },
     Promise("of many that use one idempotency key, exactly one commits") { bench in
       try await race(bench, others: .conflict(.idempotency)) { bench, runner in
-        [.insertAccount(bench.account("a\(runner)")), .insertIdempotency(bench.idempotency(1))]
+        [.account(.insert(bench.account("a\(runner)"))), .record(.insertIdempotency(bench.idempotency(1)))]
       }
     },
     Promise("of many that hold the last place of the pending table, exactly one commits") { bench in
       try await race(bench, others: .limited(.total)) { bench, runner in
         [
-          .insertPending(
+          .pending(.insert(
             bench.pending(runner, of: "a\(runner)", caller: "c\(runner)"),
-            limits: PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1))
+            limits: PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)))
         ]
       }
     },
@@ -99,34 +99,34 @@ extension Promise {
       let outcomes = try await start(bench) { bench, _ in
         var count = bench.count(1)
         count.rule.countMax = 2 * runners
-        return [.countThrottle(count)]
+        return [.throttle(.count(count))]
       }
       try bench.equal(outcomes[.committed], runners)
       try bench.equal(try await bench.throttle(1)?.count, runners)
     },
     Promise("of many that refuse blocked keys, exactly as many commit as the rule allows") { bench in
-      let outcomes = try await start(bench) { bench, _ in [.countThrottle(bench.count(1, refusesBlocked: true))] }
+      let outcomes = try await start(bench) { bench, _ in [.throttle(.count(bench.count(1, refusesBlocked: true)))] }
       try bench.equal(
         outcomes, [.committed: 5, .throttled(.sendsPerRecipient, until: bench.later(1000)): runners - 5])
     },
     Promise("of many that append audit rows, each has a position of its own, without a gap") { bench in
-      let outcomes = try await start(bench) { bench, runner in [.appendAudit(bench.event(runner))] }
+      let outcomes = try await start(bench) { bench, runner in [.record(.appendAudit(bench.event(runner)))] }
       try bench.equal(outcomes[.committed], runners)
       let rows = try await bench.events(after: 0)
       try bench.equal(rows.map(\.position), Array(1...Int64(runners)))
       try bench.equal(Set(rows.map(\.id)).count, runners)
     },
     Promise("many that touch one account all commit") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       let outcomes = try await start(bench) { bench, runner in
-        [.touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: Int64(runner)))]
+        [.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: Int64(runner))))]
       }
       try bench.equal(outcomes[.committed], runners)
     },
     Promise("many that cut one account off all commit") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       let outcomes = try await start(bench) { bench, runner in
-        [.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: false)]
+        [.account(.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: false))]
       }
       try bench.equal(outcomes, [.committed: runners])
       let account = try bench.require(try await bench.loadAccount("ann")).account
@@ -134,16 +134,16 @@ extension Promise {
       try bench.equal(account.tokensValidAfter, Bench.noon.adding(millis: Int64(runners - 1)))
     },
     Promise("of many that shut one account, exactly one commits") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await race(bench, others: .stale) { bench, runner in
-        [.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: true)]
+        [.account(.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: true))]
       }
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
     },
     Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
       for round in 0..<runners {
         let commitDecision = CommitDecision()
-        async let outcome = bench.commit(.insertAccount(bench.account("a\(round)")), commitDecision: commitDecision)
+        async let outcome = bench.commit(.account(.insert(bench.account("a\(round)"))), commitDecision: commitDecision)
         async let hasWon = commitDecision.cancel()
         let wanted: Outcome = await hasWon ? .cancelled : .committed
         try bench.equal(try await outcome, wanted)

@@ -6,22 +6,22 @@ extension Promise {
       let record = bench.idempotency(1)
       var other = record
       other.request = bench.digest(9)
-      try await bench.prepare(.insertIdempotency(record))
-      try bench.equal(try await bench.commit(.insertIdempotency(other)), .conflict(.idempotency))
+      try await bench.prepare(.record(.insertIdempotency(record)))
+      try bench.equal(try await bench.commit(.record(.insertIdempotency(other))), .conflict(.idempotency))
       try bench.equal(try await bench.load { $0.idempotency = record.key }.idempotency, record)
     },
     Promise("a key is free again from the moment its record has expired, swept or not") { bench in
-      try await bench.prepare(.insertIdempotency(bench.idempotency(1, lifeMillis: 500)))
+      try await bench.prepare(.record(.insertIdempotency(bench.idempotency(1, lifeMillis: 500))))
       var next = bench.idempotency(1)
       next.request = bench.digest(9)
       next.createdAt = Bench.noon.adding(millis: 499)
-      try bench.equal(try await bench.commit(.insertIdempotency(next)), .conflict(.idempotency))
+      try bench.equal(try await bench.commit(.record(.insertIdempotency(next))), .conflict(.idempotency))
       next.createdAt = Bench.noon.adding(millis: 500)
-      try await bench.prepare(.insertIdempotency(next))
+      try await bench.prepare(.record(.insertIdempotency(next)))
       try bench.equal(try await bench.load { $0.idempotency = next.key }.idempotency, next)
     },
     Promise("a single-use token is spent once") { bench in
-      let spend = Write.spendToken(bench.digest(1), expiresAt: Bench.noon)
+      let spend = Write.record(.spendToken(bench.digest(1), expiresAt: Bench.noon))
       try await bench.prepare(spend)
       try bench.equal(try await bench.commit(spend), .conflict(.spentToken))
       try bench.equal(try await bench.load { $0.spentToken = bench.digest(1) }.tokenSpent, true)
@@ -30,54 +30,54 @@ extension Promise {
     Promise("signing keys are listed with the first active first, and a key id is used once") { bench in
       let late = bench.signingKey("a", activeFrom: Bench.noon.adding(millis: 1))
       var early = bench.signingKey("b")
-      try await bench.prepare(.insertSigningKey(late), .insertSigningKey(early))
-      try bench.equal(try await bench.commit(.insertSigningKey(early)), .conflict(.signingKey))
-      try await bench.prepare(.retireSigningKey(keyID: "b", at: Bench.noon))
+      try await bench.prepare(.signingKey(.insert(late)), .signingKey(.insert(early)))
+      try bench.equal(try await bench.commit(.signingKey(.insert(early))), .conflict(.signingKey))
+      try await bench.prepare(.signingKey(.retire(keyID: "b", at: Bench.noon)))
       early.retiredAt = Bench.noon
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [early, late])
     },
     Promise("a signing key is retired once, and a change that retires it again writes nothing") { bench in
       var key = bench.signingKey("a")
-      try await bench.prepare(.insertSigningKey(key), .retireSigningKey(keyID: "a", at: Bench.noon))
+      try await bench.prepare(.signingKey(.insert(key)), .signingKey(.retire(keyID: "a", at: Bench.noon)))
       for keyID in ["a", "unknown"] {
         try bench.equal(
           try await bench.commit(
-            .insertSigningKey(bench.signingKey("next")),
-            .retireSigningKey(keyID: keyID, at: Bench.noon.adding(millis: 1))), .stale)
+            .signingKey(.insert(bench.signingKey("next"))),
+            .signingKey(.retire(keyID: keyID, at: Bench.noon.adding(millis: 1)))), .stale)
       }
       key.retiredAt = Bench.noon
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
     },
     Promise("a guard that there is no signing key passes over retired ones, and is stale where one is left") { bench in
       let (first, second) = (bench.signingKey("a"), bench.signingKey("b"))
-      try await bench.prepare(.guardNoSigningKey, .insertSigningKey(first))
-      try bench.equal(try await bench.commit(.guardNoSigningKey, .insertSigningKey(second)), .stale)
+      try await bench.prepare(.signingKey(.requireNone), .signingKey(.insert(first)))
+      try bench.equal(try await bench.commit(.signingKey(.requireNone), .signingKey(.insert(second))), .stale)
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [first])
-      try await bench.prepare(.retireSigningKey(keyID: "a", at: Bench.noon))
-      try await bench.prepare(.guardNoSigningKey, .insertSigningKey(second))
+      try await bench.prepare(.signingKey(.retire(keyID: "a", at: Bench.noon)))
+      try await bench.prepare(.signingKey(.requireNone), .signingKey(.insert(second)))
     },
     Promise("signing keys that were retired by a moment are removed, and those that are not stay") { bench in
       let keys = ["a", "b", "c"].map { bench.signingKey($0) }
       try await bench.prepare(
-        .insertSigningKey(keys[0]), .insertSigningKey(keys[1]), .insertSigningKey(keys[2]),
-        .retireSigningKey(keyID: "a", at: Bench.noon),
-        .retireSigningKey(keyID: "b", at: Bench.noon.adding(millis: 1)))
-      try await bench.prepare(.deleteSigningKeys(retiredBy: Bench.noon.adding(millis: -1)))
+        .signingKey(.insert(keys[0])), .signingKey(.insert(keys[1])), .signingKey(.insert(keys[2])),
+        .signingKey(.retire(keyID: "a", at: Bench.noon)),
+        .signingKey(.retire(keyID: "b", at: Bench.noon.adding(millis: 1))))
+      try await bench.prepare(.signingKey(.delete(retiredBy: Bench.noon.adding(millis: -1))))
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["a", "b", "c"])
-      try await bench.prepare(.deleteSigningKeys(retiredBy: Bench.noon))
+      try await bench.prepare(.signingKey(.delete(retiredBy: Bench.noon)))
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["b", "c"])
     },
     Promise("a sweep removes exactly what has ended, and lets go of its counts") { bench in
       let one = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
       let (over, alive) = (Int64(500), Int64(501))
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann", lifeMillis: over), limits: one),
-        .insertIdempotency(bench.idempotency(1, lifeMillis: over)),
-        .insertIdempotency(bench.idempotency(2, lifeMillis: alive)),
-        .spendToken(bench.digest(1), expiresAt: Bench.noon.adding(millis: over)),
-        .spendToken(bench.digest(2), expiresAt: Bench.noon.adding(millis: alive)),
-        .insertSession(bench.session("closed", of: "ann")), .insertSession(bench.session("open", of: "ann")),
-        .closeSession(id: "closed", at: Bench.noon.adding(millis: over), reason: "sign-out"))
+        .pending(.insert(bench.pending(1, of: "ann", lifeMillis: over), limits: one)),
+        .record(.insertIdempotency(bench.idempotency(1, lifeMillis: over))),
+        .record(.insertIdempotency(bench.idempotency(2, lifeMillis: alive))),
+        .record(.spendToken(bench.digest(1), expiresAt: Bench.noon.adding(millis: over))),
+        .record(.spendToken(bench.digest(2), expiresAt: Bench.noon.adding(millis: alive))),
+        .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("open", of: "ann"))),
+        .session(.close(id: "closed", at: Bench.noon.adding(millis: over), reason: "sign-out")))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 499), rowsMax: 10), 0)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: over), rowsMax: 10), 3)
       for (number, isThere) in [(1, false), (2, true)] {
@@ -90,12 +90,12 @@ extension Promise {
         try bench.equal(facts.tokenSpent, isThere)
         try bench.equal(facts.pending, nil)
       }
-      try await bench.prepare(.insertPending(bench.pending(2, of: "ann"), limits: one))
+      try await bench.prepare(.pending(.insert(bench.pending(2, of: "ann"), limits: one)))
     },
     Promise("a sweep removes completed rows past their end") { bench in
       try await bench.prepare(
-        .insertPending(bench.pending(1, of: "ann"), limits: .wide),
-        .completePending(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))
+        .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)),
+        .pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s")))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 999), rowsMax: 10), 0)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 1)
     },
@@ -105,18 +105,18 @@ extension Promise {
       let refreshed = bench.session("refreshed", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)
       let moved = bench.session("moved", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)
       try await bench.prepare(
-        .insertSession(bench.session("idle", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)),
-        .insertSession(bench.session("over", of: "ann", idleMillis: 9 * day, absoluteMillis: 2 * soon)),
-        .insertSession(bench.session("closed", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day)),
-        .insertSession(bench.session("open", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day)),
-        .insertSession(refreshed), .insertSession(moved),
-        .closeSession(id: "closed", at: Bench.noon.adding(millis: 1), reason: "sign-out"),
-        .rotateSession(
+        .session(.insert(bench.session("idle", of: "ann", idleMillis: soon, absoluteMillis: 3 * day))),
+        .session(.insert(bench.session("over", of: "ann", idleMillis: 9 * day, absoluteMillis: 2 * soon))),
+        .session(.insert(bench.session("closed", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day))),
+        .session(.insert(bench.session("open", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day))),
+        .session(.insert(refreshed)), .session(.insert(moved)),
+        .session(.close(id: "closed", at: Bench.noon.adding(millis: 1), reason: "sign-out")),
+        .session(.rotate(
           id: "refreshed", from: refreshed.refreshDigest, to: bench.digest(200), at: Bench.noon.adding(millis: 1),
-          idleExpiresAt: tomorrow.adding(millis: -1)),
-        .rotateSession(
+          idleExpiresAt: tomorrow.adding(millis: -1))),
+        .session(.rotate(
           id: "moved", from: moved.refreshDigest, to: bench.digest(201), at: Bench.noon.adding(millis: 1),
-          idleExpiresAt: tomorrow))
+          idleExpiresAt: tomorrow)))
       try bench.equal(try await bench.store.sweep(at: tomorrow.adding(millis: -1), rowsMax: 10), 0)
       try bench.equal(try await bench.store.sweep(at: tomorrow, rowsMax: 3), 3)
       try bench.equal(try await bench.store.sweep(at: tomorrow, rowsMax: 3), 1)
@@ -125,7 +125,7 @@ extension Promise {
       try bench.equal(try await bench.store.sweep(at: tomorrow.adding(millis: day), rowsMax: 3), 1)
     },
     Promise("a sweep takes no more rows of a kind than asked, and the next goes on") { bench in
-      for number in 1...5 { try await bench.prepare(.insertIdempotency(bench.idempotency(number))) }
+      for number in 1...5 { try await bench.prepare(.record(.insertIdempotency(bench.idempotency(number)))) }
       let later = Bench.noon.adding(millis: 1000)
       for removed in [2, 2, 1, 0] { try bench.equal(try await bench.store.sweep(at: later, rowsMax: 2), removed) }
     },

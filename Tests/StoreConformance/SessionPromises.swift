@@ -11,7 +11,8 @@ extension Promise {
       closed.closedAt = Bench.noon
       closed.closedReason = "sign-out"
       try await bench.prepare(
-        .insertAccount(bench.account("ann")), .insertSession(bench.session("s", of: "ann")), .insertSession(closed))
+        .account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))),
+        .session(.insert(closed)))
       let facts = try await bench.load { $0.sessionID = "s" }
       try bench.equal(facts.session, bench.session("s", of: "ann"))
       try bench.equal(facts.sessionAccount, AccountState(account: bench.account("ann")))
@@ -24,20 +25,20 @@ extension Promise {
       }
       func signIn(_ session: String, _ at: Timestamp, idleMillis: Int64) -> Change {
         Change([
-          .touchAccount(id: "ann", version: 1, lastSignInAt: at),
-          .insertSession(bench.session(session, of: "ann", idleMillis: idleMillis, absoluteMillis: .max >> 8)),
+          .account(.touch(id: "ann", version: 1, lastSignInAt: at)),
+          .session(.insert(bench.session(session, of: "ann", idleMillis: idleMillis, absoluteMillis: .max >> 8))),
         ])
       }
       let day: Int64 = 86_400_000
       let (first, second) = (Bench.noon.adding(millis: 1), Bench.noon.adding(millis: 2))
-      try await bench.prepare(.insertAccount(bench.account("ann")), .insertAccount(bench.account("bob")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))))
       try bench.equal(
         try await bench.store.commit(signIn("s", first, idleMillis: day), commitDecision: CommitDecision()), .committed)
       try bench.equal(try await lastSignIn(), first)
       try bench.equal(
         try await bench.store.commit(signIn("t", second, idleMillis: 3 * day), commitDecision: CommitDecision()),
         .committed)
-      try await bench.prepare(.insertSession(bench.session("goes on", of: "ann")))
+      try await bench.prepare(.session(.insert(bench.session("goes on", of: "ann"))))
       try bench.equal(try await lastSignIn(), second)
       try bench.equal(try await bench.load { $0.sessionID = "s" }.sessionAccount?.account.lastSignInAt, second)
       for days in [2, 9] {
@@ -56,12 +57,12 @@ extension Promise {
       }
       for (id, inAccount, inSession) in [("ann", Int64(5), Int64(3)), ("bob", 3, 5)] {
         var account = bench.account(id)
-        try await bench.prepare(.insertAccount(account))
+        try await bench.prepare(.account(.insert(account)))
         try await bench.prepare(
-          .touchAccount(id: id, version: 1, lastSignInAt: Bench.noon.adding(millis: inSession)),
-          .insertSession(bench.session("s" + id, of: id)))
+          .account(.touch(id: id, version: 1, lastSignInAt: Bench.noon.adding(millis: inSession))),
+          .session(.insert(bench.session("s" + id, of: id))))
         account.lastSignInAt = Bench.noon.adding(millis: inAccount)
-        try await bench.prepare(.updateAccount(account))
+        try await bench.prepare(.account(.update(account)))
         try bench.equal(try await lastSignIn(id), Bench.noon.adding(millis: 5))
       }
       _ = try await bench.store.sweep(at: Bench.noon.adding(millis: 2 * day), rowsMax: 10)
@@ -72,11 +73,12 @@ extension Promise {
     },
     Promise("a sweep of so many rows at a time keeps the last sign-in, in whatever order the sessions end") { bench in
       let day: Int64 = 86_400_000
-      try await bench.prepare(.insertAccount(bench.account("ann")))
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
       for (id, at, days) in [("later", Int64(2), Int64(1)), ("sooner", 1, 3), ("first", 0, 2)] {
         let session = bench.session(id, of: "ann", idleMillis: days * day, absoluteMillis: 9 * day)
         try await bench.prepare(
-          .touchAccount(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: at)), .insertSession(session))
+          .account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: at))),
+          .session(.insert(session)))
       }
       for left in [2, 1, 0] {
         try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 9 * day), rowsMax: 1), 1)
@@ -88,21 +90,21 @@ extension Promise {
       }
     },
     Promise("no session is opened by a sign-in to an account that has changed or is gone") { bench in
-      try await bench.prepare(.insertAccount(bench.account("ann")), .guardAccount(id: "ann", version: 1))
+      try await bench.prepare(.account(.insert(bench.account("ann"))), .account(.raise(id: "ann", version: 1)))
       for (id, version) in [("ann", Int64(1)), ("bob", 1)] {
         let outcome = try await bench.commit(
-          .touchAccount(id: id, version: version, lastSignInAt: Bench.noon),
-          .insertSession(bench.session("s", of: id)))
+          .account(.touch(id: id, version: version, lastSignInAt: Bench.noon)),
+          .session(.insert(bench.session("s", of: id))))
         try bench.equal(outcome, .stale)
       }
       try bench.equal(try await bench.loadSession("s"), nil)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
     Promise("a rotation moves to the next token and keeps the one before") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       let (at, idle) = (Bench.noon.adding(millis: 10), Bench.noon.adding(millis: 2000))
       try await bench.prepare(
-        .rotateSession(id: "s", from: bench.digest(1), to: bench.digest(2), at: at, idleExpiresAt: idle))
+        .session(.rotate(id: "s", from: bench.digest(1), to: bench.digest(2), at: at, idleExpiresAt: idle)))
       var wanted = bench.session("s", of: "ann", refresh: 2)
       wanted.parentDigest = bench.digest(1)
       wanted.rotatedAt = at
@@ -111,10 +113,11 @@ extension Promise {
       try bench.equal(try await bench.loadSession("s"), wanted)
     },
     Promise("a session can change what its login is called, while it is open") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       func rename(_ id: String, after millis: Int64) -> Write {
-        .renameSession(
-          id: id, signInProviderID: "oidc.b", methods: ["pwd", "fed"], at: Bench.noon.adding(millis: millis))
+        .session(
+          .rename(
+            id: id, signInProviderID: "oidc.b", methods: ["pwd", "fed"], at: Bench.noon.adding(millis: millis)))
       }
       try await bench.prepare(rename("s", after: 1))
       var wanted = bench.session("s", of: "ann", refresh: 1)
@@ -122,49 +125,52 @@ extension Promise {
       try bench.equal(try await bench.loadSession("s"), wanted)
       try bench.equal(try await bench.commit(rename("t", after: 1)), .stale)
       try bench.equal(try await bench.commit(rename("s", after: 1000)), .stale)
-      try await bench.prepare(.closeSession(id: "s", at: Bench.noon, reason: "signed_out"))
+      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: "signed_out")))
       try bench.equal(try await bench.commit(rename("s", after: 1)), .stale)
     },
     Promise("a rotation from any other token is stale") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       for (id, from) in [("s", 2), ("t", 1)] {
         try bench.equal(
           try await bench.commit(
-            .rotateSession(
-              id: id, from: bench.digest(from), to: bench.digest(3), at: Bench.noon,
-              idleExpiresAt: Bench.noon.adding(millis: 2000))), .stale)
+            .session(
+              .rotate(
+                id: id, from: bench.digest(from), to: bench.digest(3), at: Bench.noon,
+                idleExpiresAt: Bench.noon.adding(millis: 2000)))), .stale)
       }
       try bench.equal(try await bench.loadSession("s"), bench.session("s", of: "ann", refresh: 1))
     },
     Promise("a session is open until its idle end, its absolute end or its closing, no longer") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann", refresh: 1)))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       try await expectOpen(bench, "s", until: 1000)
       try await bench.prepare(
-        .rotateSession(
-          id: "s", from: bench.digest(1), to: bench.digest(2), at: Bench.noon,
-          idleExpiresAt: Bench.noon.adding(millis: 9000)))
+        .session(
+          .rotate(
+            id: "s", from: bench.digest(1), to: bench.digest(2), at: Bench.noon,
+            idleExpiresAt: Bench.noon.adding(millis: 9000))))
       try await expectOpen(bench, "s", until: 5000)
-      try await bench.prepare(.closeSession(id: "s", at: Bench.noon.adding(millis: 100), reason: "sign-out"))
-      try bench.equal(try await bench.commit(.guardSession(id: "s", at: Bench.noon)), .stale)
+      try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: "sign-out")))
+      try bench.equal(try await bench.commit(.session(.requireOpen(id: "s", at: Bench.noon))), .stale)
     },
     Promise("a rotation of a session that is closed, idle too long or over is stale") { bench in
       try await bench.prepare(
-        .insertSession(bench.session("closed", of: "ann")), .insertSession(bench.session("idle", of: "ann")),
-        .closeSession(id: "closed", at: Bench.noon, reason: "sign-out"))
+        .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("idle", of: "ann"))),
+        .session(.close(id: "closed", at: Bench.noon, reason: "sign-out")))
       for (id, millis) in [("closed", 0), ("idle", 1000)] {
         try bench.equal(
           try await bench.commit(
-            .rotateSession(
-              id: id, from: bench.digest(1), to: bench.digest(2), at: Bench.noon.adding(millis: Int64(millis)),
-              idleExpiresAt: Bench.noon.adding(millis: 4000))), .stale)
+            .session(
+              .rotate(
+                id: id, from: bench.digest(1), to: bench.digest(2), at: Bench.noon.adding(millis: Int64(millis)),
+                idleExpiresAt: Bench.noon.adding(millis: 4000)))), .stale)
       }
     },
     Promise("a session is closed once, with the first reason") { bench in
-      try await bench.prepare(.insertSession(bench.session("s", of: "ann")))
+      try await bench.prepare(.session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(
-        .closeSession(id: "s", at: Bench.noon, reason: "first"),
-        .closeSession(id: "s", at: Bench.noon.adding(millis: 1), reason: "second"),
-        .closeSession(id: "unknown", at: Bench.noon, reason: "first"))
+        .session(.close(id: "s", at: Bench.noon, reason: "first")),
+        .session(.close(id: "s", at: Bench.noon.adding(millis: 1), reason: "second")),
+        .session(.close(id: "unknown", at: Bench.noon, reason: "first")))
       let session = try bench.require(try await bench.loadSession("s"))
       try bench.equal(session.closedAt, Bench.noon)
       try bench.equal(session.closedReason, "first")
@@ -172,34 +178,37 @@ extension Promise {
     Promise("closing the sessions of an account spares one, if asked, and those of others") { bench in
       try await openSessions(bench)
       try await bench.prepare(
-        .closeSessions(accountID: "ann", except: "ann-google", at: Bench.noon, reason: "password"))
+        .session(.closeAll(accountID: "ann", except: "ann-google", at: Bench.noon, reason: "password")))
       try bench.equal(try await openIDs(bench), ["ann-google", "bob-google"])
-      try await bench.prepare(.closeSessions(accountID: "ann", except: nil, at: Bench.noon, reason: "password"))
+      try await bench.prepare(.session(.closeAll(accountID: "ann", except: nil, at: Bench.noon, reason: "password")))
       try bench.equal(try await openIDs(bench), ["bob-google"])
     },
     Promise("closing the sessions of a provider spares one, if asked, and those of other providers") { bench in
       try await openSessions(bench)
-      try await bench.prepare(.insertSession(bench.session("ann-google-2", of: "ann", provider: "google.com")))
+      try await bench.prepare(.session(.insert(bench.session("ann-google-2", of: "ann", provider: "google.com"))))
       try await bench.prepare(
-        .closeSessionsOf(
-          accountID: "ann", beganWith: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink"))
+        .session(
+          .closeBegun(
+            accountID: "ann", beganWith: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink")))
       try bench.equal(try await openIDs(bench), ["ann-password", "bob-google"])
       try bench.equal(try await bench.loadSession("ann-google-2")?.closedAt, nil)
       try await bench.prepare(
-        .closeSessionsOf(
-          accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
+        .session(
+          .closeBegun(
+            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink")))
       try bench.equal(try await bench.loadSession("ann-google-2")?.closedReason, "unlink")
     },
     Promise("closing the sessions of a provider goes by what they began with, not by what was linked since") { bench in
       for (id, began, linked) in [("kept", "password", "google.com"), ("ended", "google.com", "password")] {
         var session = bench.session(id, of: "ann", provider: began)
         session.signInProviderID = linked
-        try await bench.prepare(.insertSession(session))
+        try await bench.prepare(.session(.insert(session)))
         try bench.equal(try await bench.loadSession(id), session)
       }
       try await bench.prepare(
-        .closeSessionsOf(
-          accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink"))
+        .session(
+          .closeBegun(
+            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink")))
       try bench.equal(try await bench.loadSession("kept")?.closedAt, nil)
       try bench.equal(try await bench.loadSession("ended")?.closedReason, "unlink")
     },
@@ -207,12 +216,12 @@ extension Promise {
       for (id, account, millis) in [("s1", "ann", 1), ("s3", "ann", 3), ("s2", "ann", 2), ("other", "bob", 4)] {
         var session = bench.session(id, of: account)
         session.createdAt = Bench.noon.adding(millis: Int64(millis))
-        try await bench.prepare(.insertSession(session))
+        try await bench.prepare(.session(.insert(session)))
       }
       try bench.equal(try await listed(bench, at: 4, most: 9), Listed(ids: ["s3", "s2", "s1"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 2), Listed(ids: ["s3", "s2"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 0), Listed(ids: [], count: 3))
-      try await bench.prepare(.closeSession(id: "s2", at: Bench.noon.adding(millis: 5), reason: "sign-out"))
+      try await bench.prepare(.session(.close(id: "s2", at: Bench.noon.adding(millis: 5), reason: "sign-out")))
       try bench.equal(try await listed(bench, at: 999, most: 9), Listed(ids: ["s3", "s1"], count: 2))
       // The end of their idle time.
       try bench.equal(try await listed(bench, at: 1000, most: 9), Listed(ids: [], count: 0))
@@ -229,15 +238,15 @@ extension Promise {
 
   private static func expectOpen(_ bench: Bench, _ id: String, until millis: Int64) async throws {
     let last = Bench.noon.adding(millis: millis - 1)
-    try bench.equal(try await bench.commit(.guardSession(id: id, at: last)), .committed)
-    try bench.equal(try await bench.commit(.guardSession(id: id, at: last.adding(millis: 1))), .stale)
+    try bench.equal(try await bench.commit(.session(.requireOpen(id: id, at: last))), .committed)
+    try bench.equal(try await bench.commit(.session(.requireOpen(id: id, at: last.adding(millis: 1)))), .stale)
   }
 
   private static func openSessions(_ bench: Bench) async throws {
     try await bench.prepare(
-      .insertSession(bench.session("ann-password", of: "ann")),
-      .insertSession(bench.session("ann-google", of: "ann", provider: "google.com")),
-      .insertSession(bench.session("bob-google", of: "bob", provider: "google.com")))
+      .session(.insert(bench.session("ann-password", of: "ann"))),
+      .session(.insert(bench.session("ann-google", of: "ann", provider: "google.com"))),
+      .session(.insert(bench.session("bob-google", of: "bob", provider: "google.com"))))
   }
 
   private static func openIDs(_ bench: Bench) async throws -> [String] {

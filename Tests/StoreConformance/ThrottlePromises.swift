@@ -3,69 +3,69 @@ import Store
 extension Promise {
   static let throttles = [
     Promise("what is counted reads back, and begins again with its window") { bench in
-      for moment in [0, 1, 999] { try await bench.prepare(.countThrottle(bench.count(1, at: Int64(moment)))) }
+      for moment in [0, 1, 999] { try await bench.prepare(.throttle(.count(bench.count(1, at: Int64(moment))))) }
       let row = try bench.require(try await bench.throttle(1))
       try bench.equal(
         row, ThrottleRecord(key: bench.digest(1), count: 3, since: Bench.noon, expiresAt: bench.later(1000)))
-      try await bench.prepare(.countThrottle(bench.count(1, at: 1000)))
+      try await bench.prepare(.throttle(.count(bench.count(1, at: 1000))))
       try bench.equal(try await bench.throttle(1)?.count, 1)
       try bench.equal(try await bench.throttle(2), nil)
     },
     Promise("the last that a window allows blocks its key until the window ends, and then it is free") { bench in
-      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, at: 10, refusesBlocked: true))) }
+      for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1, at: 10, refusesBlocked: true)))) }
       let until = bench.later(1010)
       try bench.equal(try await bench.throttle(1)?.block(at: bench.later(1009)), until)
       let sixth = bench.count(1, at: 1009, refusesBlocked: true)
-      try bench.equal(try await bench.commit(.countThrottle(sixth)), .throttled(sixth.kind, until: until))
-      try await bench.prepare(.countThrottle(bench.count(1, at: 1010, refusesBlocked: true)))
+      try bench.equal(try await bench.commit(.throttle(.count(sixth))), .throttled(sixth.kind, until: until))
+      try await bench.prepare(.throttle(.count(bench.count(1, at: 1010, refusesBlocked: true))))
     },
     Promise("a block that a clock dated ahead ends with its correction, and counting begins again") { bench in
       let ahead: Int64 = 86_400_000
-      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, at: ahead, refusesBlocked: true))) }
+      for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1, at: ahead, refusesBlocked: true)))) }
       try bench.equal(try await bench.throttle(1)?.block(at: bench.later(ahead)) != nil, true)
       try bench.equal(try await bench.throttle(1)?.block(at: bench.later(1)), nil)
-      try await bench.prepare(.countThrottle(bench.count(1, at: 1, refusesBlocked: true)))
+      try await bench.prepare(.throttle(.count(bench.count(1, at: 1, refusesBlocked: true))))
       try bench.equal(
         try await bench.throttle(1),
         ThrottleRecord(key: bench.digest(1), count: 1, since: bench.later(1), expiresAt: bench.later(1001)))
     },
     Promise("what is refused for its throttle writes nothing else either") { bench in
-      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1, refusesBlocked: true))) }
+      for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1, refusesBlocked: true)))) }
       let refused = bench.count(1, refusesBlocked: true)
       try bench.equal(
-        try await bench.commit(.insertAccount(bench.account("ann")), .countThrottle(refused)),
+        try await bench.commit(.account(.insert(bench.account("ann"))), .throttle(.count(refused))),
         .throttled(refused.kind, until: bench.later(1000)))
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
     Promise("a failure that was begun before a block is counted after it") { bench in
-      for _ in 0..<6 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      for _ in 0..<6 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       try bench.equal(try await bench.throttle(1)?.count, 1)
     },
     Promise("a reset forgets what was counted, and no block") { bench in
-      let reset = Write.resetThrottle(bench.digest(1), .sendsPerRecipient, at: bench.later(1))
+      let reset = Write.throttle(.reset(bench.digest(1), .sendsPerRecipient, at: bench.later(1)))
       try await bench.prepare(reset)
-      for _ in 0..<4 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      for _ in 0..<4 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       try await bench.prepare(reset)
       try bench.equal(try await bench.throttle(1), nil)
-      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       try bench.equal(
         try await bench.commit(reset), .throttled(.sendsPerRecipient, until: bench.later(1000)))
     },
     Promise("a reset that lifts blocks ends one") { bench in
-      for _ in 0..<5 { try await bench.prepare(.countThrottle(bench.count(1))) }
+      for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       for _ in 0..<2 {
         try await bench.prepare(
-          .resetThrottle(bench.digest(1), .sendsPerRecipient, at: bench.later(1), liftsBlock: true))
+          .throttle(.reset(bench.digest(1), .sendsPerRecipient, at: bench.later(1), liftsBlock: true)))
         try bench.equal(try await bench.throttle(1), nil)
       }
     },
     Promise("a device that was signed out before its account was cut off is not known") { bench in
       var ann = bench.account("ann", email: "ann@example.com")
-      try await bench.prepare(.insertAccount(ann), .insertSession(bench.session("s", of: "ann")))
-      try await bench.prepare(.closeSession(id: "s", at: bench.later(10), reason: "signed_out"))
+      try await bench.prepare(.account(.insert(ann)), .session(.insert(bench.session("s", of: "ann"))))
+      try await bench.prepare(.session(.close(id: "s", at: bench.later(10), reason: "signed_out")))
       for (cutOff, isKnown) in [(9, true), (10, false), (11, false)] {
         ann.tokensValidAfter = bench.later(Int64(cutOff))
-        try await bench.prepare(.updateAccount(ann))
+        try await bench.prepare(.account(.update(ann)))
         ann.version += 1
         let facts = try await bench.load {
           $0.email = "ann@example.com"
@@ -76,9 +76,9 @@ extension Promise {
     },
     Promise("a device is known where its owner has a session on it that nobody else ended") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100")),
-        .insertAccount(bench.account("bob")),
-        .insertSession(bench.session("s", of: "ann")))
+        .account(.insert(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100"))),
+        .account(.insert(bench.account("bob"))),
+        .session(.insert(bench.session("s", of: "ann"))))
       let known: (String) async throws -> Bool = { name in
         try await bench.load {
           $0.email = "ann@example.com"
@@ -95,15 +95,15 @@ extension Promise {
       }
       try bench.equal(try await ofNumber("+4915100"), true)
       try bench.equal(try await ofNumber("+4915101"), false)
-      try await bench.prepare(.closeSession(id: "s", at: Bench.noon, reason: "signed_out"))
+      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: "signed_out")))
       try bench.equal(try await known("device"), true)
-      try await bench.prepare(.insertSession(bench.session("t", of: "bob", refresh: 2)))
+      try await bench.prepare(.session(.insert(bench.session("t", of: "bob", refresh: 2))))
       let ofSession = try await bench.load {
         $0.sessionID = "t"
         $0.deviceID = "device"
       }
       try bench.equal(ofSession.deviceIsKnown, true)
-      try await bench.prepare(.closeSession(id: "t", at: Bench.noon, reason: "reclaimed"))
+      try await bench.prepare(.session(.close(id: "t", at: Bench.noon, reason: "reclaimed")))
       let closed = try await bench.load {
         $0.sessionID = "t"
         $0.deviceID = "device"
@@ -112,9 +112,9 @@ extension Promise {
     },
     Promise("where a device has to be a certain account's, no other's is known, whoever else is found") { bench in
       try await bench.prepare(
-        .insertAccount(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100")),
-        .insertAccount(bench.account("bob")),
-        .insertSession(bench.session("s", of: "ann")))
+        .account(.insert(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100"))),
+        .account(.insert(bench.account("bob"))),
+        .session(.insert(bench.session("s", of: "ann"))))
       let isOf: (String) async throws -> Bool = { id in
         let alone = try await bench.load { ($0.deviceOwnerID, $0.deviceID) = (id, "device") }
         let besideAnother = try await bench.load {
@@ -127,13 +127,13 @@ extension Promise {
       try bench.equal(try await isOf("ann"), true)
       try bench.equal(try await isOf("bob"), false)
       try bench.equal(try await isOf("nobody"), false)
-      try await bench.prepare(.insertSession(bench.session("t", of: "bob", refresh: 2)))
+      try await bench.prepare(.session(.insert(bench.session("t", of: "bob", refresh: 2))))
       try bench.equal(try await isOf("bob"), true)
-      try await bench.prepare(.closeSession(id: "t", at: Bench.noon, reason: "factor_enrolled"))
+      try await bench.prepare(.session(.close(id: "t", at: Bench.noon, reason: "factor_enrolled")))
       try bench.equal(try await isOf("bob"), false)
     },
     Promise("a sweep removes what counts no more") { bench in
-      try await bench.prepare(.countThrottle(bench.count(1)), .countThrottle(bench.count(2, at: 1)))
+      try await bench.prepare(.throttle(.count(bench.count(1))), .throttle(.count(bench.count(2, at: 1))))
       try bench.equal(try await bench.store.sweep(at: bench.later(1000), rowsMax: 10), 1)
       try bench.equal(try await bench.throttle(1), nil)
       try bench.equal(try await bench.throttle(2)?.count, 1)

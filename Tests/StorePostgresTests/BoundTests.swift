@@ -16,18 +16,18 @@ import Testing
       $0.waitMillis = 300
       $0.placingMillis = 3_600_000
     }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
-    async let first = store.commit(.guardAccount(id: "ann", version: 1))
+    async let first = store.commit(.account(.raise(id: "ann", version: 1)))
     try await place.waitForLock()
     let begun = ContinuousClock.now
     let refusals: [StoreError?] = await withTaskGroup(of: StoreError?.self) { group in
       for index in 0..<2 {
         group.addTask {
           do {
-            _ = try await store.commit(.insertAccount(AccountRecord("a\(index)")))
+            _ = try await store.commit(.account(.insert(AccountRecord("a\(index)"))))
             return nil
           } catch {
             return error as? StoreError
@@ -48,17 +48,17 @@ import Testing
   @Test func `a lock that cannot be had in time fails its change, which can be cancelled then`() async throws {
     let place = try Place()
     let store = try place.open { $0.lockMillis = 100 }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
     let commitDecision = CommitDecision()
     await #expect(throws: StoreError.self) {
-      try await store.commit(Change([.guardAccount(id: "ann", version: 1)]), commitDecision: commitDecision)
+      try await store.commit(Change([.account(.raise(id: "ann", version: 1))]), commitDecision: commitDecision)
     }
     #expect(commitDecision.cancel())
     try other.execute("ROLLBACK")
-    #expect(try await store.commit(.guardAccount(id: "ann", version: 1)) == .committed)
+    #expect(try await store.commit(.account(.raise(id: "ann", version: 1))) == .committed)
     await store.close()
   }
 
@@ -68,12 +68,12 @@ import Testing
       $0.statementMillis = 60_000
       $0.slackMillis = -59_700
     }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
-    async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
-    // The change, and the call that looks up its outcome on another connection.
+    async let outcome = store.commit(.account(.raise(id: "ann", version: 1)))
+    // The change, and whoever asks on another connection what became of it.
     try await place.waitForLock(sessions: 2)
     try other.execute("COMMIT")
     #expect(try await outcome == .committed)
@@ -95,7 +95,7 @@ import Testing
       id: "own", accountID: "ann", caller: CallerName("shop"), refreshDigest: digest, authTime: at,
       signInProviderID: "password", methods: [], audience: "shop", createdAt: at, idleExpiresAt: Timestamp(millis: 10),
       expiresAt: Timestamp(millis: 10))
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann")), .insertSession(session)) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann"))), .session(.insert(session))) == .committed)
     try place.run(
       """
       CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -106,13 +106,14 @@ import Testing
       CREATE TRIGGER slow BEFORE UPDATE OR DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION slow()
       """)
     await #expect(throws: StoreError.self) {
-      try await store.commit(.closeSession(id: "own", at: at, reason: "revoked"))
+      try await store.commit(.session(.close(id: "own", at: at, reason: "revoked")))
     }
     let ended = try await store.commit(
-      .guardAccount(id: "ann", version: 1), .closeSessions(accountID: "ann", except: nil, at: at, reason: "revoked"))
+      .account(.raise(id: "ann", version: 1)),
+      .session(.closeAll(accountID: "ann", except: nil, at: at, reason: "revoked")))
     #expect(ended == .committed)
     let closed = ClosedAccountRecord(id: "ann", closedAt: at)
-    #expect(try await store.commit(.closeAccount(closed, version: 2)) == .committed)
+    #expect(try await store.commit(.account(.close(closed, version: 2))) == .committed)
     #expect(try place.text("SELECT count(*) FROM sessions") == "0")
     await store.close()
   }
@@ -122,7 +123,8 @@ import Testing
     let store = try place.open()
     let factor = FactorRecord(id: "secret-value", accountID: "ann", kind: .totp, enrolledAt: Timestamp(millis: 0))
     let error = await #expect(throws: StoreError.self) {
-      try await store.commit(.insertAccount(AccountRecord("ann")), .insertFactor(factor), .insertFactor(factor))
+      try await store.commit(
+        .account(.insert(AccountRecord("ann"))), .factor(.insert(factor)), .factor(.insert(factor)))
     }
     let text = "\(try #require(error))"
     #expect(text.contains("23505") && text.contains("factors_of_account") && !text.contains("secret-value"))
@@ -134,7 +136,7 @@ import Testing
     let store = try place.open()
     var account = AccountRecord("ann")
     account.displayName = "a\u{0}b'\"\\é漢🗝"
-    #expect(try await store.commit(.insertAccount(account)) == .committed)
+    #expect(try await store.commit(.account(.insert(account))) == .committed)
     #expect(try await store.account("ann")?.displayName == "a\u{FFFD}b'\"\\é漢🗝")
     await store.close()
   }
@@ -157,10 +159,10 @@ import Testing
       id: "m", channel: .mail, kind: "linked", sealed: [], createdAt: at, expiresAt: Timestamp(millis: 10))
     let limits = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)
     #expect(
-      try await store.commit(.insertPending(pending, limits: limits), .enqueueDelivery(message, queueMax: 9))
+      try await store.commit(.pending(.insert(pending, limits: limits)), .delivery(.enqueue(message, queueMax: 9)))
         == .committed)
     #expect(notes.counts.withLock { $0.suffix(2) } == ["pending 1", "waiting 1"])
-    #expect(try await store.commit(.deletePendings(accountID: "ann")) == .committed)
+    #expect(try await store.commit(.pending(.deleteAll(accountID: "ann"))) == .committed)
     #expect(notes.counts.withLock { $0.last } == "pending 0")
     await store.close()
   }
@@ -171,7 +173,7 @@ import Testing
     let (store, other) = (try place.open(appended: { told.add(1, ordering: .relaxed) }), try place.open())
     let record = AuditRecord(
       id: "1", at: Timestamp(millis: 0), accountID: "ann", event: "LINKED", caller: CallerName("shop"))
-    #expect(try await other.commit(.appendAudit(record)) == .committed)
+    #expect(try await other.commit(.record(.appendAudit(record))) == .committed)
     for _ in 0..<300 where told.load(ordering: .relaxed) == 0 { try await Task.sleep(nanoseconds: 10_000_000) }
     #expect(told.load(ordering: .relaxed) == 1)
     await store.close()
@@ -186,7 +188,7 @@ import Testing
       let count = ThrottleCount(
         key: Digest([UInt8](repeating: 1, count: 32)), kind: .sendsPerCaller, rule: ThrottleRule(4, inMillis: 1_000),
         at: Timestamp(millis: 0), refusesBlocked: false)
-      #expect(try await store.commit(.countThrottle(count)) == .committed)
+      #expect(try await store.commit(.throttle(.count(count))) == .committed)
     }
     #expect(notes.counts.withLock { $0.filter { $0.hasPrefix("half") } } == ["half sends_per_caller"])
     await store.close()

@@ -10,16 +10,16 @@ import Testing
   private static let now = Timestamp(millis: 1)
 
   private static func session(_ id: String) -> Write {
-    .insertSession(
+    .session(.insert(
       SessionRecord(
         id: id, accountID: "ann", caller: CallerName("shop"), refreshDigest: digest, authTime: Timestamp(millis: 0),
         signInProviderID: "password", methods: [], audience: "shop", createdAt: Timestamp(millis: 0),
-        idleExpiresAt: Timestamp(millis: 10), expiresAt: Timestamp(millis: 10)))
+        idleExpiresAt: Timestamp(millis: 10), expiresAt: Timestamp(millis: 10))))
   }
 
   private static func rotate(_ id: String) -> Write {
-    .rotateSession(
-      id: id, from: digest, to: digest, at: Timestamp(millis: 1), idleExpiresAt: Timestamp(millis: 10))
+    .session(.rotate(
+      id: id, from: digest, to: digest, at: Timestamp(millis: 1), idleExpiresAt: Timestamp(millis: 10)))
   }
 
   @Test func `who makes the first signing key waits for another who does, and then finds that there is one`()
@@ -37,7 +37,7 @@ import Testing
       """)
     let at = Timestamp(millis: 0)
     let key = SigningKeyRecord(keyID: "b", algorithm: "ES256", sealedPrivateKey: [], publishedAt: at, activeFrom: at)
-    async let outcome = store.commit(.guardNoSigningKey, .insertSigningKey(key))
+    async let outcome = store.commit(.signingKey(.requireNone), .signingKey(.insert(key)))
     try await place.waitForLock()
     try other.execute("COMMIT")
     #expect(try await outcome == .stale)
@@ -63,16 +63,16 @@ import Testing
     let place = try Place()
     let store = try place.open()
     let outcome = try await store.commit(
-      .insertAccount(AccountRecord("ann")), Self.session("own"), Self.session("old"))
+      .account(.insert(AccountRecord("ann"))), Self.session("own"), Self.session("old"))
     #expect(outcome == .committed)
     let other = try place.stopWrites(ofSession: "new")
     defer { other.abandon() }
     async let opened = store.commit(
-      .guardSession(id: "old", at: Self.now), .guardAccount(id: "ann", version: 1), Self.session("new"))
+      .session(.requireOpen(id: "old", at: Self.now)), .account(.raise(id: "ann", version: 1)), Self.session("new"))
     try await place.wait(forLocks: 1)
     async let ended = store.commit(
-      .guardSession(id: "own", at: Self.now),
-      .closeSessions(accountID: "ann", except: nil, at: Self.now, reason: "revoked"))
+      .session(.requireOpen(id: "own", at: Self.now)),
+      .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: "revoked")))
     try await place.wait(forLocks: 2)
     try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
     #expect(try await [opened, ended] == [.committed, .committed])
@@ -81,33 +81,33 @@ import Testing
   }
 
   private static func pending(_ number: UInt8) -> Write {
-    .insertPending(
+    .pending(.insert(
       PendingRecord(
         digest: Digest([UInt8](repeating: number, count: 32)), purpose: .phoneCode,
         identity: IdentityKey(providerID: "phone", subject: "\(number)"), email: nil, tier: .unverified, accountID: "",
         caller: CallerName("shop"), binding: nil, attemptID: "", sealed: [], createdAt: Timestamp(millis: 0),
         expiresAt: Timestamp(millis: 10), attemptsLeft: 1),
-      limits: PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9))
+      limits: PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)))
   }
 
   @Test(arguments: [true, false])
   func `who waits for the sessions of an account keeps nobody from having pending rows`(isClosed: Bool) async throws {
     let place = try Place()
     let store = try place.open()
-    let began = try await store.commit(.insertAccount(AccountRecord("ann")), Self.session("own"), Self.pending(1))
+    let began = try await store.commit(.account(.insert(AccountRecord("ann"))), Self.session("own"), Self.pending(1))
     #expect(began == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM sessions WHERE id = 'own' FOR UPDATE")
     let writes: [Write] = isClosed
-      ? [.closeAccount(ClosedAccountRecord(id: "ann", closedAt: Self.now), version: 1)]
+      ? [.account(.close(ClosedAccountRecord(id: "ann", closedAt: Self.now), version: 1))]
       : [
-        .cutOff(accountID: "ann", at: Self.now, disabling: false),
-        .closeSessions(accountID: "ann", except: nil, at: Self.now, reason: "revoked"),
-        .deletePendings(accountID: "ann"),
+        .account(.cutOff(accountID: "ann", at: Self.now, disabling: false)),
+        .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: "revoked")),
+        .pending(.deleteAll(accountID: "ann")),
       ]
     async let ended = store.commit(Change(writes), commitDecision: CommitDecision())
-    async let held = store.commit(.guardSession(id: "own", at: Self.now), Self.pending(2))
+    async let held = store.commit(.session(.requireOpen(id: "own", at: Self.now)), Self.pending(2))
     try await place.wait(forLocks: 2)
     #expect(try await store.commit(Self.pending(3)) == .committed)
     try other.execute("COMMIT")
@@ -120,12 +120,12 @@ import Testing
   @Test func `an account that is confirmed is changed only behind the change that has confirmed it`() async throws {
     let place = try Place()
     let store = try place.open()
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann")), Self.session("own")) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann"))), Self.session("own")) == .committed)
     let other = try place.stopWrites(ofSession: "own")
     defer { other.abandon() }
-    async let refreshed = store.commit(.confirmAccount(id: "ann", version: 1), Self.rotate("own"))
+    async let refreshed = store.commit(.account(.confirm(id: "ann", version: 1)), Self.rotate("own"))
     try await place.wait(forLocks: 1)
-    async let changed = store.commit(.guardAccount(id: "ann", version: 1))
+    async let changed = store.commit(.account(.raise(id: "ann", version: 1)))
     try await place.wait(forLocks: 2)
     try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
     #expect(try await [refreshed, changed] == [.committed, .committed])
@@ -133,19 +133,19 @@ import Testing
   }
 
   private static func event(_ id: String) -> Write {
-    .appendAudit(
-      AuditRecord(id: id, at: now, accountID: "ann", event: "LINKED", caller: CallerName("shop"), detailsJSON: "{}"))
+    .record(.appendAudit(
+      AuditRecord(id: id, at: now, accountID: "ann", event: "LINKED", caller: CallerName("shop"), detailsJSON: "{}")))
   }
 
   /// For both orders in which two changes are sent, events are in the order in which the changes locked the account.
   @Test func `the event of a change that waited for another stands behind that one's`() async throws {
     let place = try Place()
     let store = try place.open { $0.placingMillis = 60_000 }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
-    async let first = store.commit(.guardAccount(id: "ann", version: 1), Self.event("waited"))
+    async let first = store.commit(.account(.raise(id: "ann", version: 1)), Self.event("waited"))
     try await place.wait(forLocks: 1)
     #expect(try await store.commit(Self.event("did not wait")) == .committed)
     try other.execute("COMMIT")
@@ -159,15 +159,15 @@ import Testing
   @Test func `what the server gives up for the sake of another is begun again, and not for ever`() async throws {
     let place = try Place()
     let store = try place.open { $0.retriesMax = 3 }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     try place.failUpdates(state: "40001", times: 3)
-    #expect(try await store.commit(.guardAccount(id: "ann", version: 1)) == .committed)
+    #expect(try await store.commit(.account(.raise(id: "ann", version: 1))) == .committed)
     #expect(try await store.account("ann")?.version == 2)
     try place.run("ALTER SEQUENCE failures RESTART")
     try place.failUpdates(state: "40P01", times: 9)
     let commitDecision = CommitDecision()
     await #expect(throws: StoreError.self) {
-      try await store.commit(Change([.guardAccount(id: "ann", version: 2)]), commitDecision: commitDecision)
+      try await store.commit(Change([.account(.raise(id: "ann", version: 2))]), commitDecision: commitDecision)
     }
     #expect(commitDecision.cancel())
     await store.close()
@@ -179,7 +179,7 @@ import Testing
       for index in 0..<6 {
         group.addTask {
           let store = try place.open()
-          #expect(try await store.commit(.insertAccount(AccountRecord("a\(index)"))) == .committed)
+          #expect(try await store.commit(.account(.insert(AccountRecord("a\(index)")))) == .committed)
           await store.close()
         }
       }
@@ -206,7 +206,7 @@ import Testing
         group.addTask {
           let record = AuditRecord(
             id: "\(index)", at: Timestamp(millis: 0), accountID: "ann", event: "LINKED", caller: CallerName("shop"))
-          let outcome = try await stores[index % 2].commit(.appendAudit(record))
+          let outcome = try await stores[index % 2].commit(.record(.appendAudit(record)))
           #expect(outcome == .committed)
         }
       }

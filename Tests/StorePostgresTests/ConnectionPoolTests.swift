@@ -14,7 +14,7 @@ import Testing
     try await ReactorThread.run(on: store) { _ in
       #expect(store.watchedDescriptor != nil)
       #expect(try store.now(Query()) == nil)
-      #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+      #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
       #expect(try await store.account("ann")?.version == 1)
       try await Place.wait(
         until: "SELECT count(*) = 4 FROM pg_stat_activity WHERE datname = '\(place.name)' AND state = 'idle'")
@@ -32,7 +32,7 @@ import Testing
       try await withThrowingTaskGroup(of: Void.self) { group in
         for index in 0..<200 {
           group.addTask {
-            let outcome = try await store.commit(.insertAccount(AccountRecord("a\(index)")))
+            let outcome = try await store.commit(.account(.insert(AccountRecord("a\(index)"))))
             let found = try await store.account("a\(index)")
             #expect(outcome == .committed && found?.id == "a\(index)")
           }
@@ -46,8 +46,8 @@ import Testing
   @Test func `a look-up that fails leaves those behind it on the same connection their answers`() async throws {
     let place = try Place()
     let store = try place.open { $0.connections = 1 }
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
-    // A negative LIMIT makes the server reject a statement.
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
+    // A negative LIMIT makes the server refuse a statement.
     try await ReactorThread.run(on: store) { _ in
       await withTaskGroup(of: Void.self) { group in
         for index in 0..<60 {

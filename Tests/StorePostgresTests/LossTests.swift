@@ -10,11 +10,11 @@ import Testing
   @Test func `a change whose connection was lost before its commit is carried out once`() async throws {
     let place = try Place(database: true)
     let store = try place.open()
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     let other = try place.session()
     defer { other.abandon() }
     try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
-    async let outcome = store.commit(.guardAccount(id: "ann", version: 1))
+    async let outcome = store.commit(.account(.raise(id: "ann", version: 1)))
     try await place.waitForLock()
     try place.terminate("wait_event_type = 'Lock'")
     try other.execute("COMMIT")
@@ -29,16 +29,16 @@ import Testing
     let place = try Place(database: true)
     let notes = LossNotes()
     let store = try place.open(observer: notes)
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     try place.setStandby("nobody")
     var version: Int64 = 1
     do {
-      var outcome = Task { try await store.commit(.guardAccount(id: "ann", version: 1)) }
-      // The server's processes read the new setting at different times. Until then a commit does not wait.
+      var outcome = Task { try await store.commit(.account(.raise(id: "ann", version: 1))) }
+      // The processes of the server read what was set each in its own time: until then a commit waits for nobody.
       while version < 50, !(await place.hasWaitingCommit()) {
         #expect(try await outcome.value == .committed)
         version += 1
-        outcome = Task { [version] in try await store.commit(.guardAccount(id: "ann", version: version)) }
+        outcome = Task { [version] in try await store.commit(.account(.raise(id: "ann", version: version))) }
       }
       try place.terminate("wait_event = 'SyncRep'")
       // The check of the outcome also waits for the standby: until then the change may be lost with this server.
@@ -61,7 +61,7 @@ import Testing
     let (fenced, committed) = (ChangeID.random(), ChangeID.random())
     #expect(await store.settle(fenced) == false)
     #expect(await store.settle(fenced) == false)
-    let change = Change([.insertAccount(AccountRecord("ann"))])
+    let change = Change([.account(.insert(AccountRecord("ann")))])
     guard case .failed = await store.attempt(change, fenced, CommitDecision()) else {
       Issue.record("a fenced change was not refused")
       return
@@ -79,7 +79,7 @@ import Testing
     let place = try Place(database: true)
     let store = try place.open()
     for round in 0..<5 {
-      #expect(try await store.commit(.insertAccount(AccountRecord("a\(round)"))) == .committed)
+      #expect(try await store.commit(.account(.insert(AccountRecord("a\(round)")))) == .committed)
       try place.terminate("application_name = 'latchkeyd'")
       #expect(try await store.account("a\(round)") != nil)
     }
@@ -99,7 +99,7 @@ import Testing
     try await Task.sleep(nanoseconds: 1_300_000_000)
     let begun = ContinuousClock.now
     await #expect(throws: StoreError.self) { try await store.account("ann") }
-    await #expect(throws: StoreError.self) { try await store.commit(.insertAccount(AccountRecord("ann"))) }
+    await #expect(throws: StoreError.self) { try await store.commit(.account(.insert(AccountRecord("ann")))) }
     #expect(begun.duration(to: .now) < .milliseconds(500))
     try place.allowConnections(true)
     for _ in 0..<500 where (try? await store.account("ann")) == nil {
@@ -107,7 +107,7 @@ import Testing
       try await Task.sleep(nanoseconds: 10_000_000)
     }
     #expect(notes.availability.withLock { $0 } == [false, true])
-    #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
     await store.close()
   }
 }

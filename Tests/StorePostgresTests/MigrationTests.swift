@@ -89,6 +89,23 @@ import Testing
   }
 }
 
+extension MigrationTests {
+  @Test func `each closed set has a check`() async throws {
+    let place = try await Self.place()
+    let names = try place.text(
+      """
+      SELECT string_agg(conname, ' ' ORDER BY conname) FROM pg_constraint AS c JOIN pg_namespace AS n
+        ON n.oid = c.connamespace WHERE c.contype = 'c' AND n.nspname = '\(place.name)'
+      """)
+    #expect(
+      names == """
+        accounts_email_verification deliveries_channel deliveries_priority factors_kind identities_tier \
+        pending_counts_known_scope pendings_purpose pendings_tier
+        """)
+    #expect(throws: (any Error).self) { try place.text("UPDATE pending_counts SET scope = 'galaxy' RETURNING 1") }
+  }
+}
+
 extension Place {
   /// Waits until a connection to this place waits for a table or a row of it.
   fileprivate func waitForTable() async throws {

@@ -1,6 +1,6 @@
 import Glibc
-import StoreMigration
 import Store
+import StoreMigration
 import StoreSQLite
 import TestSupport
 
@@ -44,13 +44,15 @@ final class Embedded: Sendable {
   // MARK: Every kind of record, complete, minimal, and with odd texts
 
   static func fill(_ store: SQLiteStore) async throws {
-    for id in accountIDs where id != "full" { try await put(store, .insertAccount(bare(id))) }
-    try await put(store, .insertAccount(full()), .touchAccount(id: "full", version: 1, lastSignInAt: noon))
-    try await put(store, .insertAccount(bare("gone")))
+    for id in accountIDs where id != "full" { try await put(store, .account(.insert(bare(id)))) }
+    try await put(store, .account(.insert(full())), .account(.touch(id: "full", version: 1, lastSignInAt: noon)))
+    try await put(store, .account(.insert(bare("gone"))))
     try await put(
-      store, .closeAccount(
-        ClosedAccountRecord(id: "gone", survivorID: "a", movedProviderIDs: ["google.com", "x.com"], closedAt: noon),
-        version: 1))
+      store,
+      .account(
+        .close(
+          ClosedAccountRecord(id: "gone", survivorID: "a", movedProviderIDs: ["google.com", "x.com"], closedAt: noon),
+          version: 1)))
     try await fillCredentials(store)
     try await fillSessions(store)
     try await fillPendings(store)
@@ -65,15 +67,16 @@ final class Embedded: Sendable {
         email: index == 1 ? nil : "p@example.com", tier: TrustTier(rawValue: index % 3) ?? .verified,
         displayName: odd, photoURL: index == 1 ? "" : "https://example.com/", username: "ann")
       try await put(
-        store, .insertIdentity(IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index)))),
-        .rememberUnlink(UnlinkRecord(accountID: id, key: IdentityKey(providerID: "x", subject: odd), at: noon)))
+        store, .identity(.insert(IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index))))),
+        .unlink(.remember(UnlinkRecord(accountID: id, key: IdentityKey(providerID: "x", subject: odd), at: noon))))
     }
     try await put(
-      store, .insertFactor(FactorRecord(id: "t", accountID: "full", kind: .totp, enrolledAt: noon)),
-      .insertFactor(
-        FactorRecord(
-          id: "p", accountID: "full", kind: .phone, displayName: odd, phoneNumber: "+491511",
-          sealedSecret: [0, 255, 10], enrolledAt: at(1))))
+      store, .factor(.insert(FactorRecord(id: "t", accountID: "full", kind: .totp, enrolledAt: noon))),
+      .factor(
+        .insert(
+          FactorRecord(
+            id: "p", accountID: "full", kind: .phone, displayName: odd, phoneNumber: "+491511",
+            sealedSecret: [0, 255, 10], enrolledAt: at(1)))))
   }
 
   private static func fillSessions(_ store: SQLiteStore) async throws {
@@ -83,7 +86,7 @@ final class Embedded: Sendable {
         id: "signed in \(id)", accountID: id, caller: CallerName("shop"), refreshDigest: digest(7 + index),
         authTime: at(millis), signInProviderID: "password", methods: ["pwd"], audience: "", createdAt: at(millis),
         idleExpiresAt: at(86_400_000), expiresAt: at(86_400_000))
-      try await put(store, .touchAccount(id: id, version: 1, lastSignInAt: at(millis)), .insertSession(session))
+      try await put(store, .account(.touch(id: id, version: 1, lastSignInAt: at(millis))), .session(.insert(session)))
     }
     for (index, id) in ["open", "closed", "rotated"].enumerated() {
       var session = SessionRecord(
@@ -94,11 +97,11 @@ final class Embedded: Sendable {
         (session.secondFactor, session.secondFactorID, session.claimsJSON) = ("totp", "t", #"{"plan":"gold"}"#)
         (session.ipAddress, session.userAgent, session.deviceID) = ("192.0.2.1", odd, "device")
       }
-      try await put(store, .insertSession(session))
+      try await put(store, .session(.insert(session)))
     }
     try await put(
-      store, .closeSession(id: "closed", at: at(5), reason: "signed_out"),
-      .rotateSession(id: "rotated", from: digest(2), to: digest(3), at: at(6), idleExpiresAt: at(86_400_000 * 9)))
+      store, .session(.close(id: "closed", at: at(5), reason: "signed_out")),
+      .session(.rotate(id: "rotated", from: digest(2), to: digest(3), at: at(6), idleExpiresAt: at(86_400_000 * 9))))
   }
 
   private static func fillPendings(_ store: SQLiteStore) async throws {
@@ -111,16 +114,16 @@ final class Embedded: Sendable {
         createdAt: noon, expiresAt: at(1_000), attemptsLeft: 2)
       if index == 1 { pending.network = digest(6) }
       let limits = PendingLimits(perAccountMax: 9, perCallerMax: 9, totalMax: 9)
-      try await put(store, .insertPending(pending, limits: limits))
+      try await put(store, .pending(.insert(pending, limits: limits)))
     }
-    try await put(store, .completePending(digest(1), version: 1, at: noon, accountID: "full", sessionID: "open"))
+    try await put(store, .pending(.complete(digest(1), version: 1, at: noon, accountID: "full", sessionID: "open")))
     for id in ["waiting", "buried"] {
       var delivery = DeliveryRecord(
         id: id, channel: .textMessage, kind: "code", sealed: [1, 0, 2], createdAt: noon, expiresAt: at(1_000))
       if id == "waiting" { (delivery.priority, delivery.mergeKey) = (.notice, digest(8)) }
-      try await put(store, .enqueueDelivery(delivery, queueMax: 9))
+      try await put(store, .delivery(.enqueue(delivery, queueMax: 9)))
     }
-    try await put(store, .buryDelivery(id: "buried", at: at(1), reason: odd, keptUntil: at(2)))
+    try await put(store, .delivery(.bury(id: "buried", at: at(1), reason: odd, keptUntil: at(2))))
   }
 
   private static func fillRecords(_ store: SQLiteStore) async throws {
@@ -128,28 +131,31 @@ final class Embedded: Sendable {
       let record = IdempotencyRecord(
         key: digest(index), request: digest(7), outcome: "session", accountID: "a", sessionID: index == 0 ? nil : "s",
         createdAt: noon, expiresAt: at(1_000))
-      try await put(store, .insertIdempotency(record), .spendToken(digest(index), expiresAt: at(1_000)))
+      try await put(
+        store, .record(.insertIdempotency(record)), .record(.spendToken(digest(index), expiresAt: at(1_000))))
     }
     for id in ["old", "new"] {
       try await put(
-        store, .insertSigningKey(
-          SigningKeyRecord(
-            keyID: id, algorithm: "ES256", sealedPrivateKey: [9, 0, 9], publishedAt: noon, activeFrom: at(1))))
+        store,
+        .signingKey(
+          .insert(
+            SigningKeyRecord(
+              keyID: id, algorithm: "ES256", sealedPrivateKey: [9, 0, 9], publishedAt: noon, activeFrom: at(1)))))
     }
-    try await put(store, .retireSigningKey(keyID: "old", at: at(2)))
-    try await put(store, .keepImportKey(ImportKeyRecord(id: "key", sealedKey: [3, 2, 1], createdAt: noon)))
+    try await put(store, .signingKey(.retire(keyID: "old", at: at(2))))
+    try await put(store, .record(.keepImportKey(ImportKeyRecord(id: "key", sealedKey: [3, 2, 1], createdAt: noon))))
     let (strict, wide) = (ThrottleRule(1, inMillis: 60_000), ThrottleRule(5, inMillis: 60_000))
     for (index, rule) in [strict, wide].enumerated() {
       let count = ThrottleCount(
         key: digest(index), kind: .signUpsPerNetwork, rule: rule, at: noon, refusesBlocked: false)
-      try await put(store, .countThrottle(count))
+      try await put(store, .throttle(.count(count)))
     }
   }
 
   /// Two of the five events are swept, so that their positions begin later than a new count would.
   private static func fillEvents(_ store: SQLiteStore) async throws {
     for index in 0..<5 {
-      try await put(store, .appendAudit(event("e\(index)", at: at(Int64(index)))))
+      try await put(store, .record(.appendAudit(event("e\(index)", at: at(Int64(index))))))
     }
     let swept = try await store.sweep(at: Timestamp(millis: 0), rowsMax: 10, auditedBefore: at(2))
     guard swept == 2 else { throw StoreError.corrupt("\(swept) rows were swept") }

@@ -29,18 +29,18 @@ import Testing
     let (embedded, place) = (try await Embedded.filled(), try Place())
     _ = try embedded.move(to: place).run()
     let store = try place.open()
-    try await Embedded.put(store, .appendAudit(Embedded.event("e5")))
+    try await Embedded.put(store, .record(.appendAudit(Embedded.event("e5"))))
     let events = try await store.load(Embedded.query { $0.events = EventRange(after: 0, rowsMax: 100) })
     #expect(events.events.map(\.position) == [3, 4, 5, 6] && events.lastEvent == 6)
-    let rotation = Write.rotateSession(
+    let rotation = Write.session(.rotate(
       id: "rotated", from: Embedded.digest(3), to: Embedded.digest(4), at: Embedded.at(7),
-      idleExpiresAt: Embedded.at(86_400_000 * 99))
+      idleExpiresAt: Embedded.at(86_400_000 * 99)))
     #expect(try await store.commit(rotation) == .committed)
     #expect(try place.text("SELECT ends_at = expires_at AND ends_day = expires_day FROM sessions WHERE id = 'rotated'")
       == "t")
-    #expect(try await store.commit(.insertAccount(Embedded.bare("gone"))) == .conflict(.accountID))
-    #expect(try await store.commit(.insertAccount(Embedded.bare("new"))) == .committed)
-    // The file's rows count: one of the account's places, three of the caller's for links, four of all for links.
+    #expect(try await store.commit(.account(.insert(Embedded.bare("gone")))) == .conflict(.accountID))
+    #expect(try await store.commit(.account(.insert(Embedded.bare("new")))) == .committed)
+    // What the file held counts: of the account's places one, of the caller's for links three, of all for links four.
     let limits = [(1, 9, 9), (9, 3, 9), (9, 9, 4)].map(PendingLimits.init(perAccountMax:perCallerMax:totalMax:))
     let outcomes = try await withLimits(limits, store)
     #expect(outcomes == [.limited(.account), .limited(.caller), .limited(.total)])
@@ -57,7 +57,7 @@ import Testing
         digest: Embedded.digest(20), purpose: .link, identity: IdentityKey(providerID: "x", subject: "y"),
         email: nil, tier: .verified, accountID: "full", caller: CallerName("shop"), binding: nil, attemptID: "a",
         sealed: [], createdAt: Embedded.noon, expiresAt: Embedded.at(1_000), attemptsLeft: 1)
-      outcomes.append(try await store.commit(.insertPending(pending, limits: limits)))
+      outcomes.append(try await store.commit(.pending(.insert(pending, limits: limits))))
     }
     return outcomes
   }
@@ -67,7 +67,7 @@ import Testing
     let moved = try embedded.move(to: place).run()
     #expect(moved.tables.allSatisfy { $0.source.rows == 0 && $0.isSame })
     let store = try place.open()
-    #expect(try await store.commit(.insertAccount(Embedded.bare("ann"))) == .committed)
+    #expect(try await store.commit(.account(.insert(Embedded.bare("ann")))) == .committed)
     await store.close()
   }
 
@@ -77,7 +77,7 @@ import Testing
         let events = (0..<100).map { index in
           var event = Embedded.event("e\(hundred * 100 + index)")
           event.detailsJSON = String(repeating: "é\(index)", count: 400)
-          return Write.appendAudit(event)
+          return Write.record(.appendAudit(event))
         }
         #expect(try await store.commit(Change(events), commitDecision: CommitDecision()) == .committed)
       }
@@ -96,7 +96,7 @@ import Testing
     let embedded = try await Embedded.filled { store async throws in
       var account = Embedded.bare("ann")
       account.displayName = "a\u{0}b\u{0}"
-      try await Embedded.put(store, .insertAccount(account))
+      try await Embedded.put(store, .account(.insert(account)))
     }
     let place = try Place()
     #expect(try embedded.move(to: place).run().changedTexts == 1)

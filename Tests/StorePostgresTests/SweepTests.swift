@@ -22,7 +22,8 @@ import Testing
       key: Self.digest, request: Self.digest, outcome: "", accountID: "ann", sessionID: nil, createdAt: at,
       expiresAt: at)
     #expect(
-      try await store.commit(.insertIdempotency(record), .spendToken(Self.digest, expiresAt: at)) == .committed)
+      try await store.commit(.record(.insertIdempotency(record)), .record(.spendToken(Self.digest, expiresAt: at)))
+        == .committed)
     return store
   }
 

@@ -40,7 +40,7 @@ import Testing
     var slow: [Duration] = []
     for number in 0..<200 {
       let begun = ContinuousClock.now
-      #expect(try await store.commit(.insertAccount(AccountRecord("a\(number)"))) == .committed)
+      #expect(try await store.commit(.account(.insert(AccountRecord("a\(number)")))) == .committed)
       let took = begun.duration(to: .now)
       // A disk may be slow once. Each group that waits for the reader would take longer than this.
       if took > .milliseconds(150) { slow.append(took) }
@@ -49,10 +49,10 @@ import Testing
     #expect(slow.count <= 10 && slow.allSatisfy { $0 < .milliseconds(options.writerBusyMillis) }, "\(slow)")
     try foreign.execute("ROLLBACK")
     foreign.close()
-    _ = try await store.commit(.insertAccount(AccountRecord("last")))
+    _ = try await store.commit(.account(.insert(AccountRecord("last"))))
     let before = logBytes(folder)
-    for number in 200..<300 { _ = try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
-    #expect(logBytes(folder) == before, "it starts over after the read")
+    for number in 200..<300 { _ = try await store.commit(.account(.insert(AccountRecord("a\(number)")))) }
+    #expect(logBytes(folder) == before, "it starts over once the reader is gone")
     await store.close()
   }
 

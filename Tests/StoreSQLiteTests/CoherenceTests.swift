@@ -18,9 +18,9 @@ import Testing
     guard let state else {
       var account = AccountRecord(id)
       account.email = Bool.random(using: &random) ? email(&random) : nil
-      return Change([.insertAccount(account), .insertSession(session(of: id))])
+      return Change([.account(.insert(account)), .session(.insert(session(of: id)))])
     }
-    let edited = Write.guardAccount(id: id, version: state.account.version)
+    let edited = Write.account(.raise(id: id, version: state.account.version))
     let assertion = Assertion(
       identity: IdentityKey(providerID: ["google.com", "oidc.corp"].randomElement(using: &random)!, subject: id),
       email: email(&random), tier: Bool.random(using: &random) ? .verified : .unverified)
@@ -29,27 +29,27 @@ import Testing
     let factor = FactorRecord(id: kind.rawValue, accountID: id, kind: kind, enrolledAt: Timestamp(millis: 0))
     switch Int.random(in: 0..<21, using: &random) {
     case 0: return Change([
-        .closeAccount(
-          ClosedAccountRecord(id: id, closedAt: Timestamp(millis: 0)), version: state.account.version)])
-    case 1...3: return Change([edited, .insertIdentity(identity)])
-    case 4, 5: return Change([edited, .updateIdentity(identity)])
-    case 6, 7: return Change([edited, .deleteIdentity(identity.key, accountID: id)])
-    // Without the account's own version, which no promise of the store requires.
+        .account(.close(
+          ClosedAccountRecord(id: id, closedAt: Timestamp(millis: 0)), version: state.account.version))])
+    case 1...3: return Change([edited, .identity(.insert(identity))])
+    case 4, 5: return Change([edited, .identity(.update(identity))])
+    case 6, 7: return Change([edited, .identity(.delete(identity.key, accountID: id))])
+    // Without the account's own version, which no promise of the store asks for.
     case 8...11:
       let isEnrolled = state.factors.contains { $0.id == factor.id }
-      return Change([isEnrolled ? .deleteFactor(id: factor.id, accountID: id) : .insertFactor(factor)])
-    case 12: return Change(state.factors.first.map { [.updateFactor(renamed($0, &random))] } ?? [])
-    case 13: return Change([.rememberUnlink(UnlinkRecord(accountID: id, key: identity.key, at: now(&random)))])
-    case 14: return Change([.forgetUnlink(accountID: id, identity.key)])
-    case 15: return Change([.cutOff(accountID: id, at: now(&random), disabling: false)])
-    case 16: return Change([.touchAccount(id: id, version: state.account.version, lastSignInAt: now(&random))])
+      return Change([isEnrolled ? .factor(.delete(id: factor.id, accountID: id)) : .factor(.insert(factor))])
+    case 12: return Change(state.factors.first.map { [.factor(.update(renamed($0, &random)))] } ?? [])
+    case 13: return Change([.unlink(.remember(UnlinkRecord(accountID: id, key: identity.key, at: now(&random))))])
+    case 14: return Change([.unlink(.forget(accountID: id, identity.key))])
+    case 15: return Change([.account(.cutOff(accountID: id, at: now(&random), disabling: false))])
+    case 16: return Change([.account(.touch(id: id, version: state.account.version, lastSignInAt: now(&random)))])
     default:
       var account = state.account
       account.email = Int.random(in: 0..<4, using: &random) == 0 ? nil : email(&random)
       account.passwordHash = Bool.random(using: &random) ? "hash" : nil
       account.emailLink = Bool.random(using: &random)
       account.phoneNumber = Bool.random(using: &random) ? "+4915114\(id)" : nil
-      return Change([.updateAccount(account)])
+      return Change([.account(.update(account))])
     }
   }
 
@@ -100,7 +100,7 @@ import Testing
     query.accountID = id
     let version = try reader.facts(query).account?.account.version
     for said in [version ?? 1, (version ?? 1) - 1, (version ?? 1) + 1] {
-      let outcome = try await store.commit(.confirmAccount(id: id, version: said))
+      let outcome = try await store.commit(.account(.confirm(id: id, version: said)))
       #expect(outcome == (said == version ? .committed : .stale))
     }
   }

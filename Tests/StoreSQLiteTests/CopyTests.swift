@@ -30,7 +30,7 @@ import Testing
     let audit = AuditRecord(
       id: "audit-\(number)", at: Timestamp(millis: Int64(number)), accountID: account.id, event: "MADE",
       caller: CallerName("test"), detailsJSON: "{}")
-    #expect(try await store.commit(.insertAccount(account), .appendAudit(audit)) == .committed)
+    #expect(try await store.commit(.account(.insert(account)), .record(.appendAudit(audit))) == .committed)
   }
 
   @Test func `a copy holds what was committed, and a store is opened on it`() async throws {

@@ -12,7 +12,7 @@ import Testing
 
   @Test func `the file, its log and its lock are nobody else's to read`() async throws {
     let store = try SQLiteStore(path: folder.file)
-    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     for name in ["store", "store-wal", "store-shm", "store.lock"] {
       var status = stat()
       #expect(unsafe stat("\(folder.path)/\(name)", &status) == 0)
@@ -53,7 +53,7 @@ import Testing
 
   @Test func `a store that nobody closed lets its file go`() async throws {
     var store: SQLiteStore? = try SQLiteStore(path: folder.file)
-    _ = try await store?.commit(.insertAccount(AccountRecord("ann")))
+    _ = try await store?.commit(.account(.insert(AccountRecord("ann"))))
     store = nil
     let file = folder.file
     let reopened = try await eventually { try? SQLiteStore(path: file) }
@@ -99,7 +99,7 @@ import Testing
 
   @Test func `a close leaves an empty log behind`() async throws {
     let store = try SQLiteStore(path: folder.file)
-    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     await store.close()
     var status = stat()
     #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
@@ -110,7 +110,7 @@ import Testing
     var options = Options()
     options.checkpointPages = 8
     let store = try SQLiteStore(path: folder.file, options: options)
-    for number in 0..<200 { _ = try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
+    for number in 0..<200 { _ = try await store.commit(.account(.insert(AccountRecord("a\(number)")))) }
     var status = stat()
     #expect(unsafe stat("\(folder.path)/store-wal", &status) == 0)
     // Without truncation it would have about 800 pages.
@@ -122,7 +122,7 @@ import Testing
   @Test func `a commit is synced before it is answered`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let before = Disk.syncs.load(ordering: .relaxed)
-    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     #expect(Disk.syncs.load(ordering: .relaxed) > before)
     await store.close()
   }
@@ -133,7 +133,7 @@ import Testing
       let store = try SQLiteStore(path: folder.file)
       folder.remove()
       Disk.failsToSync.store(true, ordering: .relaxed)
-      _ = try? await store.commit(.insertAccount(AccountRecord("ann")))
+      _ = try? await store.commit(.account(.insert(AccountRecord("ann"))))
     }
     let said = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
     #expect(said.contains("the store cannot be synced to disk"))

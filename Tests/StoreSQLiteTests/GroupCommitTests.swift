@@ -48,7 +48,7 @@ import Testing
 
   @Test func `changes that wait together share a transaction`() async throws {
     let store = try SQLiteStore(path: folder.file)
-    let answers = try await commitTogether(store, count: 100) { Change([.insertAccount(AccountRecord("a\($0)"))]) }
+    let answers = try await commitTogether(store, count: 100) { Change([.account(.insert(AccountRecord("a\($0)")))]) }
     #expect(answers.values.count { (try? $0.get()) == .committed } == 100)
     #expect(store.transactionCount == 2)
     await store.close()
@@ -58,7 +58,7 @@ import Testing
     var options = Options()
     options.groupMax = 10
     let store = try SQLiteStore(path: folder.file, options: options)
-    _ = try await commitTogether(store, count: 101) { Change([.insertAccount(AccountRecord("a\($0)"))]) }
+    _ = try await commitTogether(store, count: 101) { Change([.account(.insert(AccountRecord("a\($0)")))]) }
     #expect(store.transactionCount == 1 + 10)
     await store.close()
   }
@@ -66,9 +66,9 @@ import Testing
   @Test func `a refused change leaves the others of its transaction alone`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let answers = try await commitTogether(store, count: 30) { number in
-      var writes: [Write] = [.insertAccount(AccountRecord("a\(number)"))]
-      if number % 3 == 1 { writes.append(.insertAccount(AccountRecord("a\(number)"))) }
-      if number % 3 == 2 { writes.append(.guardAccount(id: "nobody", version: 1)) }
+      var writes: [Write] = [.account(.insert(AccountRecord("a\(number)")))]
+      if number % 3 == 1 { writes.append(.account(.insert(AccountRecord("a\(number)")))) }
+      if number % 3 == 2 { writes.append(.account(.raise(id: "nobody", version: 1))) }
       return Change(writes)
     }
     for (number, answer) in answers {
@@ -86,7 +86,7 @@ import Testing
       authTime: moment, signInProviderID: "password", methods: [], audience: "a", createdAt: moment,
       idleExpiresAt: moment, expiresAt: moment)
     let answers = try await commitTogether(store, count: 20) { number in
-      Change([.insertAccount(AccountRecord("a\(number)"))] + (number % 2 == 1 ? [.insertSession(session)] : []))
+      Change([.account(.insert(AccountRecord("a\(number)")))] + (number % 2 == 1 ? [.session(.insert(session))] : []))
     }
     // A duplicate session id is not a race that the domain knows: its change fails.
     for (number, answer) in answers { #expect(try await exists(store, number) == ((try? answer.get()) == .committed)) }
@@ -103,7 +103,7 @@ import Testing
       meanwhile: {
         for (number, commitDecision) in fates where number != 7 && commitDecision.cancel() { cancelled.insert(number) }
       }
-    ) { Change([.insertAccount(AccountRecord("a\($0)"))]) }
+    ) { Change([.account(.insert(AccountRecord("a\($0)")))]) }
     #expect(cancelled.count == 20 - 1)
     for (number, answer) in answers {
       #expect(try answer.get() == (cancelled.contains(number) ? .cancelled : .committed))
@@ -117,7 +117,7 @@ import Testing
     options.queueMax = 5
     let store = try SQLiteStore(path: folder.file, options: options)
     let answers = try await commitTogether(store, count: 20, queueMax: 5) {
-      Change([.insertAccount(AccountRecord("a\($0)"))])
+      Change([.account(.insert(AccountRecord("a\($0)")))])
     }
     for (number, answer) in answers {
       let isCommitted = (try? answer.get()) == .committed
@@ -138,7 +138,9 @@ import Testing
     let store = try SQLiteStore(path: folder.file, options: options)
     let filler = String(repeating: "x", count: 9000)
     let answers = try await commitTogether(store, count: 30) {
-      Change([.insertAccount(AccountRecord("a\($0)")), .insertIdempotency(Self.record($0, outcome: filler))])
+      Change([
+        .account(.insert(AccountRecord("a\($0)"))), .record(.insertIdempotency(Self.record($0, outcome: filler))),
+      ])
     }
     let before = store.transactionCount
     let committed = Set(answers.filter { (try? $0.value.get()) == .committed }.keys)
@@ -163,11 +165,11 @@ import Testing
     try foreign.execute("BEGIN IMMEDIATE")
     let commitDecision = CommitDecision()
     await #expect(throws: StoreError.unavailable("database is locked (SQLite 5)")) {
-      try await store.commit(Change([.insertAccount(AccountRecord("a0"))]), commitDecision: commitDecision)
+      try await store.commit(Change([.account(.insert(AccountRecord("a0")))]), commitDecision: commitDecision)
     }
     #expect(commitDecision.cancel())
     try foreign.execute("ROLLBACK")
-    #expect(try await store.commit(.insertAccount(AccountRecord("a0"))) == .committed)
+    #expect(try await store.commit(.account(.insert(AccountRecord("a0")))) == .committed)
     await store.close()
   }
 

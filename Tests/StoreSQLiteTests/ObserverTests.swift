@@ -60,7 +60,7 @@ private final class Notes: PartialObserver {
       accountID: accountID, caller: CallerName("shop"), binding: nil, attemptID: "\(number)", sealed: [],
       createdAt: Timestamp(millis: 0), expiresAt: Timestamp(millis: 10), attemptsLeft: 1)
     pending.network = network.map { Digest([UInt8](repeating: $0, count: 32)) }
-    return .insertPending(pending, limits: PendingLimits(perAccountMax: 2, perCallerMax: perCallerMax, totalMax: 9))
+    return .pending(.insert(pending, limits: PendingLimits(perAccountMax: 2, perCallerMax: perCallerMax, totalMax: 9)))
   }
 
   @Test func `a commit is told with its size before anyone is answered, and each change by what it came to`()
@@ -68,13 +68,13 @@ private final class Notes: PartialObserver {
   {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     #expect(notes.take() == [.pendings(0), .deliveries(0)])
-    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    _ = try await store.commit(.account(.insert(AccountRecord("a"))))
     #expect(notes.take() == [.committed(1), .settled(.committed)])
-    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    _ = try await store.commit(.account(.insert(AccountRecord("a"))))
     #expect(notes.take() == [.committed(1), .settled(.conflict(.accountID))])
     let commitDecision = CommitDecision()
     _ = commitDecision.cancel()
-    _ = try await store.commit(Change([.insertAccount(AccountRecord("b"))]), commitDecision: commitDecision)
+    _ = try await store.commit(Change([.account(.insert(AccountRecord("b")))]), commitDecision: commitDecision)
     #expect(notes.take() == [.committed(1), .settled(.cancelled)])
     #expect(notes.took.count == 3 && notes.took.allSatisfy { $0 > .zero })
     await store.close()
@@ -82,7 +82,7 @@ private final class Notes: PartialObserver {
 
   @Test func `the number of pending rows is told when it changes, and at the opening`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
-    _ = try await store.commit(.insertAccount(AccountRecord("a")))
+    _ = try await store.commit(.account(.insert(AccountRecord("a"))))
     _ = notes.take()
     _ = try await store.commit(pending(1, of: "a"))
     #expect(notes.take() == [.committed(1), .pendings(1), .settled(.committed)])
@@ -109,7 +109,7 @@ private final class Notes: PartialObserver {
     }
     _ = notes.take()
     let refused = Change([
-      pending(3, of: "", network: 2, perCallerMax: 2), .guardAccount(id: "missing", version: 1),
+      pending(3, of: "", network: 2, perCallerMax: 2), .account(.raise(id: "missing", version: 1)),
     ])
     #expect(try await store.commit(refused, commitDecision: CommitDecision()) == .stale)
     #expect(!notes.take().contains(.removed(.link)))
@@ -124,11 +124,11 @@ private final class Notes: PartialObserver {
     let (now, later) = (Timestamp(millis: 0), Timestamp(millis: 9))
     let message = DeliveryRecord(
       id: "a", channel: .mail, kind: "linked", sealed: [], createdAt: now, expiresAt: later)
-    _ = try await store.commit(.enqueueDelivery(message, queueMax: 9))
+    _ = try await store.commit(.delivery(.enqueue(message, queueMax: 9)))
     #expect(notes.take() == [.committed(1), .deliveries(1), .settled(.committed)])
-    _ = try await store.commit(.claimDelivery(id: "a", attempts: 0, nextAttemptAt: later))
+    _ = try await store.commit(.delivery(.claim(id: "a", attempts: 0, nextAttemptAt: later)))
     #expect(notes.take() == [.committed(1), .settled(.committed)])
-    _ = try await store.commit(.buryDelivery(id: "a", at: now, reason: "r", keptUntil: later))
+    _ = try await store.commit(.delivery(.bury(id: "a", at: now, reason: "r", keptUntil: later)))
     #expect(notes.take() == [.committed(1), .deliveries(0), .settled(.committed)])
     await store.close()
   }
@@ -138,10 +138,10 @@ private final class Notes: PartialObserver {
     options.queueMax = 0
     let store = try SQLiteStore(path: folder.file, options: options, observer: notes)
     _ = notes.take()
-    await #expect(throws: StoreError.self) { try await store.commit(.insertAccount(AccountRecord("a"))) }
+    await #expect(throws: StoreError.self) { try await store.commit(.account(.insert(AccountRecord("a")))) }
     #expect(notes.take() == [.full])
     await store.close()
-    await #expect(throws: StoreError.closed) { try await store.commit(.insertAccount(AccountRecord("a"))) }
+    await #expect(throws: StoreError.closed) { try await store.commit(.account(.insert(AccountRecord("a")))) }
     #expect(notes.take() == [])
   }
 
@@ -149,7 +149,7 @@ private final class Notes: PartialObserver {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     func reported(_ kind: ThrottleKind, _ times: Int, at: Int64 = 0) async throws -> Int {
       _ = notes.take()
-      for _ in 0..<times { _ = try await store.commit(.countThrottle(.sample(kind, at: at))) }
+      for _ in 0..<times { _ = try await store.commit(.throttle(.count(.sample(kind, at: at)))) }
       return notes.take().count { $0 == .half(kind) }
     }
     #expect(try await reported(.sendsPerCaller, 1) == 0)

@@ -22,7 +22,7 @@ import Testing
   @Test func `a turn reads from one snapshot, and the next turn sees what was committed meanwhile`() async throws {
     try await ReactorThread.run(on: store) { [store] () async throws in
       #expect(try store.now(Self.ann) == Facts())
-      #expect(try await store.commit(.insertAccount(AccountRecord("ann"))) == .committed)
+      #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
       #expect(try store.now(Self.ann) == Facts())
       store.endTurn()
       #expect(try store.now(Self.ann)?.account?.account.id == "ann")
@@ -33,9 +33,9 @@ import Testing
   @Test func `a load on an attached thread leaves the turn's snapshot for a newer one`() async throws {
     try await ReactorThread.run(on: store) { [store] () async throws in
       #expect(try store.now(Self.ann) == Facts())
-      _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+      _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
       #expect(try await store.load(Self.ann).account?.account.version == 1)
-      _ = try await store.commit(.guardAccount(id: "ann", version: 1))
+      _ = try await store.commit(.account(.raise(id: "ann", version: 1)))
       #expect(try store.now(Self.ann)?.account?.account.version == 1)
       store.endTurn()
       #expect(try store.now(Self.ann)?.account?.account.version == 2)
@@ -66,13 +66,14 @@ import Testing
 
   @Test func `a row that this program never wrote is corrupt, not a crash`() async throws {
     let connection = try Connection.writer(path: folder.file, options: Options())
-    for (damage, word) in [("tier = 9", "tier"), ("email_proof = 'x'", "EmailVerification")] {
+    try connection.execute("PRAGMA ignore_check_constraints = ON")
+    for (damage, word) in [("tier = 9", "tier"), ("email_verification = 'x'", "EmailVerification")] {
       _ = try await store.commit(
-        .insertAccount(AccountRecord(word)),
-        .insertIdentity(
+        .account(.insert(AccountRecord(word))),
+        .identity(.insert(
           IdentityRecord(
             assertion: Assertion(identity: IdentityKey(providerID: "p", subject: word)), accountID: word,
-            linkedAt: Timestamp(millis: 0))))
+            linkedAt: Timestamp(millis: 0)))))
       let table = word == "tier" ? "identities" : "accounts"
       try connection.execute("UPDATE \(table) SET \(damage)")
       let error = await #expect(throws: StoreError.self) { try await load(word) }
@@ -83,7 +84,7 @@ import Testing
   }
 
   @Test func `a disk that cannot be read spoils the question, and no later one`() async throws {
-    _ = try await store.commit(.insertAccount(AccountRecord("ann")))
+    _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     await store.close()
     var options = Options()
     options.mappedBytes = 0

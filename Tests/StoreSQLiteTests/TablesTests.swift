@@ -51,12 +51,12 @@ import Testing
   }
 
   @Test func `a file of another schema is refused and left as it is`() throws {
-    try made("PRAGMA user_version = 3")
+    try made("PRAGMA user_version = 0")
     var refusal = #expect(throws: StoreError.self) { try SQLiteTables(path: folder.file) }
-    #expect("\(try #require(refusal))".contains("the store has schema 3"))
+    #expect("\(try #require(refusal))".contains("the store has schema 0"))
     #expect("\(try #require(refusal))".contains("start a server of this version"))
     let connection = try Connection.writer(path: folder.file, options: Options())
-    #expect(try connection.integer("PRAGMA user_version") == 3)
+    #expect(try connection.integer("PRAGMA user_version") == 0)
     try connection.execute("PRAGMA user_version = 99")
     refusal = #expect(throws: StoreError.self) { try SQLiteTables(path: folder.file) }
     #expect("\(try #require(refusal))".contains("newer version"))
@@ -89,7 +89,8 @@ import Testing
   @Test func `what a crash has left in the log is read as well, and stays there`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let account = AccountRecord(id: "ann", createdAt: Timestamp(millis: 0))
-    #expect(try await store.commit(Change([.insertAccount(account)]), commitDecision: CommitDecision()) == .committed)
+    #expect(
+      try await store.commit(Change([.account(.insert(account))]), commitDecision: CommitDecision()) == .committed)
     await store.close()
     let connection = try Connection.writer(path: folder.file, options: Options())
     try connection.execute("UPDATE accounts SET display_name = 'in the log'")

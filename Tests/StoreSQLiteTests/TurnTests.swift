@@ -13,7 +13,7 @@ import Testing
   private func commitInOneTurn(_ store: SQLiteStore, count: Int) async throws -> [Result<Outcome, any Error>] {
     try await ReactorThread.run(on: store) {
       let tasks = (0..<count).map { number in
-        Task.immediate { try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
+        Task.immediate { try await store.commit(.account(.insert(AccountRecord("a\(number)")))) }
       }
       var answers: [Result<Outcome, any Error>] = []
       for task in tasks { answers.append(await task.result) }
@@ -35,7 +35,7 @@ import Testing
     let store = try SQLiteStore(path: folder.file, options: options)
     let answers = try await ReactorThread.run(on: store) { () -> [Outcome] in
       let tasks = (0..<5).map { number in
-        Task.immediate { try await store.commit(.insertAccount(AccountRecord("a\(number)"))) }
+        Task.immediate { try await store.commit(.account(.insert(AccountRecord("a\(number)")))) }
       }
       // Nothing has been awaited here, so the turn continues.
       while store.changeCount < 4 {}
@@ -64,7 +64,7 @@ import Testing
   @Test func `a thread that is detached leaves no change behind`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let task = try await ReactorThread.run(on: store) {
-      let task = Task.immediate { try await store.commit(.insertAccount(AccountRecord("ann"))) }
+      let task = Task.immediate { try await store.commit(.account(.insert(AccountRecord("ann")))) }
       store.detachThread()
       return task
     }

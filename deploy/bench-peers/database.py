@@ -25,9 +25,9 @@ Trip = list[tuple[str, str]]
 EXECUTED = re.compile(r"\[(\d+)\] LOG:  execute ([a-z_]+): (.*?)(?=\n\d{4}-\d\d-\d\d |\Z)", re.DOTALL)
 
 ACCOUNTS = """
-INSERT INTO accounts (id, version, email, email_proof, email_proof_provider_id, email_source, display_name, photo_url,
-  custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled, made_by_administrator,
-  created_at, idle_since)
+INSERT INTO accounts (id, version, email, email_verification, email_verification_provider_id, email_source,
+  display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled,
+  made_by_administrator, created_at, idle_since)
 SELECT left(md5(n::text), 28), 1, 'person' || n || '@example.com', 'assertion', 'google.com', 'google.com',
   'Person ' || n, '', '', '{password_hash}', {created}, false, false, false, false, false, {created} + n, 0
 FROM generate_series(0, {last}) AS n;

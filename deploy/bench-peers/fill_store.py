@@ -18,11 +18,11 @@ TIER_AUTHORITATIVE = 2
 NUMBERS = "WITH RECURSIVE numbers (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < :count)"
 ACCOUNTS = f"""
 {NUMBERS}
-INSERT INTO accounts (number, id, version, email, email_proof, email_proof_provider_id, email_source, display_name,
-  photo_url, custom_claims, password_hash, password_set_at, email_link, anonymous, disabled, made_by_administrator,
-  created_at, identity_count)
+INSERT INTO accounts (number, id, version, email, email_verification, email_verification_provider_id, email_source,
+  display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous, disabled,
+  made_by_administrator, created_at, idle_since, identity_count)
 SELECT n + 1, id_of(n), 1, 'person' || n || '@example.com', 'assertion', 'google.com', 'google.com', 'Person ' || n, '',
-  '', :password_hash, :created, 0, 0, 0, 0, :created + n, 1 FROM numbers
+  '', :password_hash, :created, 0, 0, 0, 0, 0, :created + n, 0, 1 FROM numbers
 """
 IDENTITIES = f"""
 {NUMBERS}

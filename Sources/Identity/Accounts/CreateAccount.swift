@@ -116,7 +116,7 @@ package struct CreateAccount: Sendable {
     let opened = environment.openSession(accountID: account.id, by: .password, call: call, now: now)
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": SignInMethods.password])
     let writes: [Write] = [
-      .insertAccount(account), .insertSession(opened.record), environment.audit(note, call: call, now: now),
+      .account(.insert(account)), .session(.insert(opened.record)), environment.audit(note, call: call, now: now),
     ]
     let remembered = call.remember(
       "created", accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)

@@ -37,8 +37,8 @@ package struct DeleteAccount: Sendable {
   private func delete(_ caller: CallerSession, _ call: CallFacts, _ now: Timestamp) -> Change {
     let account = caller.state.account
     let writes: [Write] = [
-      .guardSession(id: caller.session.id, at: now),
-      .closeAccount(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version),
+      .session(.requireOpen(id: caller.session.id, at: now)),
+      .account(.close(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version)),
       environment.audit(AuditNote(.deleted, accountID: account.id), call: call, now: now),
     ]
     return Change(

@@ -152,20 +152,20 @@ extension MergeAccounts {
     let closed = ClosedAccountRecord(
       id: otherID, survivorID: survivorID, movedProviderIDs: plan.movedProviderIDs, closedAt: now)
     var writes: [Write] = [
-      .guardSession(id: survivor.session.id, at: now), .guardSession(id: other.session.id, at: now),
-      .closeAccount(closed, version: other.state.account.version),
+      .session(.requireOpen(id: survivor.session.id, at: now)), .session(.requireOpen(id: other.session.id, at: now)),
+      .account(.close(closed, version: other.state.account.version)),
     ]
     writes += plan.edit.writes
-    writes += plan.movedFactors.map { .insertFactor(environment.moved($0, to: survivorID)) }
+    writes += plan.movedFactors.map { .factor(.insert(environment.moved($0, to: survivorID))) }
     writes += plan.replacedProviderIDs.map {
-      .closeSessionsOf(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged")
+      .session(.closeBegun(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged"))
     }
     // Section 8: the other sessions never showed the factors that the account has now. The session of the call stays
     // open, so that a client that received no answer can repeat the call. An anonymous session ends.
     writes += plan.edit.endOfGuestSessions(at: now)
     writes.append(
-      .closeSessions(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged"))
-    writes.append(.insertSession(opened.record))
+      .session(.closeAll(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged")))
+    writes.append(.session(.insert(opened.record)))
     let details = ["closed_account_id": otherID, "provider_ids": plan.movedProviderIDs.joined(separator: ",")]
     writes.append(
       environment.audit(AuditNote(.merged, accountID: survivorID, details: details), call: call, now: now))
@@ -187,7 +187,7 @@ extension MergeAccounts {
     answer.closedAccountID = closed.id
     guard !dryRun else { return .answer(.report(answer)) }
     let opened = environment.continueSession(survivor.session, call: call, now: now)
-    let writes: [Write] = [.guardSession(id: survivor.session.id, at: now), .insertSession(opened.record)]
+    let writes: [Write] = [.session(.requireOpen(id: survivor.session.id, at: now)), .session(.insert(opened.record))]
     let remembered = call.remember(
       MergeOutcome(answer).text, accountID: survivor.state.account.id, sessionID: opened.record.id,
       policy: environment.policy, now: now)

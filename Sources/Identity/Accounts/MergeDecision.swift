@@ -221,7 +221,7 @@ extension MergePlan {
       let theirs = other.identities.filter { $0.key.providerID == providerID }
       if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
         for identity in survivor.identities where identity.key.providerID == providerID {
-          edit.hanging.append(.deleteIdentity(identity.key, accountID: survivor.account.id))
+          edit.hanging.append(.identity(.delete(identity.key, accountID: survivor.account.id)))
           remember(unlinkOf: identity.key, now: now)
         }
         edit.edited.identities.removeAll { $0.key.providerID == providerID }
@@ -240,10 +240,10 @@ extension MergePlan {
     identity.accountID = survivor.account.id
     identity.linkedAt = now
     edit.edited.identities.append(identity)
-    edit.hanging.append(.insertIdentity(identity))
+    edit.hanging.append(.identity(.insert(identity)))
     if edit.edited.unlinks.contains(where: { $0.key == identity.key }) {
       edit.edited.unlinks.removeAll { $0.key == identity.key }
-      edit.hanging.append(.forgetUnlink(accountID: identity.accountID, identity.key))
+      edit.hanging.append(.unlink(.forget(accountID: identity.accountID, identity.key)))
     }
   }
 
@@ -252,7 +252,7 @@ extension MergePlan {
     let unlink = UnlinkRecord(accountID: survivor.account.id, key: key, at: now)
     edit.edited.unlinks.removeAll { $0.key == key }
     edit.edited.unlinks.append(unlink)
-    edit.hanging.append(.rememberUnlink(unlink))
+    edit.hanging.append(.unlink(.remember(unlink)))
   }
 
   /// Moves the second factors. Recovery codes do not count towards the limit. The codes of the account whose factors
@@ -265,7 +265,7 @@ extension MergePlan {
       let field = MergePlan.secondFactors
       guard takes(field, mine.isEmpty ? nil : String(mine.count), String(theirs.count)) else { return }
       for factor in survivor.factors {
-        edit.hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
+        edit.hanging.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
       }
       edit.edited.factors = []
     } else if survivor.factors.count > mine.count {

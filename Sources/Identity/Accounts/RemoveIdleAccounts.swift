@@ -55,12 +55,12 @@ enum IdleDecision {
     _ account: IdleAccount, before: Timestamp, now: Timestamp, _ environment: Environment
   ) -> Change {
     if let used = account.lastUsedAt, used >= before {
-      return Change([.noteIdle(accountID: account.id, since: used)])
+      return Change([.account(.noteIdle(accountID: account.id, since: used))])
     }
     let note = AuditNote(.idleRemoved, accountID: account.id)
     return Change([
-      .guardIdle(accountID: account.id, since: before),
-      .closeAccount(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version),
+      .account(.requireIdle(accountID: account.id, since: before)),
+      .account(.close(ClosedAccountRecord(id: account.id, closedAt: now), version: account.version)),
       environment.audit(note, caller: RemoveIdleAccounts.caller, now: now),
     ])
   }

@@ -108,12 +108,12 @@ package struct UpdateAccount: Sendable {
     if update.endsOtherSessions {
       opened = environment.continueSession(caller.session, call: call, now: now)
       let reason = update.isNewPassword ? "password_changed" : "email_changed"
-      writes = [.guardSession(id: caller.session.id, at: now)] + counts + update.edit.writes
+      writes = [.session(.requireOpen(id: caller.session.id, at: now))] + counts + update.edit.writes
       writes += [
-        .closeSession(id: caller.session.id, at: now, reason: "continued"),
-        .closeSessions(accountID: accountID, except: nil, at: now, reason: reason),
-        .deletePendings(accountID: accountID, sparing: UpdateAccount.spared(by: update)),
-        .insertSession(opened.record),
+        .session(.close(id: caller.session.id, at: now, reason: "continued")),
+        .session(.closeAll(accountID: accountID, except: nil, at: now, reason: reason)),
+        .pending(.deleteAll(accountID: accountID, sparing: UpdateAccount.spared(by: update))),
+        .session(.insert(opened.record)),
       ]
     } else {
       let kept = environment.keepSession(caller.session, now: now)

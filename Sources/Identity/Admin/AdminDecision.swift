@@ -48,7 +48,7 @@ enum AdminDecision: Hashable, Sendable {
   static func erase(_ state: AccountState, now: Timestamp) -> AdminDecision {
     let id = state.account.id
     return .change(
-      state: state, writes: [.closeAccount(ClosedAccountRecord(id: id, closedAt: now), version: nil)],
+      state: state, writes: [.account(.close(ClosedAccountRecord(id: id, closedAt: now), version: nil))],
       notes: [AuditNote(.deleted, accountID: id, details: byAdministrator)])
   }
 
@@ -63,8 +63,8 @@ enum AdminDecision: Hashable, Sendable {
     let id = state.account.id
     var (after, writes) = state.cutOff(at: now, reason: "factors_removed")
     after.factors = []
-    writes += state.factors.map { .deleteFactor(id: $0.id, accountID: id) }
-    writes += [.guardNoFactors(accountID: id), .deletePendings(accountID: id, sparing: [.revertEmail])]
+    writes += state.factors.map { .factor(.delete(id: $0.id, accountID: id)) }
+    writes += [.factor(.requireNone(accountID: id)), .pending(.deleteAll(accountID: id, sparing: [.revertEmail]))]
     let notes = state.factors.map { factor in
       var details = byAdministrator
       details["kind"] = factor.kind.rawValue
@@ -91,11 +91,11 @@ enum AdminDecision: Hashable, Sendable {
     } catch {
       return .refuse(error)
     }
-    var ended = Write.closeSessionsOf(
-      accountID: id, beganWith: providerID, except: nil, at: now, reason: "unlinked")
+    var ended = Write.session(.closeBegun(
+      accountID: id, beganWith: providerID, except: nil, at: now, reason: "unlinked"))
     if SignInMethods(edit.state, policy).isEmpty {
       edit.edited.account.tokensValidAfter = max(state.account.tokensValidAfter ?? now, now)
-      ended = .closeSessions(accountID: id, except: nil, at: now, reason: "unlinked")
+      ended = .session(.closeAll(accountID: id, except: nil, at: now, reason: "unlinked"))
     }
     var details = byAdministrator
     details["provider_id"] = providerID
@@ -120,8 +120,8 @@ extension AccountState {
     after.account.disabled = account.disabled || disabling
     after.account.version += 1
     let writes: [Write] = [
-      .cutOff(accountID: account.id, at: now, disabling: disabling),
-      .closeSessions(accountID: account.id, except: nil, at: now, reason: reason),
+      .account(.cutOff(accountID: account.id, at: now, disabling: disabling)),
+      .session(.closeAll(accountID: account.id, except: nil, at: now, reason: reason)),
     ]
     return (after, writes)
   }

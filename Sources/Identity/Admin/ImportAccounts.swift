@@ -44,7 +44,8 @@ package struct ImportAccounts: Sendable {
       facts, now -> Step<Void> in
       guard facts.importKey == nil else { return .answer(()) }
       let sealed = environment.cryptography.seal(key.bytes, context: ImportAccounts.context(ofKey: key.id))
-      return .commit(Change([.keepImportKey(ImportKeyRecord(id: key.id, sealedKey: sealed, createdAt: now))]), ())
+      return .commit(
+        Change([.record(.keepImportKey(ImportKeyRecord(id: key.id, sealedKey: sealed, createdAt: now)))]), ())
     }
   }
 

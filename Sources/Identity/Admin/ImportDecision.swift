@@ -173,6 +173,6 @@ extension [String?] {
 extension AccountState {
   /// Writes that create the account.
   var insertWrites: [Write] {
-    [.insertAccount(account)] + identities.map(Write.insertIdentity) + factors.map(Write.insertFactor)
+    [.account(.insert(account))] + identities.map { .identity(.insert($0)) } + factors.map { .factor(.insert($0)) }
   }
 }

@@ -80,7 +80,7 @@ package struct OutgoingMessage: Hashable, Sendable {
 extension Environment {
   /// Returns the write that queues the message, in the transaction of its event.
   package func enqueue(_ message: OutgoingMessage, now: Timestamp) -> Write {
-    .enqueueDelivery(record(of: message, now: now), queueMax: policy.deliveryQueueMax)
+    .delivery(.enqueue(record(of: message, now: now), queueMax: policy.deliveryQueueMax))
   }
 
   /// Queues a notice about the account, unless an equal one waits or the account has reached its limit.
@@ -92,7 +92,7 @@ extension Environment {
     let count = ThrottleCount(
       key: throttleKey(.noticesPerAccount, [accountID, message.kind.rawValue]), kind: .noticesPerAccount,
       rule: policy.throttles[.noticesPerAccount], at: now, refusesBlocked: false)
-    return .enqueueNotice(record, within: NoticeLimits(count: count, queueMax: policy.noticeQueueMax))
+    return .delivery(.enqueueNotice(record, within: NoticeLimits(count: count, queueMax: policy.noticeQueueMax)))
   }
 
   private func record(of message: OutgoingMessage, now: Timestamp) -> DeliveryRecord {

@@ -51,7 +51,7 @@ package struct FinishEnrollment: Sendable {
       let admitted = try throttle.admit(facts, now: now)
       switch prove(ShownCode(code: request.code).plain, held, now) {
       case .wrong:
-        let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
+        let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
         return .commit(Change(counts), .wrongCode)
       case .verified(let lastStep):
         let counts = try admitted.reset(at: now) + changes.admit(facts, now: now).count(at: now)
@@ -135,11 +135,11 @@ extension FinishEnrollment {
     let accountID = caller.state.account.id
     let details = ["kind": enrolled.kind.rawValue, "factor_id": enrolled.id]
     let writes: [Write] =
-      [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
-        .completePending(
-          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id),
-        .closeSessions(accountID: accountID, except: nil, at: now, reason: "factor_enrolled"),
-        .insertSession(opened.record),
+      [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
+        .pending(.complete(
+          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id)),
+        .session(.closeAll(accountID: accountID, except: nil, at: now, reason: "factor_enrolled")),
+        .session(.insert(opened.record)),
         environment.audit(AuditNote(.factorEnrolled, accountID: accountID, details: details), call: call, now: now),
       ]
     let notices = environment.notices(
@@ -154,12 +154,12 @@ extension FinishEnrollment {
 extension AccountEdit {
   mutating func enrol(_ factor: FactorRecord) {
     edited.factors.append(factor)
-    hanging.append(.insertFactor(factor))
+    hanging.append(.factor(.insert(factor)))
   }
 
   mutating func withdraw(_ factor: FactorRecord) {
     edited.factors.removeAll { $0.id == factor.id }
-    hanging.append(.deleteFactor(id: factor.id, accountID: factor.accountID))
+    hanging.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
   }
 
   /// Replaces the recovery codes by a new factor that is enrolled now.

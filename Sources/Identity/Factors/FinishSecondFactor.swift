@@ -159,7 +159,7 @@ extension FinishSecondFactor {
     switch check {
     case .refused(.expired): return .refuse(.codeHasExpired)
     case .refused(.wrong):
-      let counts = [.spendPendingAttempt(row.digest, version: row.version)] + admitted.count(at: now)
+      let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
       return .commit(Change(counts), .wrongCode(.wrong))
     case .passed(let used):
       passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
@@ -272,7 +272,7 @@ extension FinishSecondFactor {
       proof, caller, tokenSpent: facts.tokenSpent, factorPassed: true, now: now)
     {
     case .refuse(let failure):
-      return .refuse(failure, writing: Change([.countPendingAttempt(passed.row.digest)]))
+      return .refuse(failure, writing: Change([.pending(.countAttempt(passed.row.digest))]))
     case .secondFactorRequired: throw PendingTable.mismatch("the decision ignored the passed factor")
     case .session(let edit): return Reauthenticate(environment).open(held, edit, caller, passed: passed, call, now)
     }

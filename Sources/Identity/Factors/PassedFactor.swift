@@ -19,17 +19,17 @@ struct PassedFactor: Hashable, Sendable {
   func writes(after others: [Write], sessionID: String?, now: Timestamp) -> [Write] {
     let raises = others.contains { write in
       switch write {
-      case .updateAccount(let record): record.id == account.id
-      case .guardAccount(let id, _): id == account.id
+      case .account(.update(let record)): record.id == account.id
+      case .account(.raise(let id, _)): id == account.id
       default: false
       }
     }
     var writes = others
-    if !raises { writes.append(.guardAccount(id: account.id, version: account.version)) }
-    writes.append(.updateFactor(factor))
+    if !raises { writes.append(.account(.raise(id: account.id, version: account.version))) }
+    writes.append(.factor(.update(factor)))
     writes.append(
-      .completePending(
-        row.digest, version: row.version, at: now, accountID: account.id, sessionID: sessionID ?? ""))
+      .pending(.complete(
+        row.digest, version: row.version, at: now, accountID: account.id, sessionID: sessionID ?? "")))
     return writes + resets
   }
 }

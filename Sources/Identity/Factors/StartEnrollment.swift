@@ -59,7 +59,7 @@ package struct StartEnrollment: Sendable {
       kind: request.kind, sessionID: caller.session.id, displayName: request.displayName)
     var started = StartedEnrollment(
       enrollmentID: "", expiresAt: now.adding(millis: environment.policy.factorCodeLifetimeMillis))
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)]
+    var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))]
     switch request.kind {
     case .totp:
       held.secret = environment.randomness.bytes(TOTP.secretBytes)
@@ -78,7 +78,7 @@ package struct StartEnrollment: Sendable {
     }
     let pending = environment.hold(held, caller, call: call, now: now)
     started.enrollmentID = pending.handle
-    writes.append(.insertPending(pending.record, limits: environment.policy.pendingLimits))
+    writes.append(.pending(.insert(pending.record, limits: environment.policy.pendingLimits)))
     return .commit(Change(writes + counts), started)
   }
 }

@@ -57,7 +57,7 @@ package struct StartSecondFactor: Sendable {
     let sealed = environment.cryptography.seal(held.packed, context: PendingTable.context(of: row))
     return .commit(
       Change([
-        .resealPending(row.digest, version: row.version, sealed: sealed),
+        .pending(.reseal(row.digest, version: row.version, sealed: sealed)),
         environment.send(sent, to: number, locale: locale, now: now),
       ] + counts),
       StartedFactor(verificationID: verificationID, expiresAt: sent.expiresAt))

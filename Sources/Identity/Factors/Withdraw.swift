@@ -58,9 +58,9 @@ package struct Withdraw: Sendable {
     let opened = environment.continueSession(caller.session, call: call, now: now)
     let accountID = caller.state.account.id
     let details = ["kind": factor.kind.rawValue, "factor_id": factor.id]
-    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
-      .closeSession(id: caller.session.id, at: now, reason: "continued"),
-      .insertSession(opened.record),
+    let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
+      .session(.close(id: caller.session.id, at: now, reason: "continued")),
+      .session(.insert(opened.record)),
       environment.audit(AuditNote(.factorWithdrawn, accountID: accountID, details: details), call: call, now: now),
     ]
     let notices = environment.notices(

@@ -57,6 +57,6 @@ package struct MailMethods: Sendable {
       .signInMethods, to: .email(withheld.email),
       values: ["methods": withheld.methods.joined(separator: ", "), "provider_id": withheld.providerID],
       expiresAt: now.adding(millis: environment.policy.noticeLifetimeMillis))
-    return [.spendToken(withheld.mark, expiresAt: withheld.expiresAt), environment.enqueue(message, now: now)]
+    return [.record(.spendToken(withheld.mark, expiresAt: withheld.expiresAt)), environment.enqueue(message, now: now)]
   }
 }

@@ -43,7 +43,7 @@ extension Environment {
   ) throws(Failure) -> Step<Redirect> {
     let (row, flow) = try openFlow(record, call: call, now: now)
     func mismatch(_ debug: String) -> Step<Redirect> {
-      .refuse(.flowMismatch(debug), writing: Change([.countPendingAttempt(row.digest)]))
+      .refuse(.flowMismatch(debug), writing: Change([.pending(.countAttempt(row.digest))]))
     }
     guard flow.purpose == purpose, flow.accountID == account else {
       return mismatch("started for another purpose or account")
@@ -54,7 +54,7 @@ extension Environment {
     guard !flow.stateIsEchoed || isState(parameters["state"], of: flow) else {
       return mismatch("missing or wrong state")
     }
-    let spent = Write.completePending(row.digest, version: row.version, at: now, accountID: "", sessionID: "")
+    let spent = Write.pending(.complete(row.digest, version: row.version, at: now, accountID: "", sessionID: ""))
     return .commit(Change([spent]), (flow, parameters))
   }
 

@@ -31,7 +31,7 @@ package struct StartFlow: Sendable {
       kept: started.kept)
     let pending = environment.hold(flow, call: call, now: now)
     let commit = Change(
-      admitted.count(at: now) + [.insertPending(pending.record, limits: environment.policy.pendingLimits)])
+      admitted.count(at: now) + [.pending(.insert(pending.record, limits: environment.policy.pendingLimits))])
     return try await environment.decideAndCommit(Query(), Facts(), call: call) { _, _ in
       .commit(
         commit,

@@ -24,7 +24,7 @@ struct AccountEdit: Hashable, Sendable {
   var writes: [Write] {
     let account = edited.account
     let guarding = account == before
-      ? Write.guardAccount(id: account.id, version: account.version) : .updateAccount(account)
+      ? Write.account(.raise(id: account.id, version: account.version)) : .account(.update(account))
     return [guarding] + hanging
   }
 }
@@ -36,9 +36,9 @@ extension AccountEdit {
   func endOfGuestSessions(at now: Timestamp) -> [Write] {
     guard before.anonymous, !edited.account.anonymous else { return [] }
     return [
-      .closeSessionsOf(
+      .session(.closeBegun(
         accountID: before.id, beganWith: FirstFactor.anonymous.signInProviderID, except: nil, at: now,
-        reason: SessionRecord.guestEndedReason)
+        reason: SessionRecord.guestEndedReason))
     ]
   }
 }
@@ -60,10 +60,10 @@ extension AccountEdit {
     let account = edited.account
     let record = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
     edited.identities.append(record)
-    hanging.append(.insertIdentity(record))
+    hanging.append(.identity(.insert(record)))
     if edited.unlinks.contains(where: { $0.key == record.key }) {
       edited.unlinks.removeAll { $0.key == record.key }
-      hanging.append(.forgetUnlink(accountID: account.id, record.key))
+      hanging.append(.unlink(.forget(accountID: account.id, record.key)))
     }
     edited.account.anonymous = false
     if account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
@@ -81,7 +81,7 @@ extension AccountEdit {
       edited.account.email = email
       edited.account.emailSource = providerID
     }
-    guard edited.account.email == email else { return hanging.append(.guardFreeEmail(email)) }
+    guard edited.account.email == email else { return hanging.append(.account(.requireFreeEmail(email))) }
     guard !edited.account.emailVerified, assertion.tier >= .verified else { return }
     edited.account.emailProof = .assertion
     noteProof(at: now)
@@ -162,10 +162,10 @@ extension AccountEdit {
   /// - Parameter keepsAddress: whether the email address stays, even if it came from this identity alone.
   mutating func unlink(_ identity: IdentityRecord, keepsAddress: Bool, policy: Policy, now: Timestamp) {
     edited.identities.removeAll { $0.key == identity.key }
-    hanging.append(.deleteIdentity(identity.key, accountID: identity.accountID))
+    hanging.append(.identity(.delete(identity.key, accountID: identity.accountID)))
     let unlink = UnlinkRecord(accountID: identity.accountID, key: identity.key, at: now)
     edited.unlinks.append(unlink)
-    hanging.append(.rememberUnlink(unlink))
+    hanging.append(.unlink(.remember(unlink)))
     settleAddress(after: identity.key.providerID, keepsAddress: keepsAddress, policy: policy)
   }
 

@@ -66,7 +66,7 @@ extension Link {
     let opened = environment.openSession(accountID: state.account.id, by: verified.firstFactor, call: call, now: now)
     var writes = edit.signInWrites + verified.spentToken
     writes += verified.spentCode(for: state.account.id, sessionID: opened.record.id, now)
-    writes.append(.insertSession(opened.record))
+    writes.append(.session(.insert(opened.record)))
     writes.append(environment.audit(.signedIn, opened: opened.record, call: call, now: now))
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
     return .commit(Change(writes), .alreadyLinked(opened, state))
@@ -76,7 +76,7 @@ extension Link {
     _ failure: Failure, _ row: PendingRecord?, _ verified: VerifiedLink, counting counts: [Write] = []
   ) -> Step<Result> {
     let rows = [row, verified.passed?.row].compactMap(\.self)
-    let writes = rows.map { .countPendingAttempt($0.digest) } + counts
+    let writes = rows.map { .pending(.countAttempt($0.digest)) } + counts
     return .refuse(failure, writing: writes.isEmpty ? nil : Change(writes))
   }
 
@@ -96,10 +96,10 @@ extension Link {
       return environment.repeating(caller, writing: writes, now: now).map { Result.alreadyLinked($0.0, $0.1) }
     }
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
-    let guarding = [Write.guardSession(id: caller.session.id, at: now)]
+    let guarding = [Write.session(.requireOpen(id: caller.session.id, at: now))]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
     writes += [
-      .closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record),
+      .session(.close(id: caller.session.id, at: now, reason: "continued")), .session(.insert(opened.record)),
     ]
     writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes += verified.spentCode(for: caller.state.account.id, sessionID: opened.record.id, now)
@@ -114,8 +114,8 @@ extension Link {
     _ verified: VerifiedLink, _ row: PendingRecord?, _ caller: CallerSession, sessionID: String, _ now: Timestamp
   ) -> [Write] {
     guard let row, verified.singleUse != nil else { return verified.spentToken }
-    let completion = Write.completePending(
-      row.digest, version: row.version, at: now, accountID: caller.state.account.id, sessionID: sessionID)
+    let completion = Write.pending(.complete(
+      row.digest, version: row.version, at: now, accountID: caller.state.account.id, sessionID: sessionID))
     return verified.spentToken + [completion]
   }
 
@@ -135,8 +135,8 @@ extension Link {
     let pending = environment.hold(held, purpose: .credentialInUse, accountID: ownerID, call: call, now: now)
     let inUse = CredentialInUse(
       email: assertion.email, handle: pending.handle, expiresAt: pending.record.expiresAt, tokens: verified.tokens)
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now)
-    writes.append(.insertPending(pending.record, limits: environment.policy.pendingLimits))
+    var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + verified.spentCode(now)
+    writes.append(.pending(.insert(pending.record, limits: environment.policy.pendingLimits)))
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
     writes += environment.remember(.credentialInUse(inUse), accountID: ownerID, call, now)
     return .commit(Change(writes), .answer(.credentialInUse(inUse)))
@@ -169,7 +169,7 @@ extension Link {
       held, caller.state, userInfo: verified.userInfo, tokens: verified.tokens, call: call, now: now)
     let remembered = environment.remember(.secondFactorRequired(required), accountID: account.id, call, now)
     return .commit(
-      Change([.guardSession(id: caller.session.id, at: now)] + verified.spentCode(now) + [write] + remembered),
+      Change([.session(.requireOpen(id: caller.session.id, at: now))] + verified.spentCode(now) + [write] + remembered),
       .answer(.secondFactorRequired(required)))
   }
 
@@ -185,15 +185,15 @@ extension Link {
     let first = verified.firstFactor
     let (opened, ofSession) = sessionOfLink(verified, caller, call, now)
     let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + counts + edit.writes
+    var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + counts + edit.writes
     writes += edit.endOfGuestSessions(at: now)
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     writes += verified.spentCode(for: accountID, sessionID: opened.record.id, now)
     writes += unlinkReplacedNumber(edit, caller, call, now)
     if let row {
       writes.append(
-        .completePending(
-          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id))
+        .pending(.complete(
+          row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id)))
     }
     writes += verified.spentToken + ofSession
     writes.append(environment.audit(note, call: call, now: now))
@@ -214,22 +214,22 @@ extension Link {
     let first = verified.firstFactor
     if caller.state.account.anonymous {
       let opened = environment.openSession(accountID: caller.state.account.id, by: first, call: call, now: now)
-      return (opened, [.insertSession(opened.record)])
+      return (opened, [.session(.insert(opened.record))])
     }
     let methods = caller.session.methods + first.methods.filter { !caller.session.methods.contains($0) }
     guard let passed = verified.passed else {
       var kept = environment.keepSession(caller.session, now: now)
       kept.opened.record.signInProviderID = first.signInProviderID
       kept.opened.record.methods = methods
-      let renaming = Write.renameSession(
-        id: caller.session.id, signInProviderID: first.signInProviderID, methods: methods, at: now)
+      let renaming = Write.session(.rename(
+        id: caller.session.id, signInProviderID: first.signInProviderID, methods: methods, at: now))
       return (kept.opened, kept.writes + [renaming])
     }
     var opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     opened.record.signInProviderID = first.signInProviderID
     opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
     return (
-      opened, [.closeSession(id: caller.session.id, at: now, reason: "continued"), .insertSession(opened.record)]
+      opened, [.session(.close(id: caller.session.id, at: now, reason: "continued")), .session(.insert(opened.record))]
     )
   }
 
@@ -243,9 +243,9 @@ extension Link {
     guard let number = edit.before.phoneNumber, number != edit.edited.account.phoneNumber else { return [] }
     let accountID = edit.before.id
     let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": SignInMethods.phone])
-    let ending = Write.closeSessionsOf(
+    let ending = Write.session(.closeBegun(
       accountID: accountID, beganWith: SignInMethods.phone, except: caller.session.id, at: now,
-      reason: "number_replaced")
+      reason: "number_replaced"))
     return [ending, environment.audit(note, call: call, now: now)]
       + environment.notices(ofUnlinked: SignInMethods.phone, by: edit, now: now)
   }

@@ -66,7 +66,7 @@ package struct Reauthenticate: Sendable {
       held, caller.state, userInfo: verified.userInfo, tokens: verified.tokens, call: call, now: now)
     let settled = (verified.code?.spend(now: now) ?? []) + (verified.admitted?.reset(at: now) ?? [])
     return .commit(
-      Change([.guardSession(id: caller.session.id, at: now)] + settled + [write]), .secondFactor(required))
+      Change([.session(.requireOpen(id: caller.session.id, at: now))] + settled + [write]), .secondFactor(required))
   }
 
   /// Opens a new session, with its own id and with `auth_time` now (check 99).
@@ -80,11 +80,11 @@ package struct Reauthenticate: Sendable {
     let accountID = caller.state.account.id
     let opened = environment.openSession(
       accountID: accountID, by: held.firstFactor, secondFactor: passed?.factor, call: call, now: now)
-    var writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.signInWrites
+    var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.signInWrites
     writes += edit.endOfGuestSessions(at: now) + settled
     if let passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     if let singleUse = held.singleUse { writes.append(singleUse.spending) }
-    writes.append(.insertSession(opened.record))
+    writes.append(.session(.insert(opened.record)))
     writes += call.remember(
       "reauthenticated", accountID: accountID, sessionID: opened.record.id, policy: environment.policy, now: now)
     writes.append(environment.audit(.reauthenticated, opened: opened.record, call: call, now: now))

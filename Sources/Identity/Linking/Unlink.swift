@@ -38,11 +38,11 @@ package struct Unlink: Sendable {
     let accountID = caller.state.account.id
     let opened = environment.continueSession(caller.session, call: call, now: now)
     let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": providerID])
-    let writes: [Write] = [.guardSession(id: caller.session.id, at: now)] + edit.writes + [
-      .closeSession(id: caller.session.id, at: now, reason: "continued"),
-      .closeSessionsOf(
-        accountID: accountID, beganWith: providerID, except: nil, at: now, reason: "unlinked"),
-      .insertSession(opened.record),
+    let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
+      .session(.close(id: caller.session.id, at: now, reason: "continued")),
+      .session(.closeBegun(
+        accountID: accountID, beganWith: providerID, except: nil, at: now, reason: "unlinked")),
+      .session(.insert(opened.record)),
       environment.audit(note, call: call, now: now),
     ]
     let remembered = call.remember(

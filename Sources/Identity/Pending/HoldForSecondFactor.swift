@@ -11,6 +11,6 @@ extension Environment {
     let required = SecondFactorRequired(
       handle: pending.handle, factors: state.factorsToOffer(behind: held.firstFactor),
       expiresAt: pending.record.expiresAt, userInfo: userInfo, tokens: tokens)
-    return (.insertPending(pending.record, limits: policy.pendingLimits), required)
+    return (.pending(.insert(pending.record, limits: policy.pendingLimits)), required)
   }
 }

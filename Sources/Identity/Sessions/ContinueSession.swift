@@ -37,15 +37,15 @@ extension Environment {
       if handedOut.digest(cryptography) == digest {
         return KeptSession(
           opened: OpenedSession(record: session, refreshToken: handedOut.text(cryptography)),
-          writes: [.guardSession(id: session.id, at: now)], isRotated: false)
+          writes: [.session(.requireOpen(id: session.id, at: now))], isRotated: false)
       }
     }
     let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)
     session.refreshDigest = next.digest(cryptography)
     session.idleExpiresAt = now.adding(
       millis: policy.sessionLimits(secondFactor: session.secondFactor).idleMillis)
-    let rotation = Write.rotateSession(
-      id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt)
+    let rotation = Write.session(.rotate(
+      id: session.id, from: digest, to: session.refreshDigest, at: now, idleExpiresAt: session.idleExpiresAt))
     return KeptSession(
       opened: OpenedSession(record: session, refreshToken: next.text(cryptography)), writes: [rotation],
       isRotated: true)

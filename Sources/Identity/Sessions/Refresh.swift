@@ -58,7 +58,7 @@ package struct Refresh: Sendable {
     _ token: RefreshToken, _ live: CallerSession, _ remembered: [Write], _ now: Timestamp
   ) -> Step<Result> {
     guard !remembered.isEmpty else { return .answer(opened(token, live)) }
-    return .commit(Change([.guardSession(id: live.session.id, at: now)] + remembered), opened(token, live))
+    return .commit(Change([.session(.requireOpen(id: live.session.id, at: now))] + remembered), opened(token, live))
   }
 
   private func opened(_ token: RefreshToken, _ live: CallerSession) -> Result {
@@ -74,10 +74,10 @@ package struct Refresh: Sendable {
     next.session.idleExpiresAt = now.adding(
       millis: environment.policy.sessionLimits(secondFactor: next.session.secondFactor).idleMillis)
     let change = Change([
-      .confirmAccount(id: live.state.account.id, version: live.state.account.version),
-      .rotateSession(
+      .account(.confirm(id: live.state.account.id, version: live.state.account.version)),
+      .session(.rotate(
         id: live.session.id, from: live.session.refreshDigest, to: token.digest(environment.cryptography), at: now,
-        idleExpiresAt: next.session.idleExpiresAt),
+        idleExpiresAt: next.session.idleExpiresAt)),
     ] + remembered)
     return .commit(change, opened(token, next))
   }
@@ -86,8 +86,8 @@ package struct Refresh: Sendable {
     let note = AuditNote(
       .refreshReplayed, accountID: live.state.account.id, details: ["session_id": live.session.id])
     let change = Change([
-      .guardSession(id: live.session.id, at: now),
-      .closeSession(id: live.session.id, at: now, reason: "refresh_replayed"),
+      .session(.requireOpen(id: live.session.id, at: now)),
+      .session(.close(id: live.session.id, at: now, reason: "refresh_replayed")),
       environment.audit(note, call: call, now: now),
     ])
     return .refuse(Failure(.tokenRevoked, hint: "Sign in again."), writing: change)

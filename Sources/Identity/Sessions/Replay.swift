@@ -30,7 +30,7 @@ extension CallFacts {
     let record = IdempotencyRecord(
       key: idempotency.key, request: idempotency.request, outcome: outcome, accountID: accountID,
       sessionID: sessionID, createdAt: now, expiresAt: end)
-    return [.insertIdempotency(record)]
+    return [.record(.insertIdempotency(record))]
   }
 }
 
@@ -110,7 +110,7 @@ extension Environment {
   func repeating(
     _ caller: CallerSession, writing writes: [Write] = [], now: Timestamp
   ) -> Step<(OpenedSession, AccountState)> {
-    let confirming = Write.confirmAccount(id: caller.state.account.id, version: caller.state.account.version)
+    let confirming = Write.account(.confirm(id: caller.state.account.id, version: caller.state.account.version))
     let kept = keepSession(caller.session, now: now)
     guard kept.isRotated || !writes.isEmpty else { return .answer((kept.opened, caller.state)) }
     return .commit(Change([confirming] + kept.writes + writes), (kept.opened, caller.state))

@@ -31,7 +31,9 @@ package struct RevokeAll: Sendable {
     let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])
     let (_, writes) = caller.state.cutOff(at: now, reason: "revoked")
     let change = Change(
-      [.guardSession(id: caller.session.id, at: now)] + writes + [environment.audit(note, call: call, now: now)])
+      [.session(.requireOpen(id: caller.session.id, at: now))] + writes + [
+        environment.audit(note, call: call, now: now)
+      ])
     return .commit(change, count)
   }
 }

@@ -23,7 +23,7 @@ package struct SignOut: Sendable {
       }
       let note = AuditNote(.signedOut, accountID: session.accountID, details: ["session_id": session.id])
       let change = Change([
-        .closeSession(id: session.id, at: now, reason: "signed_out"), environment.audit(note, call: call, now: now),
+        .session(.close(id: session.id, at: now, reason: "signed_out")), environment.audit(note, call: call, now: now),
       ])
       return .commit(change, ())
     }

@@ -71,6 +71,6 @@ struct CodeDecision: Sendable {
     let account = edit.edited.account
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": providerID])
     return Opening(
-      state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
+      state: AccountState(account: account), writes: [.account(.insert(account))], notes: [note], isNewAccount: true)
   }
 }

@@ -66,7 +66,7 @@ enum CredentialDecision {
     let note = AuditNote(
       .accountCreated, accountID: account.id, details: ["provider_id": first.signInProviderID])
     return Opening(
-      state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
+      state: AccountState(account: account), writes: [.account(.insert(account))], notes: [note], isNewAccount: true)
   }
 }
 

@@ -64,7 +64,7 @@ struct FederatedDecision: Sendable {
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": providerID])
     return Opening(
       state: AccountState(account: account, identities: [identity]),
-      writes: [.insertAccount(account), .insertIdentity(identity)], notes: [note], isNewAccount: true)
+      writes: [.account(.insert(account)), .identity(.insert(identity))], notes: [note], isNewAccount: true)
   }
 }
 

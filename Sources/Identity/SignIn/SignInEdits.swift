@@ -2,14 +2,14 @@ import Store
 
 /// Changes that a sign-in makes to an existing account.
 extension AccountEdit {
-  /// The writes of a sign-in. If only its time changes, `touchAccount` lets parallel sign-ins of a user commit without
-  /// conflict.
+  /// The writes of a sign-in. If only its time changes, `AccountWrite.touch` lets parallel sign-ins of a user commit
+  /// without conflict.
   var signInWrites: [Write] {
     var account = edited.account
     account.lastSignInAt = before.lastSignInAt
-    let addsNothing = hanging.allSatisfy { if case .updateIdentity = $0 { true } else { false } }
+    let addsNothing = hanging.allSatisfy { if case .identity(.update) = $0 { true } else { false } }
     guard account == before, addsNothing, let lastSignInAt = edited.account.lastSignInAt else { return writes }
-    return [.touchAccount(id: before.id, version: before.version, lastSignInAt: lastSignInAt)] + hanging
+    return [.account(.touch(id: before.id, version: before.version, lastSignInAt: lastSignInAt))] + hanging
   }
 
   /// Updates the identity's profile with the fields that the provider returned (S1).
@@ -28,7 +28,7 @@ extension AccountEdit {
     if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }
     guard new != old else { return }
     edited.identities[index] = new
-    hanging.append(.updateIdentity(new))
+    hanging.append(.identity(.update(new)))
   }
 
   /// Sets a missing email address, and marks an unverified one as verified (S1).

@@ -157,7 +157,7 @@ extension SignIn {
   /// Rejects the attempt. Writes nothing but its counts.
   private func refuse(_ failure: Failure, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
     let rows = [attempt.row, attempt.passed?.row].compactMap(\.self)
-    var counts = rows.map { Write.countPendingAttempt($0.digest) }
+    var counts = rows.map { Write.pending(.countAttempt($0.digest)) }
     if failure.reason == .invalidLoginCredentials { counts += attempt.admitted?.count(at: now) ?? [] }
     return .refuse(failure, writing: counts.isEmpty ? nil : Change(counts))
   }
@@ -182,12 +182,12 @@ extension SignIn {
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
     if let row = attempt.row {
       writes.append(
-        .completePending(
-          row.digest, version: row.version, at: now, accountID: account.id, sessionID: opened.record.id))
+        .pending(.complete(
+          row.digest, version: row.version, at: now, accountID: account.id, sessionID: opened.record.id)))
     }
     if let singleUse = attempt.held.singleUse { writes.append(singleUse.spending) }
     if let singleUse = attempt.alsoSpent { writes.append(singleUse.spending) }
-    writes.append(.insertSession(opened.record))
+    writes.append(.session(.insert(opened.record)))
     if let detached = opening.detached, let email = account.email {
       writes += environment.notices(ofDetached: email, from: detached, now: now)
     }
@@ -217,7 +217,7 @@ extension SignIn {
       methods: reveals ? conflict.ways.methods : [], handle: pending.handle, expiresAt: pending.record.expiresAt,
       userInfo: attempt.userInfo, tokens: attempt.tokens, reason: reveals ? conflict.reason : .none,
       canClaimAddress: conflict.canClaimAddress)
-    var writes: [Write] = [.insertPending(pending.record, limits: environment.policy.pendingLimits)]
+    var writes: [Write] = [.pending(.insert(pending.record, limits: environment.policy.pendingLimits))]
     if let passed = attempt.passed { writes = passed.writes(after: writes, sessionID: nil, now: now) }
     writes += environment.remember(.accountExists(exists), accountID: conflict.owner.account.id, attempt.call, now)
     return .commit(Change(writes), .answer(.accountExists(exists)))

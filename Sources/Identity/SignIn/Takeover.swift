@@ -31,8 +31,8 @@ struct Takeover: Sendable {
     return Opening(
       state: edit.state,
       writes: edit.writes + [
-        .closeSessions(accountID: id, except: nil, at: now, reason: "reclaimed"),
-        .deletePendings(accountID: id, except: completing),
+        .session(.closeAll(accountID: id, except: nil, at: now, reason: "reclaimed")),
+        .pending(.deleteAll(accountID: id, except: completing)),
       ],
       notes: notes, revokedProviderIDs: revoked)
   }
@@ -65,9 +65,9 @@ struct DetachedAddress: Sendable {
     edit.detachAddress()
     let id = owner.account.id
     let sessionsOver = [SignInMethods.password, SignInMethods.emailLink].map {
-      Write.closeSessionsOf(accountID: id, beganWith: $0, except: nil, at: now, reason: "address claimed")
+      Write.session(.closeBegun(accountID: id, beganWith: $0, except: nil, at: now, reason: "address claimed"))
     }
-    writes = edit.writes + sessionsOver + [.deletePendings(accountID: id, except: row)]
+    writes = edit.writes + sessionsOver + [.pending(.deleteAll(accountID: id, except: row))]
     state = edit.state
     note = AuditNote(.addressDetached, accountID: id, details: ["provider_id": providerID])
   }

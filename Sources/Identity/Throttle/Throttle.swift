@@ -135,10 +135,10 @@ package struct AdmittedAttempt: Sendable {
   /// Returns the writes that count the attempt, after a failure or together with its effect.
   package func count(at now: Timestamp) -> [Write] {
     throttle.counters.map { counter in
-      .countThrottle(
+      .throttle(.count(
         ThrottleCount(
           key: counter.key, kind: counter.kind, rule: counter.rule, at: now,
-          refusesBlocked: throttle.refusesBlocked && !counter.kind.isPerCaller))
+          refusesBlocked: throttle.refusesBlocked && !counter.kind.isPerCaller)))
     }
   }
 
@@ -150,7 +150,7 @@ package struct AdmittedAttempt: Sendable {
       switch counter.kind {
       case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount,
         .codeFailuresOnKnownDevices:
-        known.contains(counter.key) ? .resetThrottle(counter.key, counter.kind, at: now) : nil
+        known.contains(counter.key) ? .throttle(.reset(counter.key, counter.kind, at: now)) : nil
       default: nil
       }
     }
@@ -237,7 +237,7 @@ extension Environment {
     var counts = [(ThrottleKind.passwordFailuresPerAccount, [email])]
     if !call.deviceID.isEmpty { counts.append((.passwordFailuresPerDevice, [email, call.deviceID])) }
     return counts.map { kind, parts in
-      .resetThrottle(throttleKey(kind, parts), kind, at: now, liftsBlock: true)
+      .throttle(.reset(throttleKey(kind, parts), kind, at: now, liftsBlock: true))
     }
   }
 

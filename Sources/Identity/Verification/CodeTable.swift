@@ -18,8 +18,8 @@ extension Environment {
   /// Returns the writes that replace the previously requested code with this one.
   func insert(_ code: NewPending) -> [Write] {
     [
-      .endPendings(code.record.purpose, code.record.identity),
-      .insertPending(code.record, limits: policy.codeLimits),
+      .pending(.end(code.record.purpose, code.record.identity)),
+      .pending(.insert(code.record, limits: policy.codeLimits)),
     ]
   }
 
@@ -63,7 +63,7 @@ package struct OpenedCode: Hashable, Sendable {
 
   /// Returns the write that uses up the code. It succeeds for one call only.
   func spend(for accountID: String = "", sessionID: String = "", now: Timestamp) -> Write {
-    .completePending(row.digest, version: row.version, at: now, accountID: accountID, sessionID: sessionID)
+    .pending(.complete(row.digest, version: row.version, at: now, accountID: accountID, sessionID: sessionID))
   }
 }
 

@@ -116,11 +116,11 @@ package struct ConfirmEmail: Sendable {
       let opened = environment.continueSession(caller.session, call: call, now: now)
       let before = caller.state.account
       var writes =
-        [.guardSession(id: caller.session.id, at: now)]
+        [.session(.requireOpen(id: caller.session.id, at: now))]
         + [code.spend(for: before.id, sessionID: opened.record.id, now: now)] + edit.writes
       writes += [
-        .closeSessions(accountID: before.id, except: nil, at: now, reason: "email_changed"),
-        .insertSession(opened.record),
+        .session(.closeAll(accountID: before.id, except: nil, at: now, reason: "email_changed")),
+        .session(.insert(opened.record)),
         environment.audit(AuditNote(.emailChanged, accountID: before.id), call: call, now: now),
       ]
       let order = MailOrder(continueURI: code.held.continueURI, locale: code.held.locale)
@@ -173,9 +173,9 @@ package struct ConfirmEmail: Sendable {
     // Revert links of later changes belong to the attacker. An earlier one may belong to the first owner.
     let writes: [Write] =
       [code.spend(for: account.id, now: now)] + edit.writes + [
-        .closeSessions(accountID: account.id, except: nil, at: now, reason: "email_reverted"),
-        .endPendings(.revertEmail, .addressOf(account.id), createdAfter: code.row.createdAt),
-        .endPendings(.changeEmail, .addressOf(account.id)),
+        .session(.closeAll(accountID: account.id, except: nil, at: now, reason: "email_reverted")),
+        .pending(.end(.revertEmail, .addressOf(account.id), createdAfter: code.row.createdAt)),
+        .pending(.end(.changeEmail, .addressOf(account.id))),
         environment.audit(AuditNote(.emailReverted, accountID: account.id, details: details), call: call, now: now),
       ]
     return Change(detached + writes + environment.notices(.emailChanged, to: edit.state, others: others, now: now))

@@ -82,9 +82,9 @@ package struct ResetPassword: Sendable {
     let details = ["revoked_provider_ids": revoked.joined(separator: ",")]
     var writes: [Write] = [code.spend(for: id, now: now)] + edit.writes
     if let email = code.row.email { writes += environment.liftPasswordBlocks(of: email, call: call, now: now) }
-    writes.append(.closeSessions(accountID: id, except: nil, at: now, reason: "password_reset"))
+    writes.append(.session(.closeAll(accountID: id, except: nil, at: now, reason: "password_reset")))
     writes.append(
-      isReclaim ? .deletePendings(accountID: id) : .endPendings(.changeEmail, .addressOf(id)))
+      isReclaim ? .pending(.deleteAll(accountID: id)) : .pending(.end(.changeEmail, .addressOf(id))))
     if isReclaim {
       let reclaim = details.merging(["provider_id": SignInMethods.password]) { $1 }.merging(edit.keptByReclaim) { $1 }
       writes.append(environment.audit(AuditNote(.reclaimed, accountID: id, details: reclaim), call: call, now: now))
@@ -163,7 +163,7 @@ struct ResetDecision: Sendable {
     let account = edit.edited.account
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": SignInMethods.password])
     let opening = Opening(
-      state: AccountState(account: account), writes: [.insertAccount(account)], notes: [note], isNewAccount: true)
+      state: AccountState(account: account), writes: [.account(.insert(account))], notes: [note], isNewAccount: true)
     return Takeover(assertion: .mailbox(email), policy: policy, now: now).claim(from: owner, opening: opening)
   }
 

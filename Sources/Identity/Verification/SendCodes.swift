@@ -145,7 +145,7 @@ package struct SendPasswordReset: Sendable {
 extension Write {
   /// The write that removes the delivery that this write queues.
   fileprivate var undoingEnqueue: Write? {
-    guard case .enqueueDelivery(let delivery, _) = self else { return nil }
-    return .removeDelivery(id: delivery.id)
+    guard case .delivery(.enqueue(let delivery, _)) = self else { return nil }
+    return .delivery(.remove(id: delivery.id))
   }
 }

@@ -60,7 +60,7 @@ package struct SendEmailChange: Sendable {
         held, purpose: .changeEmail, identity: .addressOf(accountID), email: newEmail, accountID: accountID,
         lifetimeMillis: environment.policy.emailChangeLifetimeMillis, call: call, now: now)
       let mail = environment.mail(.changeEmail, pending, to: newEmail, order, now)
-      let guarding = [Write.guardSession(id: caller.session.id, at: now)]
+      let guarding = [Write.session(.requireOpen(id: caller.session.id, at: now))]
       return .commit(Change(guarding + counts + environment.insert(pending) + [mail]), pending.record.expiresAt)
     }
   }

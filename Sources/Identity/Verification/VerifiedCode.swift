@@ -93,7 +93,7 @@ extension Environment {
       guard cryptography.equal(Array(oneTimeCode(digits).utf8), Array(opened.held.digits.utf8)) else {
         return .refuse(
           Failure.wrongSentCode("wrong digits", field: presented.field),
-          writing: Change([.countPendingAttempt(row.digest)] + admitted.count(at: now)))
+          writing: Change([.pending(.countAttempt(row.digest))] + admitted.count(at: now)))
       }
       assertion = Assertion(identity: .phone(row.identity.subject))
     case .emailLink(let email, _):

@@ -14,7 +14,7 @@ extension Environment {
       accountID: before.id, lifetimeMillis: policy.emailRevertLifetimeMillis, call: call, now: now)
     // Earlier revert links stay valid: an attacker who changes the address twice must not end the first owner's link.
     return [
-      .insertPending(pending.record, limits: policy.codeLimits),
+      .pending(.insert(pending.record, limits: policy.codeLimits)),
       mail(.emailChanged, pending, to: old, order, values: values, now),
     ]
   }

@@ -78,7 +78,7 @@ final class DeliveryWorker: Sendable {
       case .attempt(let nextAttemptAt):
         // Another server may have a transport for it.
         guard transports[record.channel] != nil else { continue }
-        let claim = Write.claimDelivery(id: record.id, attempts: record.attempts, nextAttemptAt: nextAttemptAt)
+        let claim = Write.delivery(.claim(id: record.id, attempts: record.attempts, nextAttemptAt: nextAttemptAt))
         if await commit(claim) { taken.append((record, nextAttemptAt)) }
       }
     }
@@ -106,7 +106,7 @@ final class DeliveryWorker: Sendable {
       metrics.delivery(record, .sent, by: transport(record))
       log.info("message sent", fields(record, attempts: attempts))
       // If the removal fails, the message is sent again: a duplicate is better than a lost message.
-      _ = await commit(.removeDelivery(id: record.id))
+      _ = await commit(.delivery(.remove(id: record.id)))
     case (.bury(let reason), _): await bury(record, attempts: attempts, reason)
     case (.wait, .failed(let why)):
       metrics.delivery(record, .failed, by: transport(record))
@@ -132,7 +132,7 @@ final class DeliveryWorker: Sendable {
     metrics.delivery(record, .buried, by: transport(record))
     log.error("message given up", fields(record, attempts: attempts, why: reason))
     _ = await commit(
-      .buryDelivery(id: record.id, at: now, reason: reason, keptUntil: now.adding(millis: schedule.keptMillis)))
+      .delivery(.bury(id: record.id, at: now, reason: reason, keptUntil: now.adding(millis: schedule.keptMillis))))
   }
 
   private func commit(_ write: Write) async -> Bool {

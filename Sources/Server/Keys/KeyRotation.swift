@@ -106,11 +106,11 @@ struct KeyRotation: Hashable, Sendable {
     if let successor, let successorFrom {
       // If replicas rotate at the same time, only one retires the key. The first keys of a store retire none, so this
       // guard admits one. Each replica may fill a gap, since several signing keys are harmless.
-      if retired.isEmpty, !fillsGap { writes.append(.guardNoSigningKey) }
-      writes += retired.map { .retireSigningKey(keyID: $0, at: successorFrom) }
-      writes.append(.insertSigningKey(successor))
+      if retired.isEmpty, !fillsGap { writes.append(.signingKey(.requireNone)) }
+      writes += retired.map { .signingKey(.retire(keyID: $0, at: successorFrom)) }
+      writes.append(.signingKey(.insert(successor)))
     }
-    if let removesRetiredBy { writes.append(.deleteSigningKeys(retiredBy: removesRetiredBy)) }
+    if let removesRetiredBy { writes.append(.signingKey(.delete(retiredBy: removesRetiredBy))) }
     return writes.isEmpty ? nil : Change(writes)
   }
 }

@@ -14,7 +14,7 @@ import Testing
         .linked, to: .email("ann@example.com"), values: ["provider_id": "ü {{link}}"], expiresAt: later),
       OutgoingMessage(.phoneCode, to: .phoneNumber("+4915112345678"), locale: "de-AT", expiresAt: later),
     ] {
-      guard case .enqueueDelivery(var record, _) = world.environment.enqueue(message, now: now) else {
+      guard case .delivery(.enqueue(var record, _)) = world.environment.enqueue(message, now: now) else {
         Issue.record("no delivery")
         return
       }
@@ -31,7 +31,7 @@ import Testing
     func recipients(_ others: [String] = []) -> [OutgoingMessage.Recipient] {
       let environment = World(policy: { $0 = policy }).environment
       return environment.notices(.linked, to: AccountState(account: account), others: others, now: now).compactMap {
-        guard case .enqueueNotice(let record, _) = $0 else { return nil }
+        guard case .delivery(.enqueueNotice(let record, _)) = $0 else { return nil }
         return environment.message(of: record)?.recipient
       }
     }
@@ -54,7 +54,7 @@ import Testing
       let state = AccountState(account: AccountRecord(id: id, createdAt: now))
       let writes = environment.notices(
         kind, to: state, others: [email], values: values, now: now.adding(millis: afterMillis))
-      guard case .enqueueNotice(let record, let limits)? = writes.first else { return nil }
+      guard case .delivery(.enqueueNotice(let record, let limits))? = writes.first else { return nil }
       return (record, limits)
     }
     let first = notice()

@@ -163,7 +163,7 @@ struct `SignIn, repeated or broken off` {
     let query = Query()
     let failure = await refused(.overloaded) {
       try await world.environment.decideAndCommit(query, Facts(), call: world.call()) { _, _ -> Step<Int> in
-        .commit(Change([.guardAccount(id: "account-y", version: 99)]), 1)
+        .commit(Change([.account(.raise(id: "account-y", version: 99))]), 1)
       }
     }
     #expect(failure?.retryAfterMillis == 100)

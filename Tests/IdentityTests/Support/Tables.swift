@@ -147,59 +147,47 @@ extension Tables {
   /// Returns nil if the write was made.
   private mutating func carryOut(_ write: Write) -> Outcome? {
     switch write {
-    case .insertAccount, .updateAccount, .guardAccount, .touchAccount, .confirmAccount, .guardFreeEmail,
-      .cutOff:
-      accountWrite(write)
-    case .insertIdentity, .updateIdentity, .deleteIdentity, .rememberUnlink, .forgetUnlink, .insertFactor,
-      .updateFactor, .deleteFactor, .guardNoFactors:
-      identityWrite(write)
-    case .closeAccount, .guardIdle, .noteIdle: endingWrite(write)
-    case .insertSession, .rotateSession, .renameSession, .closeSession, .closeSessions, .closeSessionsOf, .guardSession:
-      sessionWrite(write)
-    case .insertPending, .completePending, .countPendingAttempt, .deletePendings, .spendPendingAttempt,
-      .resealPending, .endPendings:
-      pendingWrite(write)
-    case .countThrottle, .resetThrottle: throttleWrite(write)
-    case .enqueueDelivery, .enqueueNotice, .claimDelivery, .removeDelivery, .buryDelivery: deliveryWrite(write)
-    default: otherWrite(write)
+    case .account(let write): carryOut(write)
+    case .identity(let write): carryOut(write)
+    case .unlink(let write): carryOut(write)
+    case .factor(let write): carryOut(write)
+    case .session(let write): carryOut(write)
+    case .pending(let write): carryOut(write)
+    case .delivery(let write): carryOut(write)
+    case .throttle(let write): carryOut(write)
+    case .signingKey(let write): carryOut(write)
+    case .record(let write): carryOut(write)
     }
   }
 
-  private mutating func accountWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: AccountWrite) -> Outcome? {
     switch write {
-    case .insertAccount(let record):
+    case .insert(let record):
       if accounts[record.id] != nil || closedAccounts[record.id] != nil { return .conflict(.accountID) }
       if let taken = takenKey(of: record) { return .conflict(taken) }
       accounts[record.id] = record
-    case .updateAccount(let record):
+    case .update(let record):
       guard accounts[record.id]?.version == record.version else { return .stale }
       if let taken = takenKey(of: record) { return .conflict(taken) }
       let signedInAt = [accounts[record.id]?.lastSignInAt, record.lastSignInAt].compactMap { $0 }.max()
       accounts[record.id] = record
       accounts[record.id]?.lastSignInAt = signedInAt
       accounts[record.id]?.version += 1
-    case .guardAccount(let id, let version):
+    case .raise(let id, let version):
       guard accounts[id]?.version == version else { return .stale }
       accounts[id]?.version += 1
-    case .touchAccount(let id, let version, let lastSignInAt):
+    case .touch(let id, let version, let lastSignInAt):
       guard accounts[id]?.version == version else { return .stale }
       let last = accounts[id]?.lastSignInAt ?? lastSignInAt
       accounts[id]?.lastSignInAt = max(last, lastSignInAt)
-    case .confirmAccount(let id, let version): return accounts[id]?.version == version ? nil : .stale
+    case .confirm(let id, let version): return accounts[id]?.version == version ? nil : .stale
     case .cutOff(let id, let at, let disabling):
       guard let account = accounts[id], !(disabling && account.disabled) else { return .stale }
       accounts[id]?.tokensValidAfter = max(account.tokensValidAfter ?? at, at)
       accounts[id]?.disabled = account.disabled || disabling
       accounts[id]?.version += 1
-    case .guardFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
-    default: return nil
-    }
-    return nil
-  }
-
-  private mutating func endingWrite(_ write: Write) -> Outcome? {
-    switch write {
-    case .closeAccount(let closed, let version):
+    case .requireFreeEmail(let email): return owner(of: email) == nil ? nil : .conflict(.email)
+    case .close(let closed, let version):
       let id = closed.id
       guard let account = accounts[id], version ?? account.version == account.version else { return .stale }
       accounts[id] = nil
@@ -209,10 +197,9 @@ extension Tables {
       sessions = sessions.filter { $0.value.accountID != id }
       pendings = pendings.filter { $0.value.accountID != id }
       closedAccounts[id] = closed
-    case .guardIdle(let accountID, let since):
+    case .requireIdle(let accountID, let since):
       if sessions.values.contains(where: { $0.accountID == accountID && $0.lastUsedAt >= since }) { return .stale }
     case .noteIdle(let accountID, let since): idleSince[accountID] = since
-    default: return nil
     }
     return nil
   }
@@ -225,32 +212,43 @@ extension Tables {
     return nil
   }
 
-  private mutating func identityWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: IdentityWrite) -> Outcome? {
     switch write {
-    case .insertIdentity(let record):
+    case .insert(let record):
       guard identities[record.key] == nil else { return .conflict(.identity) }
       identities[record.key] = record
-    case .updateIdentity(let record):
+    case .update(let record):
       guard let old = identities[record.key], old.accountID == record.accountID else { return .stale }
       identities[record.key] = record
       identities[record.key]?.linkedAt = old.linkedAt
-    case .deleteIdentity(let key, let accountID):
+    case .delete(let key, let accountID):
       guard identities[key]?.accountID == accountID else { return .stale }
       identities[key] = nil
-    case .rememberUnlink(let record):
+    }
+    return nil
+  }
+
+  private mutating func carryOut(_ write: UnlinkWrite) -> Outcome? {
+    switch write {
+    case .remember(let record):
       unlinks.removeAll { $0.accountID == record.accountID && $0.key == record.key }
       unlinks.append(record)
-    case .forgetUnlink(let accountID, let key): unlinks.removeAll { $0.accountID == accountID && $0.key == key }
-    case .insertFactor(let record): factors.append(record)
-    case .updateFactor(let record):
+    case .forget(let accountID, let key): unlinks.removeAll { $0.accountID == accountID && $0.key == key }
+    }
+    return nil
+  }
+
+  private mutating func carryOut(_ write: FactorWrite) -> Outcome? {
+    switch write {
+    case .insert(let record): factors.append(record)
+    case .update(let record):
       guard let index = index(ofFactor: record.id, of: record.accountID) else { return .stale }
       factors[index].displayName = record.displayName
       factors[index].sealedSecret = record.sealedSecret
-    case .deleteFactor(let id, let accountID):
+    case .delete(let id, let accountID):
       guard let index = index(ofFactor: id, of: accountID) else { return .stale }
       factors.remove(at: index)
-    case .guardNoFactors(let accountID): return factors.contains { $0.accountID == accountID } ? .stale : nil
-    default: return nil
+    case .requireNone(let accountID): return factors.contains { $0.accountID == accountID } ? .stale : nil
     }
     return nil
   }
@@ -259,27 +257,26 @@ extension Tables {
     factors.firstIndex { $0.id == id && $0.accountID == accountID }
   }
 
-  private mutating func sessionWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: SessionWrite) -> Outcome? {
     switch write {
-    case .insertSession(let record): sessions[record.id] = record
-    case .renameSession(let id, let signInProviderID, let methods, let at):
+    case .insert(let record): sessions[record.id] = record
+    case .rename(let id, let signInProviderID, let methods, let at):
       guard let session = sessions[id], session.isOpen(at: at) else { return .stale }
       sessions[id]?.signInProviderID = signInProviderID
       sessions[id]?.methods = methods
-    case .rotateSession(let id, let from, let to, let at, let idleExpiresAt):
+    case .rotate(let id, let from, let to, let at, let idleExpiresAt):
       guard let session = sessions[id], session.isOpen(at: at), session.refreshDigest == from else { return .stale }
       sessions[id]?.refreshDigest = to
       sessions[id]?.parentDigest = from
       sessions[id]?.rotatedAt = at
       sessions[id]?.lastUsedAt = at
       sessions[id]?.idleExpiresAt = idleExpiresAt
-    case .closeSession(let id, let at, let reason): close(at, reason) { $0.id == id }
-    case .closeSessions(let accountID, let except, let at, let reason):
+    case .close(let id, let at, let reason): close(at, reason) { $0.id == id }
+    case .closeAll(let accountID, let except, let at, let reason):
       close(at, reason) { $0.accountID == accountID && $0.id != except }
-    case .closeSessionsOf(let accountID, let providerID, let except, let at, let reason):
+    case .closeBegun(let accountID, let providerID, let except, let at, let reason):
       close(at, reason) { $0.accountID == accountID && $0.beganWith == providerID && $0.id != except }
-    case .guardSession(let id, let at): return sessions[id]?.isOpen(at: at) == true ? nil : .stale
-    default: return nil
+    case .requireOpen(let id, let at): return sessions[id]?.isOpen(at: at) == true ? nil : .stale
     }
     return nil
   }
@@ -302,9 +299,9 @@ extension Tables {
     return true
   }
 
-  private mutating func pendingWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: PendingWrite) -> Outcome? {
     switch write {
-    case .insertPending(let record, let limits):
+    case .insert(let record, let limits):
       if pendings.values.count(where: { $0.purpose == record.purpose }) >= limits.totalMax { return .limited(.total) }
       if pendings.values.count(where: { $0.quota == record.quota }) >= limits.perCallerMax, !makeRoom(for: record) {
         return .limited(.caller)
@@ -317,7 +314,7 @@ extension Tables {
         return .limited(.account)
       }
       pendings[record.digest] = record
-    case .completePending(let digest, let version, let at, let accountID, let sessionID):
+    case .complete(let digest, let version, let at, let accountID, let sessionID):
       guard let row = pendings[digest], row.version == version, row.completedAt == nil, at < row.expiresAt else {
         return .stale
       }
@@ -325,52 +322,50 @@ extension Tables {
       pendings[digest]?.completedAccountID = accountID
       pendings[digest]?.completedSessionID = sessionID
       pendings[digest]?.version += 1
-    case .countPendingAttempt(let digest):
+    case .countAttempt(let digest):
       guard let row = pendings[digest], row.attemptsLeft > 0 else { return nil }
       pendings[digest]?.attemptsLeft -= 1
       pendings[digest]?.version += 1
-    case .spendPendingAttempt(let digest, let version):
+    case .spendAttempt(let digest, let version):
       guard let row = pendings[digest], row.version == version, row.attemptsLeft > 0 else { return .stale }
       pendings[digest]?.attemptsLeft -= 1
       pendings[digest]?.version += 1
-    case .resealPending(let digest, let version, let sealed):
+    case .reseal(let digest, let version, let sealed):
       guard let row = pendings[digest], row.version == version, row.completedAt == nil else { return .stale }
       pendings[digest]?.sealed = sealed
       pendings[digest]?.version += 1
-    case .deletePendings(let accountID, let except, let spared):
+    case .deleteAll(let accountID, let except, let spared):
       pendings = pendings.filter {
         $0.value.accountID != accountID || $0.key == except || spared.contains($0.value.purpose)
       }
-    case .endPendings(let purpose, let key, let createdAfter):
+    case .end(let purpose, let key, let createdAfter):
       pendings = pendings.filter {
         let row = $0.value
         return row.purpose != purpose || row.identity != key || createdAfter.map { row.createdAt <= $0 } ?? false
       }
-    default: return nil
     }
     return nil
   }
 
-  private mutating func deliveryWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: DeliveryWrite) -> Outcome? {
     switch write {
-    case .enqueueDelivery(let record, let queueMax):
+    case .enqueue(let record, let queueMax):
       if deliveries.count(where: { $0.buriedAt == nil }) >= queueMax { return .limited(.deliveries) }
       deliveries.append(record)
     case .enqueueNotice(let record, let limits): enqueue(record, within: limits)
-    case .claimDelivery(let id, let attempts, let nextAttemptAt):
+    case .claim(let id, let attempts, let nextAttemptAt):
       guard
         let index = deliveries.firstIndex(where: { $0.id == id && $0.attempts == attempts && $0.buriedAt == nil })
       else { return .stale }
       deliveries[index].attempts += 1
       deliveries[index].nextAttemptAt = nextAttemptAt
-    case .removeDelivery(let id): deliveries.removeAll { $0.id == id }
-    case .buryDelivery(let id, let at, let reason, let keptUntil):
+    case .remove(let id): deliveries.removeAll { $0.id == id }
+    case .bury(let id, let at, let reason, let keptUntil):
       guard let index = deliveries.firstIndex(where: { $0.id == id && $0.buriedAt == nil }) else { return nil }
       deliveries[index].buriedAt = at
       deliveries[index].buriedReason = reason
       deliveries[index].keptUntil = keptUntil
       deliveries[index].sealed = []
-    default: return nil
     }
     return nil
   }
@@ -386,7 +381,7 @@ extension Tables {
     if limits.count.rule.countMax > 0 { throttles[limits.count.key] = .counting(limits.count, after: old) }
   }
 
-  private mutating func otherWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: RecordWrite) -> Outcome? {
     switch write {
     case .insertIdempotency(let record):
       if let old = idempotency[record.key], record.createdAt < old.expiresAt { return .conflict(.idempotency) }
@@ -397,19 +392,24 @@ extension Tables {
     case .appendAudit(var record):
       record.position = (audit.last?.position ?? 0) + 1
       audit.append(record)
-    case .insertSigningKey(let record):
+    case .keepImportKey(let key): importKeys[key.id] = importKeys[key.id] ?? key
+    }
+    return nil
+  }
+
+  private mutating func carryOut(_ write: SigningKeyWrite) -> Outcome? {
+    switch write {
+    case .insert(let record):
       guard !signingKeys.contains(where: { $0.keyID == record.keyID }) else { return .conflict(.signingKey) }
       signingKeys.append(record)
-    case .guardNoSigningKey: return signingKeys.contains { $0.retiredAt == nil } ? .stale : nil
-    case .retireSigningKey(let keyID, let at):
+    case .requireNone: return signingKeys.contains { $0.retiredAt == nil } ? .stale : nil
+    case .retire(let keyID, let at):
       guard let index = signingKeys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else {
         return .stale
       }
       signingKeys[index].retiredAt = at
-    case .deleteSigningKeys(let retiredBy):
+    case .delete(let retiredBy):
       signingKeys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
-    case .keepImportKey(let key): importKeys[key.id] = importKeys[key.id] ?? key
-    default: return nil
     }
     return nil
   }
@@ -420,16 +420,15 @@ extension Tables {
     return closedAt > cutOff
   }
 
-  private mutating func throttleWrite(_ write: Write) -> Outcome? {
+  private mutating func carryOut(_ write: ThrottleWrite) -> Outcome? {
     switch write {
-    case .countThrottle(let count):
+    case .count(let count):
       let old = throttles[count.key]
       if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
       throttles[count.key] = .counting(count, after: old)
-    case .resetThrottle(let key, let kind, let at, let liftsBlock):
+    case .reset(let key, let kind, let at, let liftsBlock):
       if !liftsBlock, let until = throttles[key]?.block(at: at) { return .throttled(kind, until: until) }
       throttles[key] = nil
-    default: return nil
     }
     return nil
   }
@@ -446,6 +445,6 @@ extension Tables {
 
 extension Write {
   static func removal(of accountID: String) -> Write {
-    .closeAccount(ClosedAccountRecord(id: accountID, closedAt: beginning), version: 1)
+    .account(.close(ClosedAccountRecord(id: accountID, closedAt: beginning), version: 1))
   }
 }

@@ -22,10 +22,10 @@ CLIENTS = 4
 SHAPE = Shape(connections=16, streams=16)
 # Each session belongs to a different account of the filled database.
 SESSIONS = """
-INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, methods, audience,
-  claims_json, created_at, last_used_at, idle_expires_at, expires_at, expires_day, ip_address, user_agent, device_id,
-  ends_at, ends_day)
-SELECT 'bench' || n, left(md5(n::text), 28), 'anybody', decode('{digest}', 'hex'), 0, 'google.com', 'fed',
+INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, began_with, methods,
+  audience, claims_json, created_at, last_used_at, idle_expires_at, expires_at, expires_day, ip_address, user_agent,
+  device_id, ends_at, ends_day)
+SELECT 'bench' || n, left(md5(n::text), 28), 'anybody', decode('{digest}', 'hex'), 0, 'google.com', 'google.com', 'fed',
   'bench', '', 0, 0, 1900000000000, 1900000000000, 21990, '127.0.0.1', '', '', 1900000000000, 21990
 FROM generate_series(1, {count}) AS n
 """

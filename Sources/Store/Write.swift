@@ -1,0 +1,164 @@
+/// One write of a change, grouped by what it changes.
+///
+/// Every backend, lock rule and cache switches over the groups without a default. A new write does not compile before
+/// each of them handles it. The groups are indirect, so that copies are cheap: a use case collects a handful of writes,
+/// and passes and stores them several times.
+package enum Write: Hashable, Sendable {
+  case account(AccountWrite)
+  case identity(IdentityWrite)
+  case unlink(UnlinkWrite)
+  case factor(FactorWrite)
+  case session(SessionWrite)
+  case pending(PendingWrite)
+  case delivery(DeliveryWrite)
+  case throttle(ThrottleWrite)
+  case signingKey(SigningKeyWrite)
+  case record(RecordWrite)
+}
+
+package indirect enum AccountWrite: Hashable, Sendable {
+  /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`.
+  case insert(AccountRecord)
+  /// Stores the record as version + 1 if the stored version still is `record.version`, else `.stale`. Unique keys fail
+  /// as above. `lastSignInAt` never moves back: a touch, which does not raise the version, may have come in between.
+  case update(AccountRecord)
+  /// Raises the version if it still is `version`, else `.stale`. Guards a change of the account's dependents, such as
+  /// its identities.
+  case raise(id: String, version: Int64)
+  /// Records a sign-in, unless a later one is recorded. Does not raise the version, so that parallel sign-ins of one
+  /// user do not conflict.
+  ///
+  /// `.stale` if the version differs. A password, identity or account that was changed, unlinked or disabled since the
+  /// lookup then opens no session.
+  case touch(id: String, version: Int64, lastSignInAt: Timestamp)
+  /// Checks the version without raising it. `.stale` if it differs: no response shows an account as it was before a
+  /// change that was complete when this one is applied.
+  case confirm(id: String, version: Int64)
+  /// Rejects custom tokens issued before this time, disables the account on request, and raises the version.
+  ///
+  /// `.stale` if the account is gone, or must be disabled and is disabled already: of several concurrent changes that
+  /// disable it, one succeeds. It accepts any version, because a revocation must not fail while another client keeps
+  /// changing the account.
+  case cutOff(accountID: String, at: Timestamp, disabling: Bool)
+  /// Fails with `.conflict(.email)` if an account has this address. No account can take the address before this change
+  /// is applied. Guards a decision based on a free address that the change itself does not take.
+  case requireFreeEmail(String)
+  /// Removes the account and its dependents: identities, factors, unlinks, sessions, pending rows.
+  ///
+  /// The id is never assigned again: every later `insert` with it fails with `.conflict(.accountID)`. `.stale` if the
+  /// account is gone or the version differs. A nil version matches any version.
+  case close(ClosedAccountRecord, version: Int64?)
+  /// `.stale` if a session of the account was used at or after this time.
+  case requireIdle(accountID: String, since: Timestamp)
+  /// Records a use of an anonymous account. `Query.idleAnonymous` finds the account again only once this time is old
+  /// enough.
+  case noteIdle(accountID: String, since: Timestamp)
+}
+
+package indirect enum IdentityWrite: Hashable, Sendable {
+  /// Fails with `.conflict(.identity)`.
+  case insert(IdentityRecord)
+  /// Replaces the profile data from the provider. Key, account and `linkedAt` stay. `.stale` if the identity is gone.
+  case update(IdentityRecord)
+  /// `.stale` if the account does not have the identity.
+  case delete(IdentityKey, accountID: String)
+}
+
+package indirect enum UnlinkWrite: Hashable, Sendable {
+  case remember(UnlinkRecord)
+  case forget(accountID: String, IdentityKey)
+}
+
+package indirect enum FactorWrite: Hashable, Sendable {
+  case insert(FactorRecord)
+  /// Replaces the factor's secret and name. `.stale` if the account does not have the factor.
+  case update(FactorRecord)
+  /// `.stale` if the account does not have the factor.
+  case delete(id: String, accountID: String)
+  /// `.stale` if the account has a factor. After writes that delete the known factors, this proves that no others
+  /// exist.
+  case requireNone(accountID: String)
+}
+
+package indirect enum SessionWrite: Hashable, Sendable {
+  case insert(SessionRecord)
+  /// Rotates the refresh token if the current one still is `from` and the row is open, else `.stale`.
+  case rotate(id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp)
+  /// Changes the sign-in method in the session's tokens if the row is open, else `.stale`.
+  case rename(id: String, signInProviderID: String, methods: [String], at: Timestamp)
+  /// Has no effect if the session is closed or unknown.
+  case close(id: String, at: Timestamp, reason: String)
+  /// Closes all sessions of the account except one.
+  case closeAll(accountID: String, except: String?, at: Timestamp, reason: String)
+  /// Closes the account's sessions that began with this provider, except one.
+  case closeBegun(accountID: String, beganWith: String, except: String?, at: Timestamp, reason: String)
+  /// `.stale` unless this session is open at this time. Guards a change made on behalf of a session.
+  case requireOpen(id: String, at: Timestamp)
+}
+
+package indirect enum PendingWrite: Hashable, Sendable {
+  /// Fails with `.limited` if the account, the caller or the table has reached its limit.
+  case insert(PendingRecord, limits: PendingLimits)
+  /// Marks the row completed if it still has this version, is not completed and has not expired, else `.stale`.
+  case complete(Digest, version: Int64, at: Timestamp, accountID: String, sessionID: String)
+  /// Subtracts one attempt, down to 0.
+  case countAttempt(Digest)
+  /// Subtracts one attempt if the row still has this version and an attempt left, else `.stale`. A response to one of
+  /// several parallel attempts thus never precedes its count.
+  case spendAttempt(Digest, version: Int64)
+  /// Replaces the sealed content if the row still has this version and is not completed, else `.stale`.
+  case reseal(Digest, version: Int64, sealed: [UInt8])
+  /// Removes the account's pending rows, except one row and the rows of the spared purposes.
+  case deleteAll(accountID: String, except: Digest? = nil, sparing: [PendingPurpose] = [])
+  /// Removes the pending rows of one purpose for one identity, from all callers. With `createdAfter`, removes only the
+  /// rows created later.
+  case end(PendingPurpose, IdentityKey, createdAfter: Timestamp? = nil)
+}
+
+package indirect enum DeliveryWrite: Hashable, Sendable {
+  /// Fails with `.limited(.deliveries)` if `queueMax` messages wait already.
+  case enqueue(DeliveryRecord, queueMax: Int)
+  /// Never fails the change. If a notice with the same merge key waits, it stays and takes the later expiry. A notice
+  /// beyond the limits is dropped. The observer is notified of both cases.
+  case enqueueNotice(DeliveryRecord, within: NoticeLimits)
+  /// Claims one attempt and sets the time of the next. `.stale` if another process has claimed it, or the message is
+  /// gone or given up. Of several concurrent senders, only one sends.
+  case claim(id: String, attempts: Int, nextAttemptAt: Timestamp)
+  /// Removes a message that was sent or is obsolete. Has no effect if the message is gone.
+  case remove(id: String)
+  /// Gives the message up. Its content is deleted, the rest stays until `keptUntil`. Has no effect if the message is
+  /// gone or given up already.
+  case bury(id: String, at: Timestamp, reason: String, keptUntil: Timestamp)
+}
+
+package indirect enum ThrottleWrite: Hashable, Sendable {
+  /// Adds one to the count of its key (`ThrottleRecord.counting`), exactly even under concurrency. With
+  /// `refusesBlocked`, fails with `.throttled` while the key is blocked.
+  case count(ThrottleCount)
+  /// Deletes the count of the key. While the key is blocked, fails with `.throttled` unless `liftsBlock` is set. An
+  /// attempt that began before the block must not end it.
+  case reset(Digest, ThrottleKind, at: Timestamp, liftsBlock: Bool = false)
+}
+
+package indirect enum SigningKeyWrite: Hashable, Sendable {
+  /// Fails with `.conflict(.signingKey)`.
+  case insert(SigningKeyRecord)
+  /// `.stale` if an unretired key exists: of several replicas that create the first key, one succeeds.
+  case requireNone
+  /// `.stale` if the key is retired or unknown: of several replicas that replace a key, one succeeds.
+  case retire(keyID: String, at: Timestamp)
+  /// Removes the keys retired at or before this time.
+  case delete(retiredBy: Timestamp)
+}
+
+/// Records that depend on no other.
+package indirect enum RecordWrite: Hashable, Sendable {
+  /// Replaces a record that had expired when this one was created. Fails with `.conflict(.idempotency)` if the record
+  /// has not expired.
+  case insertIdempotency(IdempotencyRecord)
+  /// Fails with `.conflict(.spentToken)`.
+  case spendToken(Digest, expiresAt: Timestamp)
+  case appendAudit(AuditRecord)
+  /// Has no effect if a key with this id exists: the id is derived from the key.
+  case keepImportKey(ImportKeyRecord)
+}
