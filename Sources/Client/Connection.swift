@@ -17,7 +17,13 @@ public final class Connection {
   public var onOpen: (() -> Void)?
   public private(set) var isUsable = true
 
-  private enum Stage { case connecting, handshaking, open, closed }
+  private enum Stage: Equatable {
+    /// Connects to `address`; the others follow if it fails.
+    case connecting(to: String, others: ArraySlice<String>)
+    case handshaking
+    case open
+    case closed
+  }
 
   private static let connectTimer: UInt32 = 0
   private static let deadlineTimer: UInt32 = 1
@@ -25,33 +31,27 @@ public final class Connection {
   private let driver: Driver
   private let session: ClientSession
   private var ticket = Ticket(slot: 0, generation: 0)
-  private var stage = Stage.connecting
-  private var addressesLeft: [String]
-  private var address = ""
+  private var stage: Stage
   private var descriptor: Int32 = -1
   private var channel: Channel?
   private var hasTicket = false
   /// The time at which the deadline timer fires next.
   private var deadlineMillis = Int64.max
-  private var out: [UInt8] = []
-  private var outOffset = 0
-  private var watchesRead = false
-  private var watchesWrite = true
-  private var readWantsWrite = false
-  private var writeWantsRead = false
+  private var interest = SocketInterest(read: false, write: true)
+  private var output = SocketOutput()
   var isTouched = false
 
   public init(to endpoint: Endpoint, on loop: EventLoop) {
     self.endpoint = endpoint
     driver = loop.driver
-    addressesLeft = endpoint.addresses
+    stage = .connecting(to: "", others: endpoint.addresses[...])
     guard let session = ClientSession(SessionLimits()) else { preconditionFailure("no memory for a connection") }
     self.session = session
     ticket = driver.adopt(self)
     driver.reactor.startTimer(
       ticket, kind: Connection.connectTimer, delayMillis: endpoint.settings.connectMillis)
     // Connect in the next turn, so that the creator can set `onOpen` and `onUnusable` first.
-    driver.later { [self] in connect() }
+    driver.later { [self] in connect("the host has no address") }
   }
 
   public var wasResumed: Bool { channel?.isResumed ?? false }
@@ -89,7 +89,7 @@ public final class Connection {
   /// Ends the connection and every call on it.
   public func close() {
     if stage == .open, let channel {
-      var last = Array(out[outOffset...])
+      var last = Array(output.bytes[output.offset...])
       // After GOAWAY, nghttp2 no longer sends RST_STREAM for cancelled calls. Drain those frames first.
       var isWhole = session.drain(into: &last, bytesMax: .max)
       session.terminate()
@@ -155,11 +155,13 @@ public final class Connection {
 
   // MARK: Beginning and end
 
-  private func connect() {
-    guard stage == .connecting else { return }
-    var why = "the host has no address"
-    while !addressesLeft.isEmpty {
-      address = addressesLeft.removeFirst()
+  /// Begins to connect to the next address.
+  ///
+  /// - Parameter failure: why no earlier address could be reached.
+  private func connect(_ failure: String) {
+    var why = failure
+    while case .connecting(_, var others) = stage, let address = others.popFirst() {
+      stage = .connecting(to: address, others: others)
       do {
         descriptor = try beginConnection(address: address, port: endpoint.settings.port)
         try driver.reactor.watch(descriptor, ticket, read: false, write: true)
@@ -169,15 +171,15 @@ public final class Connection {
         forgetSocket()
       }
     }
-    close(why)
+    if case .connecting = stage { close(why) }
   }
 
-  private func connected() {
+  private func connected(to address: String) {
     do {
       try connectionResult(descriptor, address: address, port: endpoint.settings.port)
     } catch {
       forgetSocket()
-      return addressesLeft.isEmpty ? close("\(error)") : connect()
+      return connect("\(error)")
     }
     let ticket = endpoint.settings.resumesSessions ? driver.tickets[ObjectIdentifier(endpoint)] : nil
     channel = Channel(endpoint.context, descriptor: descriptor, serverName: endpoint.serverName, ticket: ticket)
@@ -234,7 +236,7 @@ public final class Connection {
     try? driver.reactor.unwatch(descriptor)
     closeDescriptor(descriptor)
     descriptor = -1
-    (watchesRead, watchesWrite) = (false, true)
+    interest = SocketInterest(read: false, write: true)
   }
 
   /// Stores the connection's first session ticket. Tickets arrive after the handshake, and each should be used once.
@@ -248,11 +250,11 @@ public final class Connection {
 
   func ready(readable: Bool, writable: Bool) {
     switch stage {
-    case .connecting: connected()
+    case .connecting(let address, _): connected(to: address)
     case .handshaking: handshake()
     case .open:
-      if writable || (readable && writeWantsRead) { driver.touch(self) }
-      if readable || (writable && readWantsWrite) { readMore() }
+      if interest.mayWrite(readable: readable, writable: writable) { driver.touch(self) }
+      if interest.mayRead(readable: readable, writable: writable) { readMore() }
     case .closed: break
     }
   }
@@ -260,7 +262,7 @@ public final class Connection {
   /// Reads available bytes, up to a fair share.
   func readMore() {
     guard stage == .open, let channel else { return }
-    readWantsWrite = false
+    interest.beginReading()
     var bytesLeft = 262_144
     while bytesLeft > 0 {
       switch unsafe channel.read(into: driver.readBuffer) {
@@ -275,7 +277,7 @@ public final class Connection {
         guard channel.hasPending else { return keepTicket() }
       case .wantRead: return
       case .wantWrite:
-        readWantsWrite = true
+        interest.needWriteToRead()
         return driver.touch(self)
       case .closed: return close("the server closed the connection")
       case .tooManyKeyUpdates: return close("the server changes its keys without end")
@@ -323,20 +325,24 @@ public final class Connection {
   /// Writes all pending frames at the end of a turn, with as few writes as possible.
   func flush() {
     guard stage == .open, let channel else { return }
-    writeWantsRead = false
+    interest.beginWriting()
     let bufferBytes = 65_536
     while true {
-      if outOffset == out.count {
-        out.removeAll(keepingCapacity: out.capacity <= 2 * bufferBytes)
-        outOffset = 0
-        guard session.drain(into: &out, bytesMax: bufferBytes) else { return close("no memory for a connection") }
-        if out.isEmpty { break }
+      if output.unsentBytes == 0 {
+        output.clear(keepingUpTo: 2 * bufferBytes)
+        guard session.drain(into: &output.bytes, bytesMax: bufferBytes) else {
+          return close("no memory for a connection")
+        }
+        if output.bytes.isEmpty { break }
       }
-      switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
-      case .done(let count): outOffset += count
+      let offset = output.offset
+      switch unsafe output.bytes.withUnsafeBytes({
+        unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[offset...]))
+      }) {
+      case .done(let count): output.accepted(count)
       case .wantWrite: return watch(read: true, write: true)
       case .wantRead:
-        writeWantsRead = true
+        interest.needReadToWrite()
         return watch(read: true, write: false)
       case .closed: return close("the server closed the connection")
       case .tooManyKeyUpdates: return close("the server changes its keys without end")
@@ -347,13 +353,11 @@ public final class Connection {
     process()
     guard stage == .open else { return }
     if session.isOver { return close("the server has shut down") }
-    watch(read: true, write: readWantsWrite || session.wantsToWrite)
+    watch(read: true, write: interest.waitsToWrite(hasOutput: session.wantsToWrite))
   }
 
   private func watch(read: Bool, write: Bool) {
-    guard stage != .closed, read != watchesRead || write != watchesWrite else { return }
-    watchesRead = read
-    watchesWrite = write
+    guard stage != .closed, interest.watch(read: read, write: write) else { return }
     do {
       try driver.reactor.change(descriptor, ticket, read: read, write: write)
     } catch {

@@ -66,7 +66,7 @@ internal import CNghttp2
     sink.nowMillis = nowMillis
     unsafe frameHeads.read(bytes, nowMillis: nowMillis, sink.met)
     // nghttp2 would end the connection without a GOAWAY for some of these faults.
-    if let fault = sink.fault {
+    if let fault = sink.abuse.fault {
       terminate(fault)
       return true
     }
@@ -79,7 +79,7 @@ internal import CNghttp2
       sink.beganData(frame.head)
     }
     if isAlive { isAlive = unsafe receive(bytes[fed...]) }
-    if let fault = sink.fault { terminate(fault) }
+    if let fault = sink.abuse.fault { terminate(fault) }
     return isAlive
   }
 
@@ -97,7 +97,7 @@ internal import CNghttp2
   /// Appends frames to `buffer` until it holds `bytesMax` or no frame is left. Returns false if nghttp2 failed, now or
   /// in an earlier submission.
   package func drain(into buffer: inout [UInt8], bytesMax: Int) -> Bool {
-    guard !sink.lacksMemory else { return false }
+    guard !sink.output.lacksMemory else { return false }
     if !greeting.isEmpty {
       buffer += greeting
       greeting = []
@@ -117,7 +117,7 @@ internal import CNghttp2
 
   package var wantsToWrite: Bool {
     if unsafe nghttp2_session_want_write(session) != 0 { return true }
-    return !sink.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
+    return !sink.output.answeredEarly.isEmpty || !greeting.isEmpty || pingsAfterNotice
   }
 
   /// Number of frames waiting to be drained, without response bodies. nghttp2 bounds acknowledgements, but not the
@@ -127,7 +127,7 @@ internal import CNghttp2
   /// Whether the caller must close the connection: the GOAWAY of a fault is sent, or nghttp2 has nothing left to read
   /// or write.
   package var isOver: Bool {
-    if sink.sentFault { return true }
+    if sink.output.sentFault { return true }
     return unsafe nghttp2_session_want_read(session) == 0 && nghttp2_session_want_write(session) == 0
   }
 
@@ -137,14 +137,14 @@ internal import CNghttp2
   package func respond(_ stream: Stream, head: PreparedHeaders, body: [UInt8], trailers: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
     queue(body, on: stream)
-    stream.finish(trailers)
+    stream.response.finish(trailers)
     start(stream, head)
   }
 
   /// Starts a response with its headers. Messages follow by `send`, the end by `finish`.
   package func start(_ stream: Stream, _ head: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
-    stream.answered = true
+    stream.response.begin()
     var provider = unsafe nghttp2_data_provider()
     unsafe provider.source.ptr = Unmanaged.passUnretained(stream).toOpaque()
     unsafe provider.read_callback = readBody
@@ -152,14 +152,14 @@ internal import CNghttp2
   }
 
   package func send(_ stream: Stream, _ message: [UInt8]) {
-    guard !stream.isClosed, !stream.finished else { return }
+    guard !stream.isClosed, !stream.response.isComplete else { return }
     queue(message, on: stream)
     resume(stream)
   }
 
   package func finish(_ stream: Stream, _ trailers: PreparedHeaders) {
     guard !stream.isClosed else { return }
-    stream.finish(trailers)
+    stream.response.finish(trailers)
     if isHeldBack(stream) { owing.insert(stream.id) }
     resume(stream)
   }
@@ -176,17 +176,15 @@ internal import CNghttp2
   /// Sends the complete response in one header block with END_STREAM (gRPC: Trailers-Only).
   package func respondTrailersOnly(_ stream: Stream, _ trailers: PreparedHeaders) {
     guard !stream.isClosed, !stream.answered else { return }
-    stream.answered = true
-    stream.finished = true
+    stream.response.close()
     submitted(unsafe nghttp2_submit_response(session, stream.id, trailers.fields, trailers.count, nil))
   }
 
   package func reset(_ stream: Stream, _ code: ErrorCode) {
     guard !stream.isClosed else { return }
-    stream.answered = true
-    stream.finished = true
+    stream.response.close()
     // Drop the data now, not when the reset is sent. Until then it would count as unread again and again.
-    sink.took(stream.dropUnsent())
+    sink.output.took(stream.response.dropUnsent())
     submitted(
       unsafe nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream.id, code.rawValue))
   }
@@ -203,7 +201,7 @@ internal import CNghttp2
       reset(stream, .enhanceYourCalm)
       sink.leftUntaken()
     }
-    if let fault = sink.fault { terminate(fault) }
+    if let fault = sink.abuse.fault { terminate(fault) }
     return nextMillis
   }
 
@@ -269,8 +267,8 @@ internal import CNghttp2
   private func submitted(_ result: Int32) { sink.submitted(result) }
 
   private func queue(_ bytes: [UInt8], on stream: Stream) {
-    stream.queue(bytes)
-    sink.queued(bytes.count)
+    stream.response.queue(bytes)
+    sink.output.queued(bytes.count)
   }
 
   private func resume(_ stream: Stream) { submitted(unsafe nghttp2_session_resume_data(session, stream.id)) }
@@ -278,20 +276,20 @@ internal import CNghttp2
   /// Submits frames that must follow all others. Returns false if there are none.
   private func submitFollowing() -> Bool {
     // Sent frames such as resets can exceed a budget, too.
-    if let fault = sink.fault, endedOver == nil {
+    if let fault = sink.abuse.fault, endedOver == nil {
       terminate(fault)
       return true
     }
-    guard !sink.answeredEarly.isEmpty || pingsAfterNotice else { return false }
+    guard !sink.output.answeredEarly.isEmpty || pingsAfterNotice else { return false }
     // The server resets a stream with NO_ERROR if it responded before the client ended its request. It must first send
     // the trailers, because a reset cancels what nghttp2 still holds for the stream (RFC 9113 8.1). A stream that has
     // closed since then gets no reset (5.1).
-    for id in sink.answeredEarly where sink.stream(id) != nil {
+    for id in sink.output.answeredEarly where sink.stream(id) != nil {
       submitted(
         unsafe nghttp2_submit_rst_stream(
           session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue))
     }
-    sink.answeredEarly.removeAll(keepingCapacity: true)
+    sink.output.answeredEarly.removeAll(keepingCapacity: true)
     if pingsAfterNotice { ping() }
     pingsAfterNotice = false
     return true

@@ -4,48 +4,18 @@ internal import CNghttp2
 @safe package final class Sink {
   /// Streams with new events, each once, in order.
   package private(set) var touched: [Stream] = []
-  /// Number of PINGs from the peer, and whether the peer acknowledged ours, since the last inspection.
-  package var pingsReceived = 0
-  package var pingAcknowledged = false
-  /// Number of open streams.
-  package private(set) var streamCount = 0
-  /// Whether a HEADERS or DATA frame was sent since the last inspection. It resets the ping strikes (gRFC A8).
-  package var sentReply = false
+  package var events = SessionEvents()
   package private(set) var goawayReceived = false
-  /// Whether a GOAWAY with an error code was sent. No second one follows.
-  private(set) var sentFault = false
-  /// The fault that must end the connection. Set when a limit is exceeded or the client violates the protocol.
-  private(set) var fault: Fault?
-  /// Number of streams refused because of the stream limit since the last inspection.
-  private var refusedStreams = 0
-  /// Number of streams reset because their responses were left unread since the last inspection.
-  private var untakenResets = 0
-  /// Number of response bytes that wait for the client's windows.
-  package private(set) var unsentBytes = 0
-  /// Whether nghttp2 had no memory for a required frame. The peer would wait for that frame forever, so the connection
-  /// must close.
-  private(set) var lacksMemory = false
+  var output = OutputAccount()
+  private(set) var abuse = AbuseGuard()
   var nowMillis: Int64
-  /// IDs of streams with a complete response whose client is still sending.
-  var answeredEarly: [Int32] = []
+  let limits: SessionLimits
   /// The header block being received. No other frame comes between its parts (RFC 9113 4.3).
   private var block = HeaderBlock()
-  /// Number of its CONTINUATION frames.
-  private var continuations = 0
-  let limits: SessionLimits
-  /// Whether a caller has been identified on this connection. It may then cancel a share of any number of calls.
-  package var callerIsIdentified = false
-  private var budget = Budget()
+  private var unfed = UnfedFrames()
   private var session: OpaquePointer?
   private var streams: [Int32: Stream] = [:]
-  private var settingsAcknowledged = false
   private var closedStreams: ClosedStreams
-  /// DATA frames on streams that may have closed, each with its offset in the bytes read.
-  private var doubtful: [(start: Int, head: FrameHeads.Head)] = []
-  /// Whether bytes that are read but not yet fed reset a stream.
-  private var resetIsAhead = false
-  /// The highest stream ID in bytes that are read but not yet fed. Opening it closes the IDs that it skips.
-  private var idAhead: Int32 = 0
 
   init(_ limits: SessionLimits, nowMillis: Int64) {
     self.limits = limits
@@ -61,15 +31,13 @@ internal import CNghttp2
     return taken
   }
 
-  package func takeRefusedStreams() -> Int {
-    defer { refusedStreams = 0 }
-    return refusedStreams
-  }
+  /// Number of open streams.
+  package var streamCount: Int { streams.count }
 
-  package func takeUntakenResets() -> Int {
-    defer { untakenResets = 0 }
-    return untakenResets
-  }
+  /// Number of response bytes that wait for the client's windows.
+  package var unsentBytes: Int { output.unsentBytes }
+
+  package func callerIsIdentified() { abuse.callerIsIdentified = true }
 
   package func forEachStream(_ body: (Stream) -> Void) {
     for stream in streams.values { body(stream) }
@@ -84,7 +52,7 @@ internal import CNghttp2
 
   /// Checks the result of a submission to nghttp2.
   func submitted(_ result: Int32) {
-    if result == NGHTTP2_ERR_NOMEM.rawValue { lacksMemory = true }
+    if result == NGHTTP2_ERR_NOMEM.rawValue { output.hadNoMemory() }
   }
 
   private func touch(_ stream: Stream) {
@@ -102,22 +70,11 @@ internal import CNghttp2
     touched = streams + others
   }
 
-  private func spend(_ kind: Budget.Kind) {
-    if fault == nil, !budget.spend(kind, of: limits.budget, nowMillis: nowMillis, isIdentified: callerIsIdentified) {
-      fault = Fault(code: .enhanceYourCalm, debugData: kind.rawValue)
-    }
-  }
+  private func spend(_ kind: Budget.Kind) { abuse.spend(kind, of: limits.budget, nowMillis: nowMillis) }
 
-  // MARK: Responses
-
-  /// Counts submitted bytes, which wait until the client's windows allow them.
-  func queued(_ bytes: Int) { unsentBytes += bytes }
-
-  /// Counts bytes that no longer wait.
-  func took(_ bytes: Int) { unsentBytes -= bytes }
-
+  /// Counts a stream that was reset because its response was left unread.
   func leftUntaken() {
-    untakenResets += 1
+    events.untakenResets += 1
     spend(.untaken)
   }
 
@@ -126,67 +83,49 @@ internal import CNghttp2
   /// Checks a frame header before nghttp2 sees it, including frames that nghttp2 will ignore.
   func met(_ head: FrameHeads.Head, start: Int) {
     // Frames after a fault do not matter. If the socket is full, they may keep coming for a while.
-    guard fault == nil else { return }
-    switch UInt32(head.kind) {
-    case NGHTTP2_HEADERS.rawValue:
-      continuations = 0
-      idAhead = max(idAhead, head.stream)
-    case NGHTTP2_CONTINUATION.rawValue:
-      continuations += 1
-      if continuations > limits.budget.continuationsPerBlockMax { spend(.continuation) }
-    case NGHTTP2_DATA.rawValue where head.length > 0: break
-    default: spend(.controlFrame)
-    }
-    switch UInt32(head.kind) {
-    case NGHTTP2_RST_STREAM.rawValue: resetIsAhead = true
+    guard abuse.fault == nil else { return }
+    if let kind = unfed.met(head, continuationsMax: limits.budget.continuationsPerBlockMax) { spend(kind) }
+    guard UInt32(head.kind) == NGHTTP2_DATA.rawValue else { return }
+    let isOpen = streams[head.stream] != nil
     // nghttp2 reports every HEADERS frame, but not DATA on a stream that it has forgotten.
-    case NGHTTP2_DATA.rawValue where streams[head.stream] == nil && head.stream <= lastID:
+    if !isOpen, head.stream <= lastID {
       // Much late DATA may be in flight. Allowed DATA does not need a separate feed.
-      if !closedStreams.takeLate(head.stream, bytes: head.length) { doubtful.append((start, head)) }
-    case NGHTTP2_DATA.rawValue where resetIsAhead || (streams[head.stream] == nil && head.stream < idAhead):
-      doubtful.append((start, head))
-    default: break
+      if !closedStreams.takeLate(head.stream, bytes: head.length) { unfed.doubt(head, start: start) }
+    } else if unfed.mayClose(head.stream, isOpen: isOpen) {
+      unfed.doubt(head, start: start)
     }
   }
 
-  func takeDoubtful() -> [(start: Int, head: FrameHeads.Head)] {
-    resetIsAhead = false
-    idAhead = 0
-    defer { doubtful = [] }
-    return doubtful
-  }
+  func takeDoubtful() -> [(start: Int, head: FrameHeads.Head)] { unfed.takeDoubtful() }
 
   /// Checks HEADERS that nghttp2 reports before it processes them. On a closed stream they have no effect.
   func beganHeaders(_ id: Int32) {
-    guard fault == nil, streams[id] == nil, id > 0, id <= lastID else { return }
-    fault = closedStreams.faultOfHeaders(id)
+    guard abuse.fault == nil, streams[id] == nil, id > 0, id <= lastID else { return }
+    abuse.violated(closedStreams.faultOfHeaders(id))
     spend(.controlFrame)
   }
 
   /// Checks doubtful DATA after everything before it is fed.
   func beganData(_ head: FrameHeads.Head) {
-    guard fault == nil, streams[head.stream] == nil, head.stream > 0, head.stream <= lastID else { return }
-    if !closedStreams.takeLate(head.stream, bytes: head.length) { fault = ClosedStreams.frameOnClosedStream }
+    guard abuse.fault == nil, streams[head.stream] == nil, head.stream > 0, head.stream <= lastID else { return }
+    if !closedStreams.takeLate(head.stream, bytes: head.length) { abuse.violated(ClosedStreams.frameOnClosedStream) }
   }
 
   func began(_ id: Int32) {
     closedStreams.opened(id)
     block = HeaderBlock()
     guard streamCount < limits.streamsMax else {
-      // A client that has not seen the server's SETTINGS does not know the limit.
-      refusedStreams += 1
-      spend(settingsAcknowledged ? .provokedReset : .prematureStream)
+      events.refusedStreams += 1
+      spend(abuse.kindOfRefusedStream)
       submitted(
         unsafe nghttp2_submit_rst_stream(
           session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.refusedStream.rawValue))
       closedStreams.reset(id)
       return
     }
-    budget.earnControlFrames(limits.budget.controlFramesPerCall)
-    budget.beganCall(of: limits.budget, nowMillis: nowMillis)
+    abuse.beganCall(of: limits.budget, nowMillis: nowMillis)
     let stream = Stream(id: id)
     streams[id] = stream
-    streamCount += 1
     unsafe nghttp2_session_set_stream_user_data(session, id, Unmanaged.passUnretained(stream).toOpaque())
   }
 
@@ -197,11 +136,10 @@ internal import CNghttp2
     if isBomb { spend(.headerBomb) }
   }
 
-
   func body(_ stream: Stream?, _ bytes: UnsafeBufferPointer<UInt8>) {
     guard let stream else { return }
     // Body bytes after the response are dropped. Their window goes back to the connection.
-    if stream.finished {
+    if stream.response.isComplete {
       submitted(unsafe nghttp2_session_consume_connection(session, bytes.count))
       return
     }
@@ -218,13 +156,17 @@ internal import CNghttp2
       // Padding does not count as content.
       if let stream { unsafe receivedData(header, on: stream, contentBytes: header.length - frame.pointee.data.padlen) }
     case NGHTTP2_PING.rawValue:
-      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 { pingAcknowledged = true } else { pingsReceived += 1 }
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 {
+        events.pingAcknowledged = true
+      } else {
+        events.pingsReceived += 1
+      }
     case NGHTTP2_SETTINGS.rawValue:
-      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { settingsAcknowledged = true }
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { abuse.acknowledgedSettings() }
     case NGHTTP2_PRIORITY.rawValue: spend(.priority)
     case NGHTTP2_RST_STREAM.rawValue:
       guard let stream = streams[header.stream_id] else { break }
-      stream.isReset = true
+      stream.request.isReset = true
       if !stream.answered { spend(.unfinishedReset) }
     case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
     default: break
@@ -234,19 +176,18 @@ internal import CNghttp2
   private func receivedHeaders(_ header: nghttp2_frame_hd, on stream: Stream) {
     if block.isTooLarge { spend(.largeHeaderList) }
     // Request trailers are not expected and are ignored.
-    if !stream.headersComplete { stream.headers = block }
+    stream.request.received(block)
     block = HeaderBlock()
-    stream.headersComplete = true
-    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { stream.ended = true }
+    if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 { stream.request.ended = true }
     touch(stream)
   }
 
   private func receivedData(_ header: nghttp2_frame_hd, on stream: Stream, contentBytes: Int) {
     if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0 {
-      stream.ended = true
+      stream.request.ended = true
     } else if contentBytes == 0 {
-      stream.emptyDataFrames += 1
-      if stream.emptyDataFrames > limits.budget.emptyDataPerStreamMax { spend(.emptyData) }
+      stream.request.emptyDataFrames += 1
+      if stream.request.emptyDataFrames > limits.budget.emptyDataPerStreamMax { spend(.emptyData) }
     }
     touch(stream)
   }
@@ -256,16 +197,14 @@ internal import CNghttp2
     switch UInt32(header.type) {
     case NGHTTP2_RST_STREAM.rawValue: sentReset(ErrorCode(rawValue: unsafe frame.pointee.rst_stream.error_code))
     case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
-      sentReply = true
-      if UInt32(header.type) == NGHTTP2_DATA.rawValue {
-        budget.earnControlFrames(limits.budget.controlFramesPerDataFrame)
-      }
+      events.sentReply = true
+      if UInt32(header.type) == NGHTTP2_DATA.rawValue { abuse.sentData(of: limits.budget) }
       if header.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0, let stream = streams[header.stream_id],
         !stream.ended
       {
-        answeredEarly.append(header.stream_id)
+        output.answeredEarly.append(header.stream_id)
       }
-    case NGHTTP2_GOAWAY.rawValue where unsafe isFault(frame): sentFault = true
+    case NGHTTP2_GOAWAY.rawValue where unsafe isFault(frame): output.didSendFault()
     default: break
     }
   }
@@ -273,7 +212,7 @@ internal import CNghttp2
   /// Whether a frame is a GOAWAY that follows the GOAWAY of a fault. nghttp2 ends a connection itself over some errors,
   /// possibly in the same turn.
   func repeatsFault(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
-    unsafe sentFault && UInt32(frame.pointee.hd.type) == NGHTTP2_GOAWAY.rawValue
+    unsafe output.sentFault && UInt32(frame.pointee.hd.type) == NGHTTP2_GOAWAY.rawValue
   }
 
   private func isFault(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
@@ -299,10 +238,9 @@ internal import CNghttp2
 
   func closed(_ id: Int32, _ code: UInt32) {
     guard let stream = streams.removeValue(forKey: id) else { return }
-    streamCount -= 1
     stream.closedWith = ErrorCode(rawValue: code)
-    if !stream.ended, !stream.isReset { closedStreams.reset(id) }
-    unsentBytes -= stream.dropUnsent()
+    if !stream.ended, !stream.request.isReset { closedStreams.reset(id) }
+    output.took(stream.response.dropUnsent())
     // Unread bytes of a closed stream must not hold the connection's window.
     let bytes = stream.takeBody().count
     if bytes > 0 { submitted(unsafe nghttp2_session_consume_connection(session, bytes)) }
@@ -331,7 +269,7 @@ internal import CNghttp2
         unsafe $0.field(
           name: UnsafeBufferPointer(start: name, count: nameBytes),
           value: UnsafeBufferPointer(start: value, count: valueBytes))
-        isFaulty = $0.fault != nil
+        isFaulty = $0.abuse.fault != nil
       }
       // After this error nghttp2 reads the rest of the block without calling back.
       return isFaulty ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue : 0
@@ -386,8 +324,8 @@ private func withTenant(_ session: OpaquePointer?, _ id: Int32, _ body: (Stream?
 /// Reads the body of a response. The pointer of the data source is the stream.
 let readBody: nghttp2_data_source_read_callback = { session, _, buffer, count, flags, source, context in
   let bytes = unsafe Unmanaged<Stream>.fromOpaque(source!.pointee.ptr)._withUnsafeGuaranteedRef {
-    unsafe $0.read(into: buffer!, count: count, flags: flags!, session: session)
+    unsafe $0.response.read(on: $0.id, into: buffer!, count: count, flags: flags!, session: session)
   }
-  if bytes > 0 { unsafe withSink(context) { $0.took(bytes) } }
+  if bytes > 0 { unsafe withSink(context) { $0.output.took(bytes) } }
   return bytes
 }

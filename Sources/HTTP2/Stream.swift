@@ -3,95 +3,140 @@ internal import CNghttp2
 /// One request and its response, as bytes.
 @safe package final class Stream {
   package let id: Int32
-  /// The request's fields in order, including pseudo-header fields.
-  package internal(set) var headers = HeaderBlock()
-  /// Received bytes of the request body.
-  private var body = ByteQueue()
-  /// Whether the header block is complete.
-  package internal(set) var headersComplete = false
-  /// Whether the block exceeded the size limit or had too many fields. None of it is kept.
-  package var headersTooLarge: Bool { headers.isTooLarge }
-  /// Whether the client has ended the stream.
-  package internal(set) var ended = false
+  var request = StreamRequest()
+  var response = StreamResponse()
   /// The code that closed the stream. nil: it is open.
   package internal(set) var closedWith: ErrorCode?
   /// Whether the stream has new events since the last inspection.
   var isTouched = false
-  var emptyDataFrames = 0
-  /// Whether the client has reset the stream.
-  var isReset = false
-
   /// The call of this stream, set by the owner of the connection.
   package var call: AnyObject?
-
-  /// Whether the response headers are submitted.
-  package internal(set) var answered = false
-  /// Whether the response is complete, even if not yet sent. Further request bytes are useless then.
-  var finished = false
-  private var out = ByteQueue()
-  /// Total number of response bytes that left for the client.
-  private var takenBytes = 0
-  private var untaken = Untaken()
-  private var trailers: PreparedHeaders?
-  private var trailersSubmitted = false
 
   init(id: Int32) { self.id = id }
 
   package var isClosed: Bool { closedWith != nil }
 
-  /// Number of queued response bytes that have not left. Backpressure uses this value.
-  package var unsentBytes: Int { out.count }
+  // MARK: The request
+
+  /// The request's fields in order, including pseudo-header fields.
+  package var headers: HeaderBlock { request.headers }
+
+  /// Whether the header block is complete.
+  package var headersComplete: Bool { request.headersComplete }
+
+  /// Whether the block exceeded the size limit or had too many fields. None of it is kept.
+  package var headersTooLarge: Bool { request.headers.isTooLarge }
+
+  /// Whether the client has ended the stream.
+  package var ended: Bool { request.ended }
 
   /// Frees the request fields after they are read. A call does not need them.
-  package func dropHeaders() { headers = HeaderBlock() }
+  package func dropHeaders() { request.headers = HeaderBlock() }
 
   /// Number of unread body bytes.
-  package var untakenBodyBytes: Int { body.count }
+  package var untakenBodyBytes: Int { request.body.count }
 
-  func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe body.append(bytes) }
+  func received(_ bytes: UnsafeBufferPointer<UInt8>) { unsafe request.body.append(bytes) }
 
   /// Takes all unread body bytes.
-  package func takeBody() -> [UInt8] { body.takeAll() }
+  package func takeBody() -> [UInt8] { request.body.takeAll() }
 
   /// Takes at most `most` unread body bytes.
-  package func takeBody(most: Int) -> [UInt8] { body.take(most: most) }
+  package func takeBody(most: Int) -> [UInt8] { request.body.take(most: most) }
 
-  func queue(_ bytes: [UInt8]) {
-    if out.count == 0 { untaken = Untaken() }
-    out.append(bytes)
-  }
+  // MARK: The response
 
-  func finish(_ trailers: PreparedHeaders) {
-    self.trailers = trailers
-    finished = true
-  }
+  /// Whether the response headers are submitted.
+  package var answered: Bool { response.hasBegun }
+
+  /// Number of queued response bytes that have not left. Backpressure uses this value.
+  package var unsentBytes: Int { response.unsentBytes }
 
   /// Whether trailers still wait. They follow the data and need room in the client's windows, even if no data is left.
-  var owesTrailers: Bool { trailers != nil && !trailersSubmitted && !isClosed }
+  var owesTrailers: Bool { response.owesTrailers && !isClosed }
+
+  /// Returns the deadline for a client that leaves data unread. Returns nil if nothing waits.
+  func untakenDueMillis(_ limits: Untaken.Limits, nowMillis: Int64) -> Int64? {
+    response.untakenDueMillis(limits, owesTrailers: owesTrailers, nowMillis: nowMillis)
+  }
+}
+
+/// The received part of a request.
+struct StreamRequest {
+  var headers = HeaderBlock()
+  private(set) var headersComplete = false
+  /// Received bytes of the body that are not taken yet.
+  var body = ByteQueue()
+  var ended = false
+  /// Whether the client has reset the stream.
+  var isReset = false
+  var emptyDataFrames = 0
+
+  /// Takes a complete header block. Request trailers are not expected and are ignored.
+  mutating func received(_ block: HeaderBlock) {
+    if !headersComplete { headers = block }
+    headersComplete = true
+  }
+}
+
+/// A response: its headers, the body that has not left, and the trailers that follow it.
+struct StreamResponse {
+  /// Whether the headers are submitted.
+  private(set) var hasBegun = false
+  /// Whether the response is complete, even if not yet sent. Further request bytes are useless then.
+  private(set) var isComplete = false
+  private var body = ByteQueue()
+  /// Total number of body bytes that left for the client.
+  private var takenBytes = 0
+  private var untaken = Untaken()
+  private var trailers: PreparedHeaders?
+  private var trailersSubmitted = false
+
+  var unsentBytes: Int { body.count }
+
+  mutating func begin() { hasBegun = true }
+
+  mutating func queue(_ bytes: [UInt8]) {
+    if body.count == 0 { untaken = Untaken() }
+    body.append(bytes)
+  }
+
+  mutating func finish(_ trailers: PreparedHeaders) {
+    self.trailers = trailers
+    isComplete = true
+  }
+
+  /// Ends the response with a single header block, or with a reset.
+  mutating func close() {
+    hasBegun = true
+    isComplete = true
+  }
+
+  var owesTrailers: Bool { trailers != nil && !trailersSubmitted }
 
   /// Drops all response data that has not left. Returns its size in bytes.
-  func dropUnsent() -> Int {
+  mutating func dropUnsent() -> Int {
     defer {
-      out.removeAll()
+      body.removeAll()
       trailersSubmitted = true
     }
     return unsentBytes
   }
 
-  /// Returns the deadline for a client that leaves data unread. Returns nil if nothing waits.
-  func untakenDueMillis(_ limits: Untaken.Limits, nowMillis: Int64) -> Int64? {
+  mutating func untakenDueMillis(_ limits: Untaken.Limits, owesTrailers: Bool, nowMillis: Int64) -> Int64? {
     untaken.look(leftBytes: unsentBytes + (owesTrailers ? 1 : 0), takenBytes: takenBytes, nowMillis: nowMillis)
     return untaken.dueMillis(limits)
   }
 
   /// Copies at most `count` bytes of the body for nghttp2. At the end of the body it submits the trailers. nghttp2
   /// requires this place: after the end of data is known and before the frame is built.
-  func read(
-    into buffer: UnsafeMutablePointer<UInt8>, count: Int, flags: UnsafeMutablePointer<UInt32>, session: OpaquePointer?
+  mutating func read(
+    on id: Int32, into buffer: UnsafeMutablePointer<UInt8>, count: Int, flags: UnsafeMutablePointer<UInt32>,
+    session: OpaquePointer?
   ) -> Int {
     let bytes = min(count, unsentBytes)
     if bytes > 0 {
-      unsafe out.take(into: buffer, count: bytes)
+      unsafe body.take(into: buffer, count: bytes)
       takenBytes += bytes
     }
     guard unsentBytes == 0 else { return bytes }

@@ -1,4 +1,3 @@
-internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Reactor
@@ -24,53 +23,19 @@ final class Connection {
   private let channel: Channel
   /// The worker that owns this connection. `close` breaks the reference cycle at the latest.
   let worker: Worker
+  /// The session from the end of the handshake on.
   private(set) var session: Session?
+  private(set) var phase = ConnectionPhase.handshaking(isNewcomer: true)
+  /// The time limits that move the phase.
   var life: Life
-  var certificateName: String?
-  var admission = AdmissionCache()
-  /// The log already has a line about an unidentified caller on this connection.
-  var hasRefusedUnknown = false
-  private var out: [UInt8] = []
-  private var outOffset = 0
-  private var watchesRead = true
-  private var watchesWrite = false
-  /// The connection is not read until the queued output is sent.
-  private(set) var isMuted = false
-  private var readWantsWrite = false
-  private var writeWantsRead = false
-  private(set) var isClosed = false
-  /// nghttp2 rejected the input: the connection ends as soon as its GOAWAY is sent.
-  private var isBroken = false
-  /// The connection ended without an error, and everything was sent.
-  private(set) var endsInOrder = false
-  /// Time when reading last resumed, in milliseconds.
-  private(set) var unmutedMillis: Int64 = 0
-  /// Started calls with open streams.
-  var callCount = 0
-  var streamingCalls = 0
-  /// Streaming calls that follow the store.
-  var followingCalls = 0
-  /// Calls that a drain waits for.
-  var holdingCalls = 0
-  /// Streaming calls that continue when their client has read the messages sent so far.
-  var callsToGoOn = 0
-  /// Number of streams that the meter counts.
-  var meteredStreams = 0
-  /// The reactor has not processed it yet.
-  var isNewcomer = true
-  /// Buffered bytes of undelivered messages of all calls.
-  var heldBytes = 0
-  /// Progress of writes that libssl has not accepted yet, and the total number of written bytes.
+  private(set) var interest = SocketInterest(read: true, write: false)
+  private var output = SocketOutput()
+  /// Progress of writes that libssl has not accepted yet.
   var socketUntaken = Untaken()
-  private var writtenBytes = 0
-  /// Running timers.
-  var hasBegunTimer = false
-  var hasUntakenTimer = false
-  var hasFollowTimer = false
-  /// It is on the worker's list of connections to flush at the end of this turn.
-  var isTouched = false
-  /// It is on a ready list and waits for its share of a turn.
-  var isQueued = false
+  var load = ConnectionLoad()
+  var timers: ConnectionTimers = []
+  var queues: QueueMembership = []
+  var caller = ConnectionCaller()
 
   init(ticket: Ticket, descriptor: Int32, address: String, channel: Channel, worker: Worker) {
     self.ticket = ticket
@@ -81,30 +46,32 @@ final class Connection {
     life = Life(worker.limits.life, nowMillis: worker.nowMillis, jitter: Double.random(in: -1...1))
   }
 
-  var isHandshaking: Bool { session == nil }
+  var isHandshaking: Bool { phase.isHandshaking }
+  var isClosed: Bool { phase.isClosed }
 
   // MARK: In
 
   func ready(readable: Bool, writable: Bool) {
     if isHandshaking { return worker.queues.addHandshake(self) }
-    if writable || (readable && writeWantsRead) { worker.queues.addTouched(self) }
-    if readable || (writable && readWantsWrite) { worker.queues.addReader(self) }
+    if interest.mayWrite(readable: readable, writable: writable) { worker.queues.addTouched(self) }
+    if interest.mayRead(readable: readable, writable: writable) { worker.queues.addReader(self) }
   }
 
   func handshake() {
-    guard isHandshaking, !isClosed else { return }
+    guard isHandshaking else { return }
     switch channel.handshake() {
     case .done:
       switch channel.peerName {
       case .none: break
-      case .name(let name): certificateName = name
-      case .unusable: certificateName = ""
+      case .name(let name): caller = ConnectionCaller(certificateName: name)
+      case .unusable: caller = ConnectionCaller(certificateName: "")
       }
       worker.metrics.handshake(channel.isResumed ? .resumed : .full)
       guard let session = Session(worker.limits.session, worker.sessionPool, nowMillis: worker.nowMillis) else {
         return close()
       }
       self.session = session
+      phase.established()
       scheduleLife()
       watch(read: true, write: false)
       worker.queues.addTouched(self)
@@ -123,8 +90,8 @@ final class Connection {
 
   /// Reads available bytes up to the fair share, and starts complete calls.
   func readPhase() {
-    guard let session, !isClosed, !isBroken else { return }
-    readWantsWrite = false
+    guard let session, phase == .serving || phase == .draining else { return }
+    interest.beginReading()
     var bytesLeft = worker.limits.readBytesPerTurnMax
     var readsLeft = worker.limits.readsPerTurnMax
     // Streams that exceeded the share of an earlier turn come first. The touched connection sends the response to a
@@ -133,7 +100,7 @@ final class Connection {
     var callsLeft = worker.limits.newCallsPerTurnMax - process(session, callsMax: worker.limits.newCallsPerTurnMax)
     while bytesLeft > 0, readsLeft > 0, callsLeft > 0 {
       guard !leavesTooMuch(session) else {
-        isMuted = true
+        interest.mute()
         return worker.queues.addTouched(self)
       }
       switch unsafe channel.read(into: worker.readBuffer) {
@@ -146,14 +113,14 @@ final class Connection {
         worker.queues.addTouched(self)
         callsLeft -= process(session, callsMax: callsLeft)
         guard alive else {
-          isBroken = true
+          phase.rejectedInput()
           return
         }
         // epoll reports further bytes; another read now would often return nothing.
         guard channel.hasPending else { return watchBegun(session) }
       case .wantRead: return watchBegun(session)
       case .wantWrite:
-        readWantsWrite = true
+        interest.needWriteToRead()
         return worker.queues.addTouched(self)
       case .tooManyKeyUpdates:
         worker.offended(self, .tooManyKeyUpdates)
@@ -170,6 +137,7 @@ final class Connection {
   /// Whether the client leaves too much output unread, so that its connection is not read either. Output that waits for
   /// flow-control windows does not count: the server must read to receive their updates.
   private func leavesTooMuch(_ session: Session) -> Bool {
+    let unsentBytes = output.unsentBytes
     let socketIsFull = unsentBytes > 0 && unsentBytes + session.sink.unsentBytes > worker.limits.unsentBytesMax
     guard socketIsFull || session.queuedFrames > worker.limits.queuedFramesMax else { return false }
     worker.reached(.unreadFrames, on: self)
@@ -204,9 +172,9 @@ final class Connection {
         take(stream.takeBody(), of: call, session)
       }
     }
-    if session.sink.pingsReceived > 0 || session.sink.pingAcknowledged { heedPings(session) }
+    if session.sink.events.hasPing { heedPings(session) }
     meterStreams(session.sink)
-    for _ in 0..<session.sink.takeRefusedStreams() { worker.reached(.streams, on: self) }
+    for _ in 0..<session.sink.events.takeRefusedStreams() { worker.reached(.streams, on: self) }
     if session.sink.lastID > worker.limits.session.streamIDMax { runOut() }
     return callsMax - callsLeft
   }
@@ -218,7 +186,7 @@ final class Connection {
 
   func take(_ body: [UInt8], of call: ServerCall, _ session: Session) {
     session.consumed(call.stream, bytes: body.count)
-    guard call.stage == .receiving else { return }
+    guard call.stage.isOpen else { return }
     carryOut(call, call.received(body, ended: call.stream.ended && call.stream.untakenBodyBytes == 0), session)
     recount(call, session)
   }
@@ -234,7 +202,7 @@ final class Connection {
       settle(call, refusal.status.code)
       say(refusal, on: call.stream, session)
     case .ready(let message):
-      call.stage = .ready
+      call.stage.completeRequest()
       worker.queues.addUndecided(call, message, on: self)
     case .messages(let messages, let last): converse(call, messages, last: last, session)
     }
@@ -252,7 +220,7 @@ final class Connection {
 
   /// Sends a unary call's response, unless the call has ended.
   func answer(_ call: ServerCall, _ message: [UInt8]) {
-    guard let session, call.stage != .answered else { return }
+    guard let session, !call.stage.isAnswered else { return }
     settle(call, .ok)
     session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
@@ -260,7 +228,7 @@ final class Connection {
   }
 
   func fail(_ call: ServerCall, _ status: Status) {
-    guard let session, call.stage != .answered else { return }
+    guard let session, !call.stage.isAnswered else { return }
     finish(call, status, session)
   }
 
@@ -275,74 +243,80 @@ final class Connection {
     worker.queues.addTouched(self)
   }
 
-  private var unsentBytes: Int { out.count - outOffset }
-
   /// Writes all pending output at the end of the turn, with as few system calls as the socket allows.
   func flush() {
     guard let session, !isClosed else { return }
-    writeWantsRead = false
+    interest.beginWriting()
     while true {
-      if unsentBytes == 0 {
-        if out.isEmpty { out = worker.writeBuffer.take() }
-        out.removeAll(keepingCapacity: true)
-        outOffset = 0
-        guard session.drain(into: &out, bytesMax: worker.limits.writeBufferBytes) else { return close() }
-        if out.isEmpty { break }
+      if output.unsentBytes == 0 {
+        if output.bytes.isEmpty { output.bytes = worker.writeBuffer.take() }
+        output.clear()
+        guard session.drain(into: &output.bytes, bytesMax: worker.limits.writeBufferBytes) else { return close() }
+        if output.bytes.isEmpty { break }
       }
-      switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[outOffset...])) }) {
+      let offset = output.offset
+      switch unsafe output.bytes.withUnsafeBytes({
+        unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[offset...]))
+      }) {
       case .done(let count):
-        outOffset += count
-        writtenBytes += count
-        socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
+        output.accepted(count)
+        lookAtSocket()
       case .wantWrite:
-        socketUntaken.look(leftBytes: unsentBytes, takenBytes: writtenBytes, nowMillis: worker.nowMillis)
+        lookAtSocket()
         watchUntaken(session)
-        // A broken connection is not read: unread bytes would wake the reactor immediately, again and again.
-        return watch(read: !isMuted && !isBroken && session.endedOver == nil, write: true)
+        // A closing connection is not read: unread bytes would wake the reactor immediately, again and again.
+        let mayRead = !interest.isMuted && phase != .closing && session.endedOver == nil
+        return watch(read: mayRead, write: true)
       case .wantRead:
-        writeWantsRead = true
+        interest.needReadToWrite()
         return watch(read: true, write: false)
       case .closed, .failed, .tooManyKeyUpdates: return close()
       }
     }
     // A connection without pending output keeps no write buffer.
-    worker.writeBuffer.giveBack(out, bytesMax: 2 * worker.limits.writeBufferBytes)
-    out = []
+    worker.writeBuffer.giveBack(output.takeBuffer(), bytesMax: 2 * worker.limits.writeBufferBytes)
     // Processes streams that closed while the responses were sent.
     _ = process(session, callsMax: 0)
     goOn(session)
-    if isBroken { return close() }
-    if session.isOver || lifeIsOver(session) {
-      // nghttp2 may end the session as well, after an error that no compliant client makes.
-      endsInOrder = session.endedOver == nil && (!life.isOpen || session.sink.goawayReceived)
-      return close()
+    switch phase.sentOutput(sessionEnd(session), load) {
+    case .close(let kind): return close(kind)
+    case .endWatches: endWatches(session)
+    case .continue: break
     }
-    if isMuted {
-      // epoll does not report bytes that libssl has already read.
-      isMuted = false
-      unmutedMillis = worker.nowMillis
-      worker.queues.addReader(self)
-    }
+    // epoll does not report bytes that libssl has already read.
+    if interest.unmute(nowMillis: worker.nowMillis) { worker.queues.addReader(self) }
     if session.hasUntaken { watchUntaken(session) }
-    watch(read: true, write: readWantsWrite || session.wantsToWrite)
+    watch(read: true, write: interest.waitsToWrite(hasOutput: session.wantsToWrite))
+  }
+
+  private func lookAtSocket() {
+    socketUntaken.look(
+      leftBytes: output.unsentBytes, takenBytes: output.acceptedBytes, nowMillis: worker.nowMillis)
   }
 
   // MARK: The socket
 
   private func watch(read: Bool, write: Bool) {
-    guard !isClosed, read != watchesRead || write != watchesWrite else { return }
-    watchesRead = read
-    watchesWrite = write
+    guard !isClosed, interest.watch(read: read, write: write) else { return }
     worker.watch(self, read: read, write: write)
   }
+
+  // MARK: The phase
+
+  /// The reactor has processed the connection: from now on it does not count as a newcomer.
+  func processed() {
+    if phase.processed() { worker.forgetNewcomer() }
+  }
+
+  func beginDraining() { phase.drain() }
 
   private func release(_ stream: HTTP2.Stream) {
     if let call = stream.call as? ServerCall { ended(call) }
   }
 
-  func close() {
-    guard !isClosed else { return }
-    isClosed = true
+  func close(_ kind: ConnectionPhase.CloseKind = .abrupt) {
+    processed()
+    guard phase.close(kind) else { return }
     if let session {
       if let fault = session.endedOver { worker.offended(self, fault) }
       channel.sayGoodbye()
@@ -350,7 +324,7 @@ final class Connection {
       for stream in session.sink.takeTouched() { release(stream) }
       session.sink.forEachStream(release)
     }
-    worker.meter.streams(-meteredStreams)
-    worker.closed(self)
+    worker.meter.streams(-load.meteredStreams)
+    worker.closed(self, kind)
   }
 }

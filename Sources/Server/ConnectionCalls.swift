@@ -31,10 +31,10 @@ extension Connection {
     do throws(CallerRefusal) {
       caller = try admitted(head, to: method)
     } catch {
-      if isFirstOfUnknown() { worker.log.call(method.path, of: address, error) }
+      if self.caller.isFirstUnknown() { worker.log.call(method.path, of: address, error) }
       return turnAway(stream, error, session, number)
     }
-    if caller.isIdentified { session.sink.callerIsIdentified = true }
+    if caller.isIdentified { session.sink.callerIsIdentified() }
     let call = ServerCall(
       stream, head, number, method, caller, address: address, messageBytesMax: worker.limits.messageBytesMax,
       nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
@@ -45,36 +45,27 @@ extension Connection {
       return turnAway(stream, error, session, number)
     }
     if call.isStreaming {
-      guard streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
+      guard load.streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
         worker.reached(.streamingCalls, on: self)
         let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
         return refuse(stream, refusal, session, method: number)
       }
-      streamingCalls += 1
     }
     take(call, session)
-  }
-
-  /// Whether this is the first rejected call of an unidentified caller on the connection. Only the first is logged, so
-  /// unauthenticated clients cannot flood the log.
-  private func isFirstOfUnknown() -> Bool {
-    defer { hasRefusedUnknown = true }
-    return !hasRefusedUnknown
   }
 
   /// Logs a failed call. Malformed requests of unidentified callers are logged once per connection, since these callers
   /// can send any number.
   func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
     let isNonsense = error is ProtobufError || error is HealthService.UnknownService
-    if isNonsense, !call.context.caller.isIdentified, !isFirstOfUnknown() { return }
+    if isNonsense, !call.context.caller.isIdentified, !caller.isFirstUnknown() { return }
     worker.log.call(call.context, error: error, clientGone: clientGone)
   }
 
   private func take(_ call: ServerCall, _ session: Session) {
-    if call.follows { beginFollowing() }
-    callCount += 1
+    load.began(call.kind)
+    if call.kind.follows { beginFollowing() }
     worker.meter.began(call.number)
-    if call.holdsDrain { holdingCalls += 1 }
     call.stream.call = call
     life.used(nowMillis: worker.nowMillis)
     if call.isStreaming || !call.stream.ended { scheduleDeadline(call) }
@@ -86,8 +77,7 @@ extension Connection {
   private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
     do throws(CallerRefusal) {
       guard !head.hasSeveralAuthorizations else { throw .ambiguous }
-      return try admission.caller(
-        worker.shared.callers, certificateName: certificateName, authorization: head.authorization)
+      return try caller.identify(worker.shared.callers, authorization: head.authorization)
     } catch {
       guard method.access == .anyone else { throw error }
       return .anyone

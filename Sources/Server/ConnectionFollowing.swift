@@ -10,27 +10,24 @@ internal import Synchronization
 
 extension Connection {
   func beginFollowing() {
-    followingCalls += 1
     worker.startsFollowing(self)
     startFollowTimer()
   }
 
   func endFollowing() {
-    followingCalls -= 1
     worker.stopsFollowing(self)
   }
 
   /// Polls for heartbeats, and for changes that other processes write to the store.
   func followFired() {
-    hasFollowTimer = false
-    guard followingCalls > 0, !isClosed else { return }
+    timers.fired(.follow)
+    guard load.followingCalls > 0, !isClosed else { return }
     hearNews()
     startFollowTimer()
   }
 
   private func startFollowTimer() {
-    guard !hasFollowTimer else { return }
-    hasFollowTimer = true
+    guard timers.start(.follow) else { return }
     var delay = min(worker.limits.followMillis, worker.limits.watch.heartbeatMillis)
     session?.sink.forEachStream { stream in
       // A call whose due time has passed is working, or its client has not read all messages.
@@ -43,7 +40,7 @@ extension Connection {
   func hearNews() {
     guard let session, !isClosed else { return }
     session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall, call.follows else { return }
+      guard let call = stream.call as? ServerCall, call.kind.follows else { return }
       call.news()
       seekWork(call)
     }
@@ -58,7 +55,7 @@ extension Worker {
 
   func stopsFollowing(_ connection: Connection) {
     load.following.subtract(1, ordering: .relaxed)
-    if connection.followingCalls == 0 { following[ObjectIdentifier(connection)] = nil }
+    if connection.load.followingCalls == 0 { following[ObjectIdentifier(connection)] = nil }
   }
 }
 

@@ -27,51 +27,53 @@ extension Connection {
     let now = worker.nowMillis
     defer {
       // Trailers that flow control holds back cannot report the deadline; a reset can (gRPC A7).
-      if call.stage == .answered, call.headSent, call.stream.unsentBytes == 0, session.isHeldBack(call.stream) {
+      if call.stage.isAnswered, call.headSent, call.stream.unsentBytes == 0, session.isHeldBack(call.stream) {
         session.reset(call.stream, .cancel)
       }
     }
     switch call.stage {
-    case .receiving where call.isStreaming && now < call.deadlineMillis: scheduleDeadline(call)
+    case .unheard, .answered: break
+    case .receiving where !call.isStreaming: endUnfinished(call, session)
+    case .ready where now < call.deadlineMillis: break
     case .running where now < call.deadlineMillis: awaitTask(call)
-    case .receiving where call.isStreaming, .running, .ready:
-      guard now >= call.deadlineMillis else { return }
+    case _ where now < call.deadlineMillis: scheduleDeadline(call)
+    default:
       // A commit that has started completes, and its response is sent.
       guard call.context.commitDecision.cancel() else { return }
       guard call.isWorthALine else { return finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session) }
       worker.refuse(call, Failure(.deadlineExceeded), on: self)
-    case .receiving where now >= call.deadlineMillis:
-      finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
-    case .receiving:
-      worker.reached(.requestTime, on: self)
-      finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
-    case .unheard, .answered: break
     }
+  }
+
+  /// Ends a unary call whose request is incomplete.
+  private func endUnfinished(_ call: ServerCall, _ session: Session) {
+    guard worker.nowMillis < call.deadlineMillis else {
+      return finish(call, Status(.deadlineExceeded, "Deadline Exceeded"), session)
+    }
+    worker.reached(.requestTime, on: self)
+    finish(call, Status(.deadlineExceeded, "the request did not end in time"), session)
   }
 
   /// Records the call's outcome, even if the client has gone.
   func settle(_ call: ServerCall, _ code: Status.Code) {
-    guard call.stage != .answered else { return }
-    call.stage = .answered
+    guard !call.stage.isAnswered else { return }
+    if call.stage.isDelivering { load.endedDelivery() }
+    call.stage.settle()
     worker.meter.ended(call.number, code, begunNanos: call.isStreaming ? nil : call.begunNanos)
   }
 
   /// Updates the meter with the session's stream count.
   func meterStreams(_ sink: Sink) {
-    guard sink.streamCount != meteredStreams else { return }
-    worker.meter.streams(sink.streamCount - meteredStreams)
-    meteredStreams = sink.streamCount
+    let change = load.meter(streams: sink.streamCount)
+    if change != 0 { worker.meter.streams(change) }
   }
 
   func ended(_ call: ServerCall) {
-    callCount -= 1
-    if call.isStreaming { streamingCalls -= 1 }
-    if call.awaitsTaking { callsToGoOn -= 1 }
-    if call.follows { endFollowing() }
-    if call.holdsDrain { holdingCalls -= 1 }
-    if call.stage != .answered {
+    load.ended(call.kind)
+    if call.kind.follows { endFollowing() }
+    if !call.stage.isAnswered {
       _ = call.context.commitDecision.cancel()
-      if call.hasTask { call.stage = .unheard } else { worker.leave(call, .cancelled, on: self) }
+      if !call.stage.leave() { worker.leave(call, .cancelled, on: self) }
     }
     if let session { recount(call, session) }
     call.stream.call = nil
@@ -79,21 +81,21 @@ extension Connection {
   }
 
   func heedPings(_ session: Session) {
-    if session.sink.sentReply {
-      session.sink.sentReply = false
+    if session.sink.events.sentReply {
+      session.sink.events.sentReply = false
       life.used(nowMillis: worker.nowMillis)
     }
-    for _ in 0..<session.sink.pingsReceived {
+    for _ in 0..<session.sink.events.pingsReceived {
       perform(life.pinged(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
     }
-    session.sink.pingsReceived = 0
-    if session.sink.pingAcknowledged {
-      session.sink.pingAcknowledged = false
+    session.sink.events.pingsReceived = 0
+    if session.sink.events.pingAcknowledged {
+      session.sink.events.pingAcknowledged = false
       perform(life.noticed(nowMillis: worker.nowMillis), session)
     }
   }
 
-  private var callsOpen: Bool { callCount > 0 }
+  private var callsOpen: Bool { load.calls > 0 }
 
   func drain() {
     guard let session else { return close() }
@@ -119,14 +121,16 @@ extension Connection {
     scheduleLife()
   }
 
-  /// Whether a draining connection has no work left. Streams that only watch do not keep it open. They end with
-  /// `UNAVAILABLE` when the last other call is answered.
-  func lifeIsOver(_ session: Session) -> Bool {
-    guard !life.isOpen, holdingCalls == 0 else { return false }
-    // Calls that arrived before the last GOAWAY and wait for their turn are answered too (RFC 9113, 6.8).
-    guard session.sink.touched.isEmpty else { return false }
-    guard life.isOver(nowMillis: worker.nowMillis, callsOpen: false) else { return false }
-    guard callCount > 0 else { return true }
+  /// The state of the session that decides whether the connection ends.
+  func sessionEnd(_ session: Session) -> ConnectionPhase.SessionEnd {
+    ConnectionPhase.SessionEnd(
+      isOver: session.isOver, hasFault: session.endedOver != nil, clientLeaves: session.sink.goawayReceived,
+      // Calls that arrived before the last GOAWAY and wait for their turn are answered too (RFC 9113, 6.8).
+      mayDrain: session.sink.touched.isEmpty && life.isOver(nowMillis: worker.nowMillis, callsOpen: false))
+  }
+
+  /// Ends the calls that only watch, when a drain waits for no other call.
+  func endWatches(_ session: Session) {
     session.sink.forEachStream { stream in
       guard let call = stream.call as? ServerCall else { return }
       // A client that has not read an earlier message would not read this one either.
@@ -134,14 +138,15 @@ extension Connection {
       if call.stream.unsentBytes > 0 || isHeldBack { session.reset(stream, .cancel) }
       fail(call, Status(.unavailable, "the server is going away"))
     }
-    return false
   }
 
   private func perform(_ step: Life.Step, _ session: Session) {
     switch step {
     case .nothing: return
     case .ping: session.ping()
-    case .announceShutdown: session.announceShutdown()
+    case .announceShutdown:
+      beginDraining()
+      session.announceShutdown()
     case .shutDown(let why):
       session.shutDown(why)
       scheduleLife()

@@ -1,5 +1,6 @@
 internal import GRPC
 internal import HTTP2
+internal import Reactor
 
 // Limits for requests that a client does not finish, and for responses that it does not read.
 
@@ -8,21 +9,21 @@ extension Connection {
 
   /// Starts the timer for an incomplete connection preface, header block or frame.
   func watchBegun(_ session: Session) {
-    guard !hasBegunTimer, let since = session.begunMillis else { return }
-    watchBegun(session, since: max(since, unmutedMillis))
+    guard !timers.contains(.begun), let since = session.begunMillis else { return }
+    watchBegun(session, since: max(since, interest.unmutedMillis))
   }
 
   private func watchBegun(_ session: Session, since: Int64) {
-    hasBegunTimer = true
+    timers.insert(.begun)
     let delay = since + worker.limits.requestMillis - worker.nowMillis
     worker.startTimer(self, kind: Worker.begunTimer, delayMillis: delay)
   }
 
   func begunFired() {
-    hasBegunTimer = false
+    timers.fired(.begun)
     guard let session, let begunMillis = session.begunMillis else { return }
     // While the connection is not read, its input waits in the kernel. The client is not to blame.
-    let since = isMuted ? worker.nowMillis : max(begunMillis, unmutedMillis)
+    let since = interest.isMuted ? worker.nowMillis : max(begunMillis, interest.unmutedMillis)
     guard worker.nowMillis - since >= worker.limits.requestMillis else { return watchBegun(session, since: since) }
     session.terminate(.slowFrame)
     worker.queues.addTouched(self)
@@ -33,11 +34,11 @@ extension Connection {
   /// last byte or END_STREAM. The sum therefore has a limit of its own.
   func recount(_ call: ServerCall, _ session: Session) {
     let held = call.bufferedBytes
-    heldBytes += held - call.heldBytes
+    load.held(bytes: held - call.heldBytes)
     worker.heldBytes += held - call.heldBytes
     let grows = held > call.heldBytes
     call.heldBytes = held
-    guard grows, heldBytes > worker.limits.heldRequestBytesMax
+    guard grows, load.heldBytes > worker.limits.heldRequestBytesMax
       || worker.heldBytes > worker.limits.heldRequestBytesPerReactorMax
     else { return }
     worker.reached(.heldRequestBytes, on: self)
@@ -50,16 +51,15 @@ extension Connection {
   /// Resets streams whose responses were unread for too long, and starts a timer for the others.
   func watchUntaken(_ session: Session) {
     let due = session.resetUntaken(nowMillis: worker.nowMillis)
-    for _ in 0..<session.sink.takeUntakenResets() { worker.reached(.untakenAnswer, on: self) }
+    for _ in 0..<session.sink.events.takeUntakenResets() { worker.reached(.untakenAnswer, on: self) }
     let socketDue = socketUntaken.dueMillis(worker.limits.socket)
-    guard !hasUntakenTimer, due != nil || socketDue != nil else { return }
-    hasUntakenTimer = true
+    guard due != nil || socketDue != nil, timers.start(.untaken) else { return }
     let next = min(due ?? .max, socketDue ?? .max)
     worker.startTimer(self, kind: Worker.untakenTimer, delayMillis: next - worker.nowMillis)
   }
 
   func untakenFired() {
-    hasUntakenTimer = false
+    timers.fired(.untaken)
     guard let session else { return }
     if let due = socketUntaken.dueMillis(worker.limits.socket), due <= worker.nowMillis {
       worker.reached(.slowSocket, on: self)

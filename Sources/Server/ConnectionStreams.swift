@@ -10,7 +10,7 @@ extension Connection {
   func converse(_ call: ServerCall, messagesMax: Int, _ session: Session) -> Int {
     let before = call.messagesReceived
     repeat {
-      guard !call.isPaused else { break }
+      guard !call.stage.isPaused else { break }
       take(call.stream.takeBody(most: worker.limits.streamPartBytes), of: call, session)
     } while call.stream.untakenBodyBytes > 0 && call.messagesReceived - before < messagesMax
     return call.messagesReceived - before
@@ -24,14 +24,14 @@ extension Connection {
   private func hear(_ call: ServerCall, _ messages: ArraySlice<Message>, last: Bool, _ session: Session) {
     do {
       var waiting = messages
-      while call.stage == .receiving, !call.isPaused, let message = waiting.popFirst(),
+      while call.stage.isReceiving, let message = waiting.popFirst(),
         let step = try call.handle(message, arena: worker.arena)
       {
         send(call, step, session)
         seekWork(call)
       }
-      guard !call.isPaused else { return call.waiting = (waiting, last) }
-      if last, call.stage == .receiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
+      guard !call.stage.isPaused else { return call.stage.keep(CallStage.Waiting(messages: waiting, last: last)) }
+      if last, call.stage.isReceiving, let step = call.clientEnded(arena: worker.arena) { send(call, step, session) }
     } catch {
       let status = Failures.status(of: error, arena: worker.arena)
       log(call, error)
@@ -67,21 +67,22 @@ extension Connection {
   // MARK: Work of streaming calls
 
   /// Queues the call's work for the next phase of a turn that may read the store.
-  func seekWork(_ call: ServerCall) {
-    guard call.stage == .receiving, !call.isPaused, call.stream.unsentBytes == 0,
+  /// - Parameter waiting: input that waits for the end of earlier work.
+  func seekWork(_ call: ServerCall, _ waiting: CallStage.Waiting? = nil) {
+    guard call.stage.isReceiving, call.stream.unsentBytes == 0,
       let work = call.nextWork(nowMillis: worker.nowMillis)
     else { return }
-    call.isPaused = true
-    call.hasWorked = !call.follows
+    call.stage.start(waiting)
+    call.hasWorked = !call.kind.follows
     worker.queues.addBeginning(work, of: call, on: self)
   }
 
   func worked(_ call: ServerCall, _ value: any Sendable) {
-    guard let session, call.stage == .receiving else { return }
+    guard let session, call.stage.isWorking else { return }
     do {
       guard let step = try call.worked(value, nowMillis: worker.nowMillis, arena: worker.arena) else { return }
-      call.awaitsTaking = true
-      callsToGoOn += 1
+      call.stage.deliver()
+      load.beganDelivery()
       send(call, step, session)
     } catch {
       worker.refuse(call, error, on: self)
@@ -90,19 +91,16 @@ extension Connection {
 
   /// Continues the calls whose clients have read all messages sent to them.
   func goOn(_ session: Session) {
-    guard callsToGoOn > 0 else { return }
+    guard load.deliveringCalls > 0 else { return }
     session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall, call.awaitsTaking, stream.unsentBytes == 0 else { return }
-      call.awaitsTaking = false
-      callsToGoOn -= 1
-      guard call.stage == .receiving else { return }
-      call.isPaused = false
-      seekWork(call)
-      guard !call.isPaused else { return }
-      if let (messages, last) = call.waiting {
-        call.waiting = nil
-        hear(call, messages, last: last, session)
+      guard let call = stream.call as? ServerCall, call.stage.isDelivering, stream.unsentBytes == 0 else {
+        return
       }
+      load.endedDelivery()
+      let waiting = call.stage.resume()
+      seekWork(call, waiting)
+      guard !call.stage.isPaused else { return }
+      if let waiting { hear(call, waiting.messages, last: waiting.last, session) }
       // Input that arrived during the work is buffered on the stream, or waits for its window.
       session.sink.touchAgain([stream])
       worker.queues.addReader(self)
@@ -113,7 +111,7 @@ extension Connection {
   func wakeStreams() {
     guard let session else { return }
     session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall, call.stage == .receiving,
+      guard let call = stream.call as? ServerCall, call.stage.isOpen,
         let step = call.woken(arena: worker.arena)
       else { return }
       send(call, step, session)

@@ -1,5 +1,4 @@
 internal import Callers
-internal import Crypto
 internal import GRPC
 internal import HTTP2
 internal import Identity
@@ -9,19 +8,6 @@ internal import API
 
 /// One call on its stream: its protocol state machine, its method and its stage.
 final class ServerCall {
-  enum Stage {
-    /// It receives messages.
-    case receiving
-    /// Its request is complete and waits for the decision phase of this turn.
-    case ready
-    /// Its task runs.
-    case running
-    /// Its client has gone while its task runs. The result of the task is counted and logged, but not sent.
-    case unheard
-    /// It is answered, rejected or abandoned. The result of a task is discarded.
-    case answered
-  }
-
   let stream: HTTP2.Stream
   /// Number of the method in the method table.
   let number: Int
@@ -30,27 +16,18 @@ final class ServerCall {
   /// Deadline on the monotonic clock; `.max` means none.
   let deadlineMillis: Int64
   let begunNanos: Int64
-  var stage = Stage.receiving
+  /// Where the call counts. Fixed, because the call leaves the counts that it entered.
+  let kind: ConnectionLoad.Kind
+  var stage = CallStage.receiving
   var headSent = false
-  /// A task runs for the call.
-  var hasTask = false
   /// Messages that a streaming call has received.
   var messagesReceived = 0
-  /// Its work is running, or the client has not read the result. Further input is not processed.
-  var isPaused = false
-  /// The result of its work is sent. The call continues when the client has read it.
-  var awaitsTaking = false
   /// It did work other than following the store, so the log has a line about its end.
   var hasWorked = false
-  /// Messages that arrived with the message that started the work.
-  var waiting: (messages: ArraySlice<Message>, last: Bool)?
   /// Buffered bytes at the last count; see `Connection.recount`.
   var heldBytes = 0
-  /// A drain waits for the call. This is false only for calls that watch, which never end on their own. An export ends
-  /// on its own.
-  let holdsDrain: Bool
   private var call: Call
-  private var handler: (any StreamHandler)?
+  private let handler: (any StreamHandler)?
 
   /// - Parameter messageBytesMax: limit for methods without a limit of their own.
   init(
@@ -68,18 +45,22 @@ final class ServerCall {
     switch method.handler {
     case .unary:
       call = Call(messageBytesMax: bytesMax, streams: false)
-      holdsDrain = true
+      handler = nil
+      kind = ConnectionLoad.Kind(holdsDrain: true)
     case .stream(let fromClient, let make):
-      holdsDrain = fromClient || method.timeLimitMillis < .max
       call = Call(messageBytesMax: bytesMax, streams: true, takesOne: !fromClient)
-      handler = make(context)
+      let handler = make(context)
+      self.handler = handler
+      // A drain waits for all calls but those that watch, which never end on their own. An export ends on its own.
+      kind = ConnectionLoad.Kind(
+        isStreaming: true, follows: handler.follows, holdsDrain: fromClient || method.timeLimitMillis < .max)
     }
   }
 
-  var isStreaming: Bool { handler != nil }
+  var isStreaming: Bool { kind.isStreaming }
 
   /// The call did more than read, so the log states its outcome.
-  var isWorthALine: Bool { isStreaming ? hasWorked : hasTask || stage == .unheard }
+  var isWorthALine: Bool { isStreaming ? hasWorked : stage.hasTask }
 
   /// Returns the reason of a failure. Work that was cancelled because its deadline passed fails with
   /// `DEADLINE_EXCEEDED`.
@@ -95,7 +76,7 @@ final class ServerCall {
   }
 
   /// Buffered bytes of undelivered messages.
-  var bufferedBytes: Int { stage == .receiving ? call.bufferedBytes : 0 }
+  var bufferedBytes: Int { stage.isOpen ? call.bufferedBytes : 0 }
 
   func received(_ bytes: [UInt8], ended: Bool) -> Call.Step { call.received(bytes, ended: ended) }
 
@@ -105,8 +86,6 @@ final class ServerCall {
 
   func woken(arena: Arena) -> StreamStep? { handler?.woken(arena: arena) }
 
-  var follows: Bool { handler?.follows ?? false }
-
   var nextDueMillis: Int64? { handler?.nextDueMillis }
 
   func news() { handler?.news() }
@@ -115,23 +94,5 @@ final class ServerCall {
 
   func worked(_ result: any Sendable, nowMillis: Int64, arena: Arena) throws -> StreamStep? {
     try handler?.worked(result, nowMillis: nowMillis, arena: arena)
-  }
-}
-
-/// Cache of a connection's last caller, since most of its calls carry the same credentials.
-struct AdmissionCache {
-  private var authorization: [UInt8] = []
-  private var caller: Caller?
-
-  /// Returns the caller. Evaluates `table` only if the credentials differ from the last call, so most calls do not copy
-  /// it.
-  mutating func caller(
-    _ table: @autoclosure () -> CallerTable, certificateName: String?, authorization: [UInt8]
-  ) throws(CallerRefusal) -> Caller {
-    if let caller, constantTimeEquals(self.authorization, authorization) { return caller }
-    let found = try table().identify(certificateName: certificateName, authorization: authorization)
-    self.authorization = authorization
-    caller = found
-    return found
   }
 }

@@ -20,20 +20,17 @@ struct TurnQueues {
   // MARK: Adding, at most once
 
   mutating func addReader(_ connection: Connection) {
-    guard !connection.isQueued else { return }
-    connection.isQueued = true
+    guard connection.queues.insert(.ready).inserted else { return }
     readers.append(connection)
   }
 
   mutating func addHandshake(_ connection: Connection) {
-    guard !connection.isQueued else { return }
-    connection.isQueued = true
+    guard connection.queues.insert(.ready).inserted else { return }
     handshakes.append(connection)
   }
 
   mutating func addTouched(_ connection: Connection) {
-    guard !connection.isTouched else { return }
-    connection.isTouched = true
+    guard connection.queues.insert(.touched).inserted else { return }
     touched.append(connection)
   }
 
@@ -49,19 +46,19 @@ struct TurnQueues {
 
   mutating func nextReader() -> Connection? {
     let connection = readers.next()
-    connection?.isQueued = false
+    connection?.queues.remove(.ready)
     return connection
   }
 
   mutating func nextHandshake() -> Connection? {
     let connection = handshakes.next()
-    connection?.isQueued = false
+    connection?.queues.remove(.ready)
     return connection
   }
 
   mutating func nextTouched() -> Connection? {
     let connection = touched.next()
-    connection?.isTouched = false
+    connection?.queues.remove(.touched)
     return connection
   }
 

@@ -146,13 +146,13 @@ internal import API
       connection.readPhase()
     }
     if !queues.undecided.isEmpty {
-      for (connection, call, message) in queues.undecided where call.stage == .ready {
+      for (connection, call, message) in queues.undecided where call.stage.isReady {
         run(call, message, on: connection)
       }
       queues.haveDecided()
     }
     if !queues.beginning.isEmpty {
-      for (connection, call, work) in queues.beginning where call.stage == .receiving {
+      for (connection, call, work) in queues.beginning where call.stage.isStarting {
         launch(work, of: call, on: connection)
       }
       queues.haveBegun()
@@ -172,7 +172,7 @@ internal import API
     var left = min(queues.handshakes.count, limits.handshakesPerTurnMax)
     while left > 0, let connection = queues.nextHandshake() {
       left -= 1
-      looked(at: connection)
+      connection.processed()
       connection.handshake()
     }
   }

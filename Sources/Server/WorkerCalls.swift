@@ -12,7 +12,7 @@ extension Worker {
       switch try start(message, call.context, arena) {
       case .answer(let bytes): connection.answer(call, bytes)
       case .task(let work):
-        call.stage = .running
+        call.stage.launch()
         connection.awaitTask(call)
         launch(work, of: call, on: connection)
       }
@@ -26,7 +26,6 @@ extension Worker {
     _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
     let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
-    call.hasTask = true
     Task.immediate(executorPreference: commandQueue) {
       let result: Result<any ProtobufEncodable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
@@ -37,7 +36,7 @@ extension Worker {
   /// Starts a task of a streaming call, which continues after it.
   func launch(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
     let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
-    call.hasTask = true
+    call.stage.launch()
     Task.immediate(executorPreference: commandQueue) {
       let result: Result<any Sendable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
@@ -46,7 +45,7 @@ extension Worker {
   }
 
   func answered(_ task: Int, _ result: Result<any ProtobufEncodable, any Error>) {
-    let (call, connection) = ended(task)
+    let (call, connection) = running.remove(task)
     switch result {
     case .success(let message):
       switch call.stage {
@@ -62,20 +61,14 @@ extension Worker {
   }
 
   func worked(_ task: Int, _ result: Result<any Sendable, any Error>) {
-    let (call, connection) = ended(task)
+    let (call, connection) = running.remove(task)
     switch result {
     // The work is committed, but the call did not complete.
-    case .success where call.stage == .unheard: leave(call, .cancelled, on: connection)
+    case .success where call.stage.isUnheard: leave(call, .cancelled, on: connection)
     case .success(let value): connection.worked(call, value)
     case .failure(let error): refuse(call, error, on: connection)
     }
     stopWhenEmpty()
-  }
-
-  private func ended(_ task: Int) -> (ServerCall, Connection) {
-    let (call, connection) = running.remove(task)
-    call.hasTask = false
-    return (call, connection)
   }
 
   /// Ends a call without a response because its client has gone.
@@ -90,12 +83,12 @@ extension Worker {
 
   func refuse(_ call: ServerCall, _ error: any Error, on connection: Connection) {
     let error = call.reason(of: error, nowMillis: nowMillis)
-    guard call.stage != .answered else {
+    guard !call.stage.isAnswered else {
       // The client and the log already have the deadline status. Only an internal error still needs a line.
       if !(error is Failure) { log.call(call.context, error: error) }
       return
     }
-    let isGone = call.stage == .unheard
+    let isGone = call.stage.isUnheard
     let status = Failures.status(of: error, arena: arena)
     connection.log(call, error, clientGone: isGone)
     metrics.failed(error, status.code)

@@ -29,13 +29,11 @@ extension Worker {
     connection.ready(readable: true, writable: false)
   }
 
-  func closed(_ connection: Connection) {
+  func closed(_ connection: Connection, _ kind: ConnectionPhase.CloseKind) {
     connections.remove(connection.ticket)
-    looked(at: connection)
-    if connection.endsInOrder {
-      linger(connection)
-    } else {
-      leave(connection.descriptor, connection.address)
+    switch kind {
+    case .inOrder: linger(connection)
+    case .abrupt: leave(connection.descriptor, connection.address)
     }
   }
 
@@ -51,11 +49,7 @@ extension Worker {
     stopWhenEmpty()
   }
 
-  func looked(at connection: Connection) {
-    guard connection.isNewcomer else { return }
-    connection.isNewcomer = false
-    load.newcomers.subtract(1, ordering: .relaxed)
-  }
+  func forgetNewcomer() { load.newcomers.subtract(1, ordering: .relaxed) }
 
   func startTimer(_ connection: Connection, kind: UInt32, delayMillis: Int64) {
     reactor.startTimer(connection.ticket, kind: kind, delayMillis: delayMillis)

@@ -214,13 +214,13 @@ private let initialWindow: UInt8 = 4
 @Test func `what leaves is noted, for it forgives pings`() {
   let peer = Peer()
   _ = peer.ask(.ping())
-  #expect(!peer.sink.sentReply, "the echo of a ping is not an answer")
+  #expect(!peer.sink.events.sentReply, "the echo of a ping is no answer")
   let stream = peer.open(1)
   peer.session.start(stream, head)
   _ = peer.drain()
-  #expect(peer.sink.sentReply)
-  peer.sink.sentReply = false
+  #expect(peer.sink.events.sentReply)
+  peer.sink.events.sentReply = false
   peer.session.send(stream, [1])
   _ = peer.drain()
-  #expect(peer.sink.sentReply)
+  #expect(peer.sink.events.sentReply)
 }

@@ -116,7 +116,7 @@ private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   _ = peer.open(1, end: true)
   try answered(peer, 1)
   peer.send(.data(1, [1]))
-  #expect(peer.sink.fault != nil)
+  #expect(peer.sink.abuse.fault != nil)
   for _ in 0..<1_000 { peer.send(.data(1, [1])) }
   #expect(peer.sink.takeDoubtful().isEmpty)
   #expect(farewell(peer.drain()) == ErrorCode.streamClosed.rawValue)

@@ -42,7 +42,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
 
 @Test func `an identified caller may cancel half of its calls, however many those are`() {
   let peer = Peer()
-  peer.sink.callerIsIdentified = true
+  peer.sink.callerIsIdentified()
   #expect(call(peer, 2_000) { $0 % 2 == 1 } == nil)
 }
 
@@ -52,7 +52,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
 
 @Test func `CVE-2023-44487: an identified caller that cancels more than its share is ended past the floor`() {
   let peer = Peer()
-  peer.sink.callerIsIdentified = true
+  peer.sink.callerIsIdentified()
   #expect(call(peer, 100) { _ in true } == nil)
   #expect(call(peer, 1, from: 100) { _ in true } == "too_many_resets")
 }

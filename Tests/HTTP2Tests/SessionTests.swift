@@ -272,14 +272,14 @@ private func fields(listBytes: Int) -> [(String, String)] {
 @Test func `A11: a PING is echoed and counted; an answer to ours is told from it`() {
   let peer = Peer()
   #expect(peer.ask(.ping([8, 7, 6, 5, 4, 3, 2, 1])) == [.ping([8, 7, 6, 5, 4, 3, 2, 1], ack: true)])
-  #expect(peer.sink.pingsReceived == 1)
-  #expect(!peer.sink.pingAcknowledged)
+  #expect(peer.sink.events.pingsReceived == 1)
+  #expect(!peer.sink.events.pingAcknowledged)
   peer.session.ping()
   let ours = peer.drain()
   #expect(ours.map(\.kind) == [.ping])
   peer.send(.ping(ours[0].payload, ack: true))
-  #expect(peer.sink.pingAcknowledged)
-  #expect(peer.sink.pingsReceived == 1)
+  #expect(peer.sink.events.pingAcknowledged)
+  #expect(peer.sink.events.pingsReceived == 1)
 }
 
 @Test func `A10: a shutdown says GOAWAY twice, and a call that crossed the first is served`() throws {
@@ -292,7 +292,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(notice[0].number(at: 4) == ErrorCode.noError.rawValue)
   let crossing = peer.open(3, end: true)
   peer.send(.ping(notice[1].payload, ack: true))
-  #expect(peer.sink.pingAcknowledged)
+  #expect(peer.sink.events.pingAcknowledged)
   peer.session.shutDown(.age)
   let last = peer.drain()
   #expect(last.map(\.kind) == [.goAway])

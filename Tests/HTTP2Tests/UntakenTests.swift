@@ -80,7 +80,7 @@ private let initialWindow: UInt8 = 4
   _ = peer.drain()
   _ = peer.session.resetUntaken(nowMillis: 0)
   _ = peer.session.resetUntaken(nowMillis: 30_000)
-  #expect(peer.sink.takeUntakenResets() == 3)
+  #expect(peer.sink.events.takeUntakenResets() == 3)
   #expect(peer.session.endedOver?.debugData == "too_many_untaken_answers")
   #expect(peer.drain().contains { $0.kind == .goAway })
   #expect(peer.session.isOver)
@@ -92,7 +92,7 @@ private let initialWindow: UInt8 = 4
   _ = peer.drain()
   _ = peer.session.resetUntaken(nowMillis: 0)
   for second in 30..<40 as Range<Int64> { #expect(peer.session.resetUntaken(nowMillis: second * 1_000) == nil) }
-  #expect(peer.sink.takeUntakenResets() == 1 && peer.sink.unsentBytes == 0)
+  #expect(peer.sink.events.takeUntakenResets() == 1 && peer.sink.unsentBytes == 0)
   #expect(peer.session.endedOver == nil)
   #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
 }

@@ -20,9 +20,9 @@ private func table() -> CallerTable {
 }
 
 @Test func `a connection's cache of its caller is good for the same credentials only`() throws {
-  var cache = AdmissionCache()
+  var cache = ConnectionCaller()
   func name(_ authorization: String) throws -> String {
-    try cache.caller(table(), certificateName: nil, authorization: Array(authorization.utf8)).name.text
+    try cache.identify(table(), authorization: Array(authorization.utf8)).name.text
   }
   #expect(try [name("Bearer lk_web"), name("Bearer lk_web"), name("Bearer lk_batch")] == ["web", "web", "batch"])
   #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
@@ -69,7 +69,7 @@ func `a message of the configured limit is taken and one byte more is not, and b
     let call = ServerCall(
       HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: 1, nowMillis: 0,
       nowNanos: 0)
-    return call.holdsDrain
+    return call.kind.holdsDrain
   }
   #expect(holds == [true, true, true, false])
 }

@@ -102,12 +102,12 @@ final class Pump {
       guard call.stage == .receiving else { continue }
       follow(call, call.call.received(body, ended: stream.ended))
     }
-    for _ in 0..<session.sink.pingsReceived {
+    for _ in 0..<session.sink.events.pingsReceived {
       perform(life.pinged(nowMillis: nowMillis, callsOpen: session.sink.streamCount > 0))
     }
-    session.sink.pingsReceived = 0
-    if session.sink.pingAcknowledged { perform(life.noticed(nowMillis: nowMillis)) }
-    session.sink.pingAcknowledged = false
+    session.sink.events.pingsReceived = 0
+    if session.sink.events.pingAcknowledged { perform(life.noticed(nowMillis: nowMillis)) }
+    session.sink.events.pingAcknowledged = false
   }
 
   private func begin(_ stream: HTTP2.Stream) {
