@@ -47,5 +47,19 @@ package enum ProtobufFault: String, Sendable {
   case varint, tag, wireType = "wire_type", length, depth, unpack
 }
 
+/// An enum of proto.
+package protocol ProtobufEnum: RawRepresentable<Int32>, CaseIterable, Hashable, Sendable {
+  /// The name of the value without the enum's prefix, such as `TOKEN_EXPIRED` for `ERROR_REASON_TOKEN_EXPIRED`.
+  var name: String { get }
+}
+
+extension ProtobufEnum {
+  /// Finds the value by its name. Returns nil if this schema has no such value.
+  package init?(name: String) {
+    guard let found = Self.allCases.first(where: { $0.name == name }) else { return nil }
+    self = found
+  }
+}
+
 /// A message that can be decoded and encoded. All are, because tests and clients decode what the server encodes.
 package typealias ProtobufMessage = ProtobufDecodable & ProtobufEncodable

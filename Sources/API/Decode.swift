@@ -76,6 +76,11 @@ func numbers(_ count: Int, _ numbers: UnsafeMutablePointer<Int32>?) -> [Int32] {
   unsafe [Int32](UnsafeBufferPointer(start: numbers, count: count))
 }
 
+/// Nil elements: the number is of a newer schema.
+func cases<Form, Case>(_ count: Int, _ forms: UnsafeMutablePointer<Form>?, _ convert: (Form) -> Case?) -> [Case?] {
+  unsafe UnsafeBufferPointer(start: forms, count: count).map(convert)
+}
+
 func one<M: Mapped>(_ form: UnsafeMutablePointer<M.Form>?) -> M? {
   guard let form = unsafe form else { return nil }
   return unsafe M(UnsafePointer(form))

@@ -44,7 +44,7 @@ package struct UserInfo: Hashable, Sendable {
 }
 
 package struct AccountExists: Hashable, Sendable {
-  package enum Reason: String, Sendable {
+  package enum Reason: String, Sendable, CaseIterable {
     case none = ""
     case subjectChanged = "SUBJECT_CHANGED"
     case askAdministrator = "ASK_ADMINISTRATOR"

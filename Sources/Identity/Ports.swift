@@ -287,13 +287,19 @@ package struct FlowOrder: Hashable, Sendable {
 
 /// Where to send the user, and what the provider's adapter needs when the user returns.
 package struct StartedFlow: Hashable, Sendable {
+  /// How the provider returns its parameters.
+  package enum ResponseMode: Hashable, Sendable, CaseIterable {
+    case query
+    case formPost
+  }
+
   package var authorizationURL: String
-  package var responseMode: String
+  package var responseMode: ResponseMode
   /// False if the protocol has no `state`. The adapter then compares what binds the redirect to the flow.
   package var stateIsEchoed: Bool
   package var kept: String
 
-  package init(authorizationURL: String, responseMode: String, stateIsEchoed: Bool = true, kept: String = "") {
+  package init(authorizationURL: String, responseMode: ResponseMode, stateIsEchoed: Bool = true, kept: String = "") {
     self.authorizationURL = authorizationURL
     self.responseMode = responseMode
     self.stateIsEchoed = stateIsEchoed

@@ -12,9 +12,35 @@ package struct ForeignHashError: Error, Hashable, Sendable {
   }
 }
 
+/// The algorithms of Firebase's importer, under its names.
+package enum ForeignHashAlgorithm: String, Sendable, CaseIterable {
+  case scrypt = "SCRYPT"
+  case standardScrypt = "STANDARD_SCRYPT"
+  case bcrypt = "BCRYPT"
+  case argon2 = "ARGON2"
+  case pbkdfSha1 = "PBKDF_SHA1"
+  case pbkdf2Sha256 = "PBKDF2_SHA256"
+  case hmacSha512 = "HMAC_SHA512"
+  case hmacSha256 = "HMAC_SHA256"
+  case hmacSha1 = "HMAC_SHA1"
+  case hmacMd5 = "HMAC_MD5"
+  case sha512 = "SHA512"
+  case sha256 = "SHA256"
+  case sha1 = "SHA1"
+  case md5 = "MD5"
+
+  /// Whether hashes of this algorithm need the former service's key.
+  package var takesKey: Bool {
+    switch self {
+    case .scrypt, .hmacSha512, .hmacSha256, .hmacSha1, .hmacMd5: true
+    case .standardScrypt, .bcrypt, .argon2, .pbkdfSha1, .pbkdf2Sha256, .sha512, .sha256, .sha1, .md5: false
+    }
+  }
+}
+
 /// How the former service hashed passwords, in the terms of Firebase's importer.
 package struct ForeignHashOptions: Hashable, Sendable {
-  package var algorithm: String
+  package var algorithm: ForeignHashAlgorithm
   package var key: [UInt8] = []
   package var saltSeparator: [UInt8] = []
   package var rounds = 0
@@ -22,9 +48,10 @@ package struct ForeignHashOptions: Hashable, Sendable {
   package var parallelization = 0
   package var blockSize = 0
   package var derivedKeyBytes = 0
-  package var inputOrder = ""
+  /// Whether HMAC, SHA and MD5 algorithms hash the salt before the password.
+  package var saltFirst = false
 
-  package init(algorithm: String) { self.algorithm = algorithm }
+  package init(algorithm: ForeignHashAlgorithm) { self.algorithm = algorithm }
 }
 
 /// The maximum cost of comparing one hash, about 1 s and 256 MiB. Rows and options cannot exceed it.
@@ -62,53 +89,64 @@ package struct ForeignHashScheme: Sendable {
   private let kind: Kind
   private let hashBytes: ClosedRange<Int>
 
-  /// Returns whether hashes of this algorithm need the former service's key.
-  package static func takesKey(_ algorithm: String) -> Bool { algorithm == "SCRYPT" || algorithm.hasPrefix("HMAC_") }
-
   /// Checks the parameters that all hashes share. `text` checks those of each hash. Both checks run before any hashing.
   ///
   /// - Parameter keyID: id of `options.key`, if the algorithm needs a key.
   package init(_ options: ForeignHashOptions, keyID: String) throws(ForeignHashError) {
     let bounds = ForeignHashBounds.self
-    let takesKey = Self.takesKey(options.algorithm)
-    try check("key", options.key.count, takesKey ? bounds.keyBytes : 0...0, "bytes")
+    try check("key", options.key.count, options.algorithm.takesKey ? bounds.keyBytes : 0...0, "bytes")
     try check("salt_separator", options.saltSeparator.count, 0...bounds.separatorBytesMax, "bytes")
-    var hashBytes = bounds.hashBytes
-    let algorithm = options.algorithm
-    let saltFirst = try Self.saltFirst(options)
-    if algorithm == "BCRYPT" {
-      kind = .bcrypt
-    } else if algorithm == "ARGON2" {
+    switch options.algorithm {
+    case .bcrypt: (kind, hashBytes) = (.bcrypt, bounds.hashBytes)
+    case .argon2:
       kind = .argon2(
         memoryKiB: options.memoryCost, iterations: options.rounds, lanes: max(1, options.parallelization))
-    } else {
-      let recipe: ForeignHash.Recipe
-      if algorithm == "SCRYPT" {
-        recipe = .firebaseScrypt(
-          keyID: keyID, separator: options.saltSeparator, rounds: options.rounds, memoryCost: options.memoryCost)
-        hashBytes = options.key.count...options.key.count
-      } else if algorithm == "STANDARD_SCRYPT" {
-        recipe = .scrypt(
-          n: options.memoryCost, blockSize: options.blockSize, parallelization: options.parallelization)
-        if options.derivedKeyBytes != 0 {
-          try check("derived_key_bytes", options.derivedKeyBytes, bounds.hashBytes, "bytes")
-          hashBytes = options.derivedKeyBytes...options.derivedKeyBytes
-        }
-      } else if let digest = ["PBKDF_SHA1": ForeignDigest.sha1, "PBKDF2_SHA256": .sha256][algorithm] {
-        recipe = .pbkdf2(digest, iterations: options.rounds)
-      } else if algorithm.hasPrefix("HMAC_"), let digest = ForeignDigest(named: algorithm.dropFirst(5)) {
-        recipe = .hmac(digest, keyID: keyID, saltFirst: saltFirst)
-        hashBytes = digest.byteCount...digest.byteCount
-      } else if let digest = ForeignDigest(named: algorithm[...]) {
-        recipe = .digest(digest, rounds: options.rounds, saltFirst: saltFirst)
-        hashBytes = digest.byteCount...digest.byteCount
-      } else {
-        throw ForeignHashError("algorithm", "The algorithm is not supported.")
-      }
-      try recipe.checkCost()
-      kind = .recipe(recipe)
+      hashBytes = bounds.hashBytes
+    case .scrypt:
+      hashBytes = options.key.count...options.key.count
+      kind = try Self.recipe(
+        .firebaseScrypt(
+          keyID: keyID, separator: options.saltSeparator, rounds: options.rounds, memoryCost: options.memoryCost))
+    case .standardScrypt:
+      let bytes = options.derivedKeyBytes
+      if bytes != 0 { try check("derived_key_bytes", bytes, bounds.hashBytes, "bytes") }
+      hashBytes = bytes != 0 ? bytes...bytes : bounds.hashBytes
+      kind = try Self.recipe(
+        .scrypt(n: options.memoryCost, blockSize: options.blockSize, parallelization: options.parallelization))
+    case .pbkdfSha1: (kind, hashBytes) = (try Self.pbkdf2(.sha1, options), bounds.hashBytes)
+    case .pbkdf2Sha256: (kind, hashBytes) = (try Self.pbkdf2(.sha256, options), bounds.hashBytes)
+    case .hmacSha512: (kind, hashBytes) = (try Self.hmac(.sha512, options, keyID), ForeignDigest.sha512.hashBytes)
+    case .hmacSha256: (kind, hashBytes) = (try Self.hmac(.sha256, options, keyID), ForeignDigest.sha256.hashBytes)
+    case .hmacSha1: (kind, hashBytes) = (try Self.hmac(.sha1, options, keyID), ForeignDigest.sha1.hashBytes)
+    case .hmacMd5: (kind, hashBytes) = (try Self.hmac(.md5, options, keyID), ForeignDigest.md5.hashBytes)
+    case .sha512: (kind, hashBytes) = (try Self.digest(.sha512, options), ForeignDigest.sha512.hashBytes)
+    case .sha256: (kind, hashBytes) = (try Self.digest(.sha256, options), ForeignDigest.sha256.hashBytes)
+    case .sha1: (kind, hashBytes) = (try Self.digest(.sha1, options), ForeignDigest.sha1.hashBytes)
+    case .md5: (kind, hashBytes) = (try Self.digest(.md5, options), ForeignDigest.md5.hashBytes)
     }
-    self.hashBytes = hashBytes
+  }
+
+  private static func recipe(_ recipe: ForeignHash.Recipe) throws(ForeignHashError) -> Kind {
+    try recipe.checkCost()
+    return .recipe(recipe)
+  }
+
+  private static func pbkdf2(
+    _ digest: ForeignDigest, _ options: ForeignHashOptions
+  ) throws(ForeignHashError) -> Kind {
+    try recipe(.pbkdf2(digest, iterations: options.rounds))
+  }
+
+  private static func hmac(
+    _ digest: ForeignDigest, _ options: ForeignHashOptions, _ keyID: String
+  ) throws(ForeignHashError) -> Kind {
+    try recipe(.hmac(digest, keyID: keyID, saltFirst: options.saltFirst))
+  }
+
+  private static func digest(
+    _ digest: ForeignDigest, _ options: ForeignHashOptions
+  ) throws(ForeignHashError) -> Kind {
+    try recipe(.digest(digest, rounds: options.rounds, saltFirst: options.saltFirst))
   }
 
   /// Returns the text of one row's hash.
@@ -126,14 +164,6 @@ package struct ForeignHashScheme: Sendable {
     }
   }
 
-  private static func saltFirst(_ options: ForeignHashOptions) throws(ForeignHashError) -> Bool {
-    switch options.inputOrder {
-    case "", "PASSWORD_FIRST": return false
-    case "SALT_FIRST": return true
-    default: throw ForeignHashError("input_order", "It must be SALT_FIRST or PASSWORD_FIRST.")
-    }
-  }
-
   /// Checks a text such as `$2b$10$` with 53 more characters. `2x` marks hashes of a faulty library and is rejected.
   private func bcryptText(_ hash: [UInt8]) throws(ForeignHashError) -> String {
     let text = String(decoding: hash, as: UTF8.self)
@@ -146,7 +176,7 @@ package struct ForeignHashScheme: Sendable {
 }
 
 extension ForeignDigest {
-  fileprivate init?(named name: Substring) { self.init(rawValue: name.lowercased()) }
+  fileprivate var hashBytes: ClosedRange<Int> { byteCount...byteCount }
 }
 
 extension ForeignHash.Recipe {

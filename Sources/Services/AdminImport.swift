@@ -72,14 +72,16 @@ private struct ImportPlan: Sendable {
     environment = shared.environment
     importing = ImportAccounts(shared.environment, call)
     dryRun = options?.dryRun ?? false
-    guard let hash = options?.hash, !hash.algorithm.isEmpty else {
+    guard let hash = options?.hash, let algorithm = try Shape.hashAlgorithm(hash.algorithm) else {
       (scheme, key) = (nil, nil)
       return
     }
-    let takesKey = ForeignHashScheme.takesKey(hash.algorithm)
+    let saltFirst = try Shape.saltFirst(hash.inputOrder)
+    let takesKey = algorithm.takesKey
     let keyID = takesKey ? ImportAccounts.keyID(hash.key, shared.environment.cryptography) : ""
     do {
-      scheme = try ForeignHashScheme(ForeignHashOptions(hash), keyID: keyID)
+      scheme = try ForeignHashScheme(
+        ForeignHashOptions(hash, algorithm, saltFirst: saltFirst), keyID: keyID)
     } catch {
       throw Shape.invalid("options.hash." + error.field, error.why)
     }
@@ -191,8 +193,8 @@ private struct ImportPlan: Sendable {
 }
 
 extension ForeignHashOptions {
-  init(_ hash: ImportHash) {
-    self.init(algorithm: hash.algorithm)
+  fileprivate init(_ hash: ImportHash, _ algorithm: ForeignHashAlgorithm, saltFirst: Bool) {
+    self.init(algorithm: algorithm)
     key = hash.key
     saltSeparator = hash.saltSeparator
     rounds = Int(hash.rounds)
@@ -200,19 +202,19 @@ extension ForeignHashOptions {
     parallelization = Int(hash.parallelization)
     blockSize = Int(hash.blockSize)
     derivedKeyBytes = Int(hash.derivedKeyBytes)
-    inputOrder = hash.inputOrder
+    self.saltFirst = saltFirst
   }
 }
 
 extension ImportError {
   fileprivate init(_ failure: Failure, _ row: Int, _ account: ImportedAccount) {
     self.init(
-      row: Int32(row), accountID: account.accountID, reason: failure.reason.rawValue, field: failure.field ?? "",
+      row: Int32(row), accountID: account.accountID, reason: ErrorReason(failure.reason), field: failure.field ?? "",
       message: failure.hint)
   }
 
   fileprivate init(leftOut failure: Failure, _ row: Int, _ account: ImportedAccount) {
     self.init(failure, row, account)
-    reason = ""
+    reason = .unspecified
   }
 }

@@ -43,7 +43,7 @@ extension API.Account {
 extension SecondFactorHint {
   init(_ factor: FactorRecord) {
     self.init(
-      factorID: factor.id, kind: factor.kind.rawValue, displayName: factor.displayName,
+      factorID: factor.id, kind: API.FactorKind(factor.kind), displayName: factor.displayName,
       maskedPhoneNumber: factor.phoneNumber.map(SecondFactorHint.masked) ?? "",
       enrolledAtMillis: factor.enrolledAt.millis)
   }
@@ -89,7 +89,7 @@ extension API.AccountExists {
       pendingToken: conflict.handle, pendingExpiresAtMillis: conflict.expiresAt.millis,
       providerCredential: conflict.tokens.map(ProviderCredential.init),
       additionalUserInfo: conflict.userInfo.map(AdditionalUserInfo.init),
-      reason: conflict.reason.rawValue, canClaimAddress: conflict.canClaimAddress)
+      reason: ConflictReason(conflict.reason), canClaimAddress: conflict.canClaimAddress)
   }
 }
 
@@ -116,7 +116,7 @@ extension API.FetchProvidersResponse {
       registered: answer.registered, providerIDs: answer.providerIDs, signInMethods: answer.methods,
       pending: answer.pending.map { held in
         PendingCredential(
-          purpose: held.purpose.rawValue, providerID: held.providerID, email: held.email ?? "",
+          purpose: PendingCredentialPurpose(held.purpose), providerID: held.providerID, email: held.email ?? "",
           username: held.username, displayName: held.displayName, expiresAtMillis: held.expiresAt.millis)
       },
       methodsMailed: answer.methodsMailed)

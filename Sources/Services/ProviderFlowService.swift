@@ -19,7 +19,7 @@ package struct ProviderFlowService: Sendable {
         let started = try await start(order, call)
         return StartFlowResponse(
           flowID: started.flowID, authorizationURL: started.authorizationURL,
-          expiresAtMillis: started.expiresAt.millis, responseMode: started.responseMode)
+          expiresAtMillis: started.expiresAt.millis, responseMode: ResponseMode(started.responseMode))
       }
     }
   }

@@ -55,9 +55,7 @@ package struct SecondFactorService: Sendable {
     .unary(SecondFactorRPC.startEnrollment) {
       request, message, context, _ in
       let call = try shared.facts(context, message, client: request.client)
-      guard let kind = FactorKind(rawValue: request.kind) else {
-        throw Shape.invalid("kind", "Set kind to totp, phone or recovery_code.")
-      }
+      let kind = try Shape.factorKind(request.kind)
       let order = Identity.StartEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
         phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,

@@ -73,7 +73,7 @@ package struct SessionService: Sendable {
         switch status {
         case .active(let accountID, let claims):
           VerifyIdTokenResponse(active: true, accountID: accountID, claimsJSON: claims)
-        case .inactive(let reason): VerifyIdTokenResponse(inactiveReason: reason.rawValue)
+        case .inactive(let reason): VerifyIdTokenResponse(inactiveReason: ErrorReason(reason))
         }
       }
     }

@@ -84,7 +84,7 @@ package struct VerificationService: Sendable {
       let reading = try CheckCode(shared.environment, code: try Shape.code(request.code, "code"), call)
       return try shared.read(reading, arena) { check in
         CheckCodeResponse(
-          mode: check.mode.rawValue, email: check.email, expiresAtMillis: check.expiresAt.millis)
+          mode: API.CodeMode(check.mode), email: check.email, expiresAtMillis: check.expiresAt.millis)
       }
     }
   }

@@ -157,7 +157,7 @@ struct ConfirmEmail: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
     let check = try context.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
-    let isWayBack = check.mode == "revertEmail"
+    let isWayBack = check.mode == .revertEmail
     let answer = try context.call(
       VerificationRPC.confirmEmail,
       ConfirmEmailRequest(code: code, idToken: isWayBack ? "" : try context.session().idToken))

@@ -63,7 +63,7 @@ struct Start: ServiceCommand {
       ],
       [
         JSONMember("authorization_url", .string(answer.authorizationURL)),
-        JSONMember("response_mode", .string(answer.responseMode)),
+        JSONMember("response_mode", .lowercaseWord(answer.responseMode)),
         JSONMember("expires_at", .moment(answer.expiresAtMillis)),
       ])
   }

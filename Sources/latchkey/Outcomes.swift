@@ -46,15 +46,15 @@ extension CommandContext {
       JSONMember("sign_in_methods", .strings(exists.signInMethods)),
       JSONMember("pending_token", .string(exists.pendingToken)),
       JSONMember("pending_expires_at", .moment(exists.pendingExpiresAtMillis)),
-      JSONMember("reason", .string(exists.reason)), JSONMember("can_claim_address", .bool(exists.canClaimAddress)),
+      JSONMember("reason", .word(exists.reason)), JSONMember("can_claim_address", .bool(exists.canClaimAddress)),
     ]
     try remember(\.pending, Profile.Pending(token: exists.pendingToken, expiresAtMillis: exists.pendingExpiresAtMillis))
-    if exists.reason == "SUBJECT_CHANGED" {
-      lines.append("The account is linked to another user of this provider. Unlink that provider first.")
+    if exists.reason == .subjectChanged {
+      lines.append("The account is linked to another person of this provider. Unlink that one first.")
     }
     let commands = exists.signInMethods.flatMap { completion(by: $0, email: exists.email) }
-    if exists.reason == "ASK_ADMINISTRATOR" {
-      lines.append("The account has no sign-in method. Ask the administrator.")
+    if exists.reason == .askAdministrator {
+      lines.append("Its owner has no way to sign in: ask the administrator.")
     } else if commands.isEmpty {
       lines += ["Your credential is pending. To link it, sign in as usual with --pending:", ""]
       lines.append("  " + proposal("sign-in", "--email", exists.email, "--pending"))

@@ -1,6 +1,7 @@
 import Encodings
 import Reactor
 import Tokens
+import API
 
 /// The output of a command: lines for users and JSON members for programs.
 struct Report {
@@ -31,7 +32,17 @@ func showProgress(_ text: String?) {
   writeAll(Array((text.map { "\r" + $0 + "  " } ?? "\n").utf8), to: 2)
 }
 
+extension ProtobufEnum {
+  /// The name, for people and programs; empty for the unspecified value.
+  var word: String { rawValue == 0 ? "" : name }
+}
+
 extension JSONValue {
+  /// A value that this version does not know is null.
+  static func word(_ value: (some ProtobufEnum)?) -> JSONValue { value.map { .string($0.word) } ?? .null }
+  static func lowercaseWord(_ value: (some ProtobufEnum)?) -> JSONValue {
+    value.map { .string($0.word.lowercased()) } ?? .null
+  }
   static func moment(_ millis: Int64?) -> JSONValue { millis.map { .string(rfc3339($0)) } ?? .null }
   static func strings(_ values: [String]) -> JSONValue { .array(values.map(JSONValue.string)) }
 }

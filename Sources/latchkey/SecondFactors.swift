@@ -26,14 +26,14 @@ struct CodeOptions: ParsableArguments {
     }
   }
 
-  /// Returns the kind of factor and its code, or nil if no option is given.
-  func shown() throws -> (kind: String, code: String)? {
-    if let totpCode { return ("totp", totpCode) }
+  /// nil: none was given.
+  func shown() throws -> (kind: FactorKind, code: String)? {
+    if let totpCode { return (.totp, totpCode) }
     if let textCodeFile {
-      return ("phone", try SecretSource(option: "--text-code-file", file: textCodeFile).read())
+      return (.phone, try SecretSource(option: "--text-code-file", file: textCodeFile).read())
     }
     return try recoveryCodeFile.map {
-      ("recovery_code", try SecretSource(option: "--recovery-code-file", file: $0).read())
+      (.recoveryCode, try SecretSource(option: "--recovery-code-file", file: $0).read())
     }
   }
 }
@@ -69,7 +69,7 @@ struct SecondFactor: ServiceCommand {
     guard send != (shown != nil) else {
       throw Ending.usage("second-factor", "give --totp-code, --recovery-code-file, --text-code-file or --send")
     }
-    let kind = shown?.kind ?? "phone"
+    let kind = shown?.kind ?? .phone
     guard let chosen = waiting.factors.first(where: { $0.kind == kind && (factor == nil || $0.id == factor) }) else {
       throw Ending.usage(factor == nil ? "second-factor" : "--factor", "the account has no such factor")
     }
@@ -91,13 +91,13 @@ struct SecondFactor: ServiceCommand {
 
   private func finish(
     _ context: CommandContext, _ waiting: Profile.WaitingFactor, _ factorID: String,
-    _ shown: (kind: String, code: String)
+    _ shown: (kind: FactorKind, code: String)
   ) throws -> Report {
     let answer = try context.call(
       SecondFactorRPC.finishSecondFactor,
       FinishSecondFactorRequest(
         pendingToken: waiting.token, factorID: factorID,
-        verificationID: shown.kind == "phone" ? waiting.verificationID : "", code: shown.code,
+        verificationID: shown.kind == .phone ? waiting.verificationID : "", code: shown.code,
         binding: try context.binding()))
     try context.remember(\.secondFactor, nil)
     switch answer.outcome {
@@ -130,7 +130,13 @@ struct Enroll: ServiceCommand {
     case phone
     case recoveryCodes = "recovery-codes"
 
-    var name: String { self == .recoveryCodes ? "recovery_code" : rawValue }
+    var onTheWire: FactorKind {
+      switch self {
+      case .totp: .totp
+      case .phone: .phone
+      case .recoveryCodes: .recoveryCode
+      }
+    }
   }
 
   @Argument(help: "Kind of factor: totp, phone or recovery-codes.")
@@ -152,15 +158,16 @@ struct Enroll: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let session = try context.session()
     if let shown = try code.shown() {
-      guard let begun = try context.profile().enrollment, shown.kind == kind.name else {
-        throw Ending.usage("enroll", "no enrolment of this kind was started; run the command without a code first")
+      guard let begun = try context.profile().enrollment, shown.kind == kind.onTheWire else {
+        throw Ending.usage("enroll", "no enrolment of this kind was begun: leave the code away")
       }
       return try finish(context, session, begun.token, shown.code)
     }
     let started = try context.call(
       SecondFactorRPC.startEnrollment,
       StartEnrollmentRequest(
-        idToken: session.idToken, kind: kind.name, phoneNumber: phoneNumber, displayName: displayName, locale: locale))
+        idToken: session.idToken, kind: kind.onTheWire, phoneNumber: phoneNumber, displayName: displayName,
+        locale: locale))
     guard kind != .recoveryCodes else { return try finish(context, session, started.enrollmentID, "") }
     try context.remember(
       \.enrollment, Profile.Pending(token: started.enrollmentID, expiresAtMillis: started.expiresAtMillis))
@@ -227,13 +234,16 @@ extension CommandContext {
       \.secondFactor,
       Profile.WaitingFactor(
         token: required.pendingToken, expiresAtMillis: required.expiresAtMillis ?? 0,
-        factors: required.hints.map { Profile.WaitingFactor.Factor(id: $0.factorID, kind: $0.kind) }))
-    var lines = ["The service requires a second factor. Nothing was changed yet. To continue:", ""]
-    for kind in ["totp", "phone", "recovery_code"] where required.hints.contains(where: { $0.kind == kind }) {
+        factors: required.hints.compactMap { hint in
+          hint.kind.map { Profile.WaitingFactor.Factor(id: hint.factorID, kind: $0) }
+        }))
+    var lines = ["A second factor is wanted. Nothing was changed yet; show one:", ""]
+    for kind in FactorKind.allCases where required.hints.contains(where: { $0.kind == kind }) {
       switch kind {
-      case "totp": lines.append("  " + proposal("second-factor", "--totp-code", "DIGITS"))
-      case "phone": lines.append("  " + proposal("second-factor", "--send"))
-      default: lines.append("  " + proposal("second-factor", "--recovery-code-file", "-"))
+      case .unspecified: break
+      case .totp: lines.append("  " + proposal("second-factor", "--totp-code", "DIGITS"))
+      case .phone: lines.append("  " + proposal("second-factor", "--send"))
+      case .recoveryCode: lines.append("  " + proposal("second-factor", "--recovery-code-file", "-"))
       }
     }
     lines += ["", "Pending until \(required.expiresAtMillis.map(rfc3339) ?? "it expires")."]
@@ -243,7 +253,7 @@ extension CommandContext {
         lines,
         [
           JSONMember("outcome", .string("second_factor_required")),
-          JSONMember("kinds", .strings(required.hints.map(\.kind))),
+          JSONMember("kinds", .array(required.hints.map { .lowercaseWord($0.kind) })),
           JSONMember("expires_at", .moment(required.expiresAtMillis)),
         ]))
   }
@@ -252,7 +262,7 @@ extension CommandContext {
 extension SecondFactorHint {
   var json: JSONValue {
     .object([
-      JSONMember("factor_id", .string(factorID)), JSONMember("kind", .string(kind)),
+      JSONMember("factor_id", .string(factorID)), JSONMember("kind", .lowercaseWord(kind)),
       JSONMember("display_name", .string(displayName)),
       JSONMember("masked_phone_number", .string(maskedPhoneNumber)),
       JSONMember("enrolled_at", .moment(enrolledAtMillis)),

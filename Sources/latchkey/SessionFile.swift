@@ -30,7 +30,7 @@ struct Profile: Equatable {
   struct WaitingFactor: Equatable {
     struct Factor: Equatable {
       var id: String
-      var kind: String
+      var kind: FactorKind
     }
 
     var token: String
@@ -185,7 +185,9 @@ extension Profile.WaitingFactor {
     self.token = token
     expiresAtMillis = json["expires_at_millis"]?.int ?? 0
     factors = (json["factors"]?.array ?? []).compactMap { factor in
-      guard let id = factor["id"]?.string, let kind = factor["kind"]?.string else { return nil }
+      guard let id = factor["id"]?.string, let name = factor["kind"]?.string,
+        let kind = FactorKind(name: name.uppercased())
+      else { return nil }
       return Factor(id: id, kind: kind)
     }
     verificationID = json["verification_id"]?.string ?? ""
@@ -195,7 +197,7 @@ extension Profile.WaitingFactor {
     .object([
       JSONMember("token", .string(token)), JSONMember("expires_at_millis", .int(expiresAtMillis)),
       JSONMember("factors", .array(factors.map { factor in
-        .object([JSONMember("id", .string(factor.id)), JSONMember("kind", .string(factor.kind))])
+        .object([JSONMember("id", .string(factor.id)), JSONMember("kind", .lowercaseWord(factor.kind))])
       })),
       JSONMember("verification_id", .string(verificationID)),
     ])

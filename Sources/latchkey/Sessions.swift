@@ -124,7 +124,8 @@ struct WhoAmI: ServiceCommand {
     lines.append("  Sign-in methods: \(context.ways(account))")
     for factor in account.secondFactors {
       let name = [factor.displayName, factor.maskedPhoneNumber].filter { !$0.isEmpty }.map { " (\(printable($0)))" }
-      lines.append("  Second factor: \(printable(factor.kind))\(name.joined()), ID \(printable(factor.factorID))")
+      let kind = factor.kind?.word.lowercased() ?? "of an unknown kind"
+      lines.append("  Second factor: \(kind)\(name.joined()), id \(printable(factor.factorID))")
     }
     if let created = account.createdAtMillis { lines.append("  Created: \(rfc3339(created))") }
     if let last = account.lastSignInAtMillis { lines.append("  Last sign-in: \(rfc3339(last))") }

@@ -51,7 +51,8 @@ struct Providers: ServiceCommand {
         JSONMember(
           "pending",
           .object([
-            JSONMember("purpose", .string(pending.purpose)), JSONMember("provider_id", .string(pending.providerID)),
+            JSONMember("purpose", .lowercaseWord(pending.purpose)),
+            JSONMember("provider_id", .string(pending.providerID)),
             JSONMember("email", .string(pending.email)), JSONMember("expires_at", .moment(pending.expiresAtMillis)),
           ])))
     }

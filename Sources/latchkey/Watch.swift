@@ -47,7 +47,13 @@ struct Watch: ParsableCommand {
   func run() throws {
     try showEnding(asJSON: common.json) {
       var left = count
-      let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: type)
+      let types = try type.map { name in
+        guard let type = EventType(name: name), type != .unspecified else {
+          throw Ending.usage("--type", "\(name) is not one of the types that --help lists")
+        }
+        return type
+      }
+      let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: types)
       try CommandContext(common).stream(EventRPC.watch, request) { answer in
         guard let event = answer.event else { return true }
         try Watch.report(event, answer.cursor).show(asJSON: common.json)
@@ -59,10 +65,11 @@ struct Watch: ParsableCommand {
 
   private static func report(_ event: Event, _ cursor: String) -> Report {
     let moment = event.occurredAtMillis.map(rfc3339) ?? "-"
-    let words = [moment, event.type, event.accountID, "by " + event.caller, event.detailsJSON, cursor]
+    let type = event.type?.word ?? "unknown type"
+    let words = [moment, type, event.accountID, "by " + event.caller, event.detailsJSON, cursor]
     return Report([words.map(printable).joined(separator: "  ")], [
       JSONMember("cursor", .string(cursor)), JSONMember("event_id", .string(event.eventID)),
-      JSONMember("type", .string(event.type)), JSONMember("occurred_at", .moment(event.occurredAtMillis)),
+      JSONMember("type", .word(event.type)), JSONMember("occurred_at", .moment(event.occurredAtMillis)),
       JSONMember("account_id", .string(event.accountID)), JSONMember("caller", .string(event.caller)),
       JSONMember("details_json", .string(event.detailsJSON)),
     ])

@@ -41,7 +41,8 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   #expect(names.first == file.name)
   #expect(
     names.dropFirst().sorted() == [
-      "google/protobuf/duration.proto", "google/protobuf/timestamp.proto", "latchkey/v1/types.proto",
+      "google/protobuf/duration.proto", "google/protobuf/timestamp.proto", "latchkey/v1/errors.proto",
+      "latchkey/v1/types.proto",
     ])
 }
 

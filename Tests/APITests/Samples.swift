@@ -35,7 +35,7 @@ enum Samples {
     email: "email", providerIDs: ["provider_ids", "provider_ids"],
     signInMethods: ["sign_in_methods", "sign_in_methods"], pendingToken: "pending_token",
     pendingExpiresAtMillis: 5000, providerCredential: providerCredential, additionalUserInfo: additionalUserInfo,
-    reason: "reason", canClaimAddress: true)
+    reason: .subjectChanged, canClaimAddress: true)
   static let credentialInUse = CredentialInUse(
     email: "email", pendingToken: "pending_token", pendingExpiresAtMillis: 3000,
     providerCredential: providerCredential)
@@ -51,7 +51,7 @@ enum Samples {
     providerID: "provider_id", subject: "subject", email: "email", displayName: "display_name", photoURL: "photo_url",
     phoneNumber: "phone_number", linkedAtMillis: 7000)
   static let secondFactorHint = SecondFactorHint(
-    factorID: "factor_id", kind: "kind", displayName: "display_name", maskedPhoneNumber: "masked_phone_number",
+    factorID: "factor_id", kind: .totp, displayName: "display_name", maskedPhoneNumber: "masked_phone_number",
     enrolledAtMillis: 5000)
   static let signInRequest = SignInRequest(
     credential: credential, pendingToken: "pending_token", existingOnly: true, idempotencyKey: "idempotency_key",
@@ -72,7 +72,7 @@ enum Samples {
     registered: true, providerIDs: ["provider_ids", "provider_ids"],
     signInMethods: ["sign_in_methods", "sign_in_methods"], pending: pendingCredential, methodsMailed: true)
   static let pendingCredential = PendingCredential(
-    purpose: "purpose", providerID: "provider_id", email: "email", username: "username", displayName: "display_name",
+    purpose: .link, providerID: "provider_id", email: "email", username: "username", displayName: "display_name",
     expiresAtMillis: 6000)
   static let linkRequest = LinkRequest(
     idToken: "id_token", credential: credential, idempotencyKey: "idempotency_key", client: clientContext,
@@ -141,8 +141,8 @@ enum Samples {
     options: importOptions, accounts: [importedAccount, importedAccount])
   static let importOptions = ImportOptions(dryRun: true, hash: importHash)
   static let importHash = ImportHash(
-    algorithm: "algorithm", key: Array("key".utf8), saltSeparator: Array("salt_separator".utf8), rounds: 4,
-    memoryCost: 5, parallelization: 6, blockSize: 7, derivedKeyBytes: 8, inputOrder: "input_order")
+    algorithm: .scrypt, key: Array("key".utf8), saltSeparator: Array("salt_separator".utf8), rounds: 4,
+    memoryCost: 5, parallelization: 6, blockSize: 7, derivedKeyBytes: 8, inputOrder: .passwordFirst)
   static let importedAccount = ImportedAccount(
     accountID: "account_id", email: "email", emailVerified: true, displayName: "display_name", photoURL: "photo_url",
     phoneNumber: "phone_number", disabled: true, passwordHash: Array("password_hash".utf8), salt: Array("salt".utf8),
@@ -153,7 +153,7 @@ enum Samples {
   static let importAccountsResponse = ImportAccountsResponse(
     imported: 1, unchanged: 2, errors: [importError, importError], leftOut: [importError, importError])
   static let importError = ImportError(
-    row: 1, accountID: "account_id", reason: "reason", field: "field", message: "message")
+    row: 1, accountID: "account_id", reason: .idempotencyKeyReused, field: "field", message: "message")
   static let exportAccountsRequest = ExportAccountsRequest(includeSecrets: true)
   static let exportAccountsResponse = ExportAccountsResponse(accounts: [exportedAccount, exportedAccount])
   static let exportedAccount = ExportedAccount(account: account, passwordHash: "password_hash")
@@ -171,11 +171,11 @@ enum Samples {
     client: clientContext, current: true)
   static let verifyIdTokenRequest = VerifyIdTokenRequest(idToken: "id_token")
   static let verifyIdTokenResponse = VerifyIdTokenResponse(
-    active: true, accountID: "account_id", claimsJSON: "claims_json", inactiveReason: "inactive_reason")
-  static let watchEventsRequest = WatchEventsRequest(cursor: "cursor", types: ["types", "types"])
+    active: true, accountID: "account_id", claimsJSON: "claims_json", inactiveReason: .idempotencyKeyReused)
+  static let watchEventsRequest = WatchEventsRequest(cursor: "cursor", types: [.accountCreated, .accountCreated])
   static let watchEventsResponse = WatchEventsResponse(cursor: "cursor", event: event)
   static let event = Event(
-    eventID: "event_id", type: "type", occurredAtMillis: 3000, accountID: "account_id", caller: "caller",
+    eventID: "event_id", type: .accountCreated, occurredAtMillis: 3000, accountID: "account_id", caller: "caller",
     detailsJSON: "details_json")
   static let getSigningKeysRequest = GetSigningKeysRequest()
   static let getSigningKeysResponse = GetSigningKeysResponse(jwksJSON: "jwks_json")
@@ -184,7 +184,7 @@ enum Samples {
     customParameters: ["key": "value"], loginHint: "login_hint", purpose: .signIn, idToken: "id_token",
     client: clientContext, binding: "binding")
   static let startFlowResponse = StartFlowResponse(
-    flowID: "flow_id", authorizationURL: "authorization_url", expiresAtMillis: 3000, responseMode: "response_mode")
+    flowID: "flow_id", authorizationURL: "authorization_url", expiresAtMillis: 3000, responseMode: .query)
   static let listProvidersRequest = ListProvidersRequest()
   static let listProvidersResponse = ListProvidersResponse(
     providerIDs: ["provider_ids", "provider_ids"], flowProviderIDs: ["flow_provider_ids", "flow_provider_ids"])
@@ -201,7 +201,7 @@ enum Samples {
   static let finishSecondFactorResponseCredentialInUse = FinishSecondFactorResponse(
     outcome: .credentialInUse(credentialInUse), alreadyLinked: true)
   static let startEnrollmentRequest = StartEnrollmentRequest(
-    idToken: "id_token", kind: "kind", phoneNumber: "phone_number", displayName: "display_name", client: clientContext,
+    idToken: "id_token", kind: .totp, phoneNumber: "phone_number", displayName: "display_name", client: clientContext,
     locale: "locale")
   static let startEnrollmentResponse = StartEnrollmentResponse(
     enrollmentID: "enrollment_id", totpSecret: "totp_secret", totpURI: "totp_uri", expiresAtMillis: 4000)
@@ -230,7 +230,7 @@ enum Samples {
     idToken: "id_token", newEmail: "new_email", continueURI: "continue_uri", locale: "locale", client: clientContext)
   static let sendEmailChangeResponse = SendEmailChangeResponse(expiresAtMillis: 1000)
   static let checkCodeRequest = CheckCodeRequest(code: "code")
-  static let checkCodeResponse = CheckCodeResponse(mode: "mode", email: "email", expiresAtMillis: 3000)
+  static let checkCodeResponse = CheckCodeResponse(mode: .signIn, email: "email", expiresAtMillis: 3000)
   static let confirmEmailRequest = ConfirmEmailRequest(
     code: "code", idToken: "id_token", client: clientContext, idempotencyKey: "idempotency_key")
   static let confirmEmailResponse = ConfirmEmailResponse(session: session, email: "email")

@@ -23,6 +23,7 @@ from latchkey.v1 import types_pb2 as types
 from latchkey.v1 import verification_service_pb2 as verification
 from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from latchkey.v1.errors_pb2 import ErrorReason
 from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
 from latchkey.v1.verification_service_pb2_grpc import VerificationServiceStub
 from linear import Operation
@@ -261,7 +262,9 @@ async def perform_without_session(line: Line, call: Call, id_token: str) -> Answ
             return Answer("account", **shown(account))
         case "verify":
             verified = await ask(line.sessions.VerifyIdToken, sessions.VerifyIdTokenRequest(id_token=id_token))
-            return Answer("active" if verified.active else "inactive", verified.inactive_reason)
+            if verified.active:
+                return Answer("active")
+            return Answer("inactive", ErrorReason.Name(verified.inactive_reason).removeprefix("ERROR_REASON_"))
     return Answer("done")
 
 

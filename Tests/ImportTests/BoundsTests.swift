@@ -2,7 +2,9 @@ import Testing
 
 @testable import Import
 
-private func options(_ algorithm: String, _ edit: (inout ForeignHashOptions) -> Void) -> ForeignHashOptions {
+private func options(
+  _ algorithm: ForeignHashAlgorithm, _ edit: (inout ForeignHashOptions) -> Void
+) -> ForeignHashOptions {
   var options = ForeignHashOptions(algorithm: algorithm)
   edit(&options)
   return options
@@ -19,7 +21,7 @@ private func refusedField(_ options: ForeignHashOptions) -> String? {
 
 private func firebase(rounds: Int = 8, memoryCost: Int = 14, keyBytes: Int = 64, separatorBytes: Int = 1) -> String? {
   refusedField(
-    options("SCRYPT") {
+    options(.scrypt) {
       $0.key = [UInt8](repeating: 1, count: keyBytes)
       $0.saltSeparator = [UInt8](repeating: 1, count: separatorBytes)
       $0.rounds = rounds
@@ -44,7 +46,7 @@ private func firebase(rounds: Int = 8, memoryCost: Int = 14, keyBytes: Int = 64,
 ] as [(Int, Int, Int, String?)])
 func `scrypt takes at most 128 MiB and a bounded time`(n: Int, r: Int, p: Int, field: String?) {
   let found = refusedField(
-    options("STANDARD_SCRYPT") {
+    options(.standardScrypt) {
       $0.memoryCost = n
       $0.blockSize = r
       $0.parallelization = p
@@ -53,21 +55,18 @@ func `scrypt takes at most 128 MiB and a bounded time`(n: Int, r: Int, p: Int, f
 }
 
 @Test(arguments: [
-  ("PBKDF_SHA1", 0, "rounds"), ("PBKDF_SHA1", 1, nil), ("PBKDF2_SHA256", 1_000_000, nil),
-  ("PBKDF2_SHA256", 1_000_001, "rounds"), ("SHA256", 0, "rounds"), ("SHA256", 8_192, nil), ("SHA512", 8_193, "rounds"),
-  ("MD5", 0, nil), ("MD5", 8_193, "rounds"), ("SHA384", 1, "algorithm"),
-  ("", 1, "algorithm"), ("scrypt", 1, "algorithm"),
-] as [(String, Int, String?)])
-func `rounds are bounded by the algorithm`(algorithm: String, rounds: Int, field: String?) {
+  (.pbkdfSha1, 0, "rounds"), (.pbkdfSha1, 1, nil), (.pbkdf2Sha256, 1_000_000, nil),
+  (.pbkdf2Sha256, 1_000_001, "rounds"), (.sha256, 0, "rounds"), (.sha256, 8_192, nil), (.sha512, 8_193, "rounds"),
+  (.md5, 0, nil), (.md5, 8_193, "rounds"),
+] as [(ForeignHashAlgorithm, Int, String?)])
+func `rounds are bounded by the algorithm`(algorithm: ForeignHashAlgorithm, rounds: Int, field: String?) {
   #expect(refusedField(options(algorithm) { $0.rounds = rounds }) == field)
 }
 
-@Test func `a key is for those that take one, and an order is one of the two`() {
-  #expect(refusedField(options("HMAC_SHA256") { _ in }) == "key")
-  #expect(refusedField(options("HMAC_SHA256") { $0.key = [1] }) == nil)
-  #expect(refusedField(options("HMAC_SHA384") { $0.key = [1] }) == "algorithm")
-  #expect(refusedField(options("BCRYPT") { $0.key = [1] }) == "key")
-  #expect(refusedField(options("MD5") { $0.inputOrder = "BOTH" }) == "input_order")
+@Test func `a key is for those that take one`() {
+  #expect(refusedField(options(.hmacSha256) { _ in }) == "key")
+  #expect(refusedField(options(.hmacSha256) { $0.key = [1] }) == nil)
+  #expect(refusedField(options(.bcrypt) { $0.key = [1] }) == "key")
 }
 
 private func rowField(_ options: ForeignHashOptions, _ hash: [UInt8], salt: [UInt8] = []) throws -> String? {
@@ -82,15 +81,15 @@ private func rowField(_ options: ForeignHashOptions, _ hash: [UInt8], salt: [UIn
 
 @Test func `a hash has the length of its algorithm, since a short one would match too much`() throws {
   func hash(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
-  let md5 = options("MD5") { $0.rounds = 1 }
+  let md5 = options(.md5) { $0.rounds = 1 }
   for (count, field) in [(0, "password_hash"), (15, "password_hash"), (16, nil), (17, "password_hash")] {
     #expect(try rowField(md5, hash(count)) == field)
   }
-  let pbkdf2 = options("PBKDF2_SHA256") { $0.rounds = 1 }
+  let pbkdf2 = options(.pbkdf2Sha256) { $0.rounds = 1 }
   for (count, field) in [(15, "password_hash"), (16, nil), (256, nil), (257, "password_hash")] {
     #expect(try rowField(pbkdf2, hash(count)) == field)
   }
-  let firebase = options("SCRYPT") {
+  let firebase = options(.scrypt) {
     $0.key = hash(64)
     ($0.rounds, $0.memoryCost) = (8, 14)
   }
@@ -109,8 +108,8 @@ func `bcrypt is taken in its sound kinds, within the cost that a sign-in may wai
   throws
 {
   let text = start + String(repeating: "a", count: 53)
-  #expect(try rowField(options("BCRYPT") { _ in }, Array(text.utf8)) == field)
-  #expect(try rowField(options("BCRYPT") { _ in }, Array(text.utf8.dropLast())) == "password_hash")
+  #expect(try rowField(options(.bcrypt) { _ in }, Array(text.utf8)) == field)
+  #expect(try rowField(options(.bcrypt) { _ in }, Array(text.utf8.dropLast())) == "password_hash")
 }
 
 @Test(arguments: [
@@ -124,12 +123,12 @@ func `Argon2 is taken as i and id of version 19, within bounds`(
   kind: String, version: String, cost: String, field: String?
 ) throws {
   let text = "$argon2\(kind)$\(version)$\(cost)$c29tZXNhbHQ$wWKIMhR9lyDFvRz9YTZweHKfbftvj+qf+YFY4NeBbtA"
-  #expect(try rowField(options("ARGON2") { _ in }, Array(text.utf8)) == field)
+  #expect(try rowField(options(.argon2) { _ in }, Array(text.utf8)) == field)
 }
 
 @Test func `Argon2 without texts of its own is Argon2id under the parameters of the options`() throws {
   let scheme = try ForeignHashScheme(
-    options("ARGON2") {
+    options(.argon2) {
       ($0.memoryCost, $0.rounds, $0.parallelization) = (64, 3, 2)
     }, keyID: "")
   let text = try scheme.text(hash: [UInt8](repeating: 0, count: 32), salt: Array("somesalt".utf8))

@@ -17,7 +17,7 @@ private struct Known: CustomStringConvertible {
   var hash: [UInt8]
 
   init(
-    _ description: String, _ algorithm: String, password: String, salt: [UInt8] = [], hash: [UInt8],
+    _ description: String, _ algorithm: ForeignHashAlgorithm, password: String, salt: [UInt8] = [], hash: [UInt8],
     edit: (inout ForeignHashOptions) -> Void = { _ in }
   ) {
     self.description = description
@@ -35,7 +35,7 @@ private func firebase() throws -> [Known] {
   let key = try bytes("jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==")
   return [
     Known(
-      "the README of firebase/scrypt", "SCRYPT", password: "user1password", salt: try bytes("42xEC+ixf3L2lw=="),
+      "the README of firebase/scrypt", .scrypt, password: "user1password", salt: try bytes("42xEC+ixf3L2lw=="),
       hash: try bytes(
         "lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==")
     ) {
@@ -52,7 +52,7 @@ private func scrypts() throws -> [Known] {
     _ password: String, _ salt: String, _ n: Int, _ r: Int, _ p: Int, _ hash: String
   ) throws -> Known {
     Known(
-      "RFC 7914 12, N \(n)", "STANDARD_SCRYPT", password: password, salt: Array(salt.utf8), hash: try hex(hash)
+      "RFC 7914 12, N \(n)", .standardScrypt, password: password, salt: Array(salt.utf8), hash: try hex(hash)
     ) {
       $0.memoryCost = n
       $0.blockSize = r
@@ -73,53 +73,53 @@ private func scrypts() throws -> [Known] {
 }
 
 private func others() throws -> [Known] {
-  func pbkdf2(_ name: String, _ algorithm: String, _ rounds: Int, _ hash: String) throws -> Known {
+  func pbkdf2(_ name: String, _ algorithm: ForeignHashAlgorithm, _ rounds: Int, _ hash: String) throws -> Known {
     Known(name, algorithm, password: "password", salt: Array("salt".utf8), hash: try hex(hash)) { $0.rounds = rounds }
   }
-  func digest(_ algorithm: String, _ password: String, _ hash: String) throws -> Known {
+  func digest(_ algorithm: ForeignHashAlgorithm, _ password: String, _ hash: String) throws -> Known {
     Known("\(algorithm) of \(password)", algorithm, password: password, hash: try hex(hash)) { $0.rounds = 1 }
   }
-  func code(_ name: String, _ algorithm: String, _ hash: String) throws -> Known {
+  func code(_ name: String, _ algorithm: ForeignHashAlgorithm, _ hash: String) throws -> Known {
     Known(name, algorithm, password: "what do ya want for nothing?", hash: try hex(hash)) {
       $0.key = Array("Jefe".utf8)
     }
   }
   return [
-    try pbkdf2("RFC 6070, 1 iteration", "PBKDF_SHA1", 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
-    try pbkdf2("RFC 6070, 4096 iterations", "PBKDF_SHA1", 4096, "4b007901b765489abead49d926f721d065a429c1"),
+    try pbkdf2("RFC 6070, 1 iteration", .pbkdfSha1, 1, "0c60c80f961f0e71f3a9b524af6012062fe037a6"),
+    try pbkdf2("RFC 6070, 4096 iterations", .pbkdfSha1, 4096, "4b007901b765489abead49d926f721d065a429c1"),
     try pbkdf2(
-      "the common answer for SHA-256, 4096 iterations", "PBKDF2_SHA256", 4096,
+      "the common answer for SHA-256, 4096 iterations", .pbkdf2Sha256, 4096,
       "c5e478d59288c841aa530db6845c4c8d962893a001ce4e11a4963873aa98134a"),
-    try digest("MD5", "abc", "900150983cd24fb0d6963f7d28e17f72"),
-    try digest("SHA1", "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
-    try digest("SHA256", "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+    try digest(.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
+    try digest(.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+    try digest(.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
     try digest(
-      "SHA512", "abc",
+      .sha512, "abc",
       "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd"
         + "454d4423643ce80e2a9ac94fa54ca49f"),
-    try code("RFC 2202, MD5 2", "HMAC_MD5", "750c783e6ab0b503eaa86e310a5db738"),
-    try code("RFC 2202, SHA-1 2", "HMAC_SHA1", "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"),
+    try code("RFC 2202, MD5 2", .hmacMd5, "750c783e6ab0b503eaa86e310a5db738"),
+    try code("RFC 2202, SHA-1 2", .hmacSha1, "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79"),
     try code(
-      "RFC 4231 4.3, SHA-256", "HMAC_SHA256", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+      "RFC 4231 4.3, SHA-256", .hmacSha256, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
     try code(
-      "RFC 4231 4.3, SHA-512", "HMAC_SHA512",
+      "RFC 4231 4.3, SHA-512", .hmacSha512,
       "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea2505549758bf75c05a994a6d034f65f8f0e6fd"
         + "caeab1a34d4a6b4b636e070a38bce737"),
   ]
 }
 
 private func texts() throws -> [Known] {
-  func text(_ name: String, _ algorithm: String, _ password: String, _ hash: String) -> Known {
+  func text(_ name: String, _ algorithm: ForeignHashAlgorithm, _ password: String, _ hash: String) -> Known {
     Known(name, algorithm, password: password, hash: Array(hash.utf8))
   }
   return [
     text(
-      "Openwall's crypt_blowfish, 2a", "BCRYPT", "U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"),
+      "Openwall's crypt_blowfish, 2a", .bcrypt, "U*U", "$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW"),
     text(
-      "Openwall's crypt_blowfish, 2y", "BCRYPT", "U*U*",
+      "Openwall's crypt_blowfish, 2y", .bcrypt, "U*U*",
       "$2y$05$CCCCCCCCCCCCCCCCCCCCC.VGOzA784oUp/Z0DY336zx7pLYAy0lwK"),
     text(
-      "the reference of Argon2, i", "ARGON2", "password",
+      "the reference of Argon2, i", .argon2, "password",
       "$argon2i$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$wWKIMhR9lyDFvRz9YTZweHKfbftvj+qf+YFY4NeBbtA"),
   ]
 }
@@ -163,18 +163,18 @@ private func stored(_ known: Known) throws -> ForeignHash {
 }
 
 @Test func `salt and password come in the order that the options say`() throws {
-  for (order, text) in [("", "abc"), ("PASSWORD_FIRST", "abc"), ("SALT_FIRST", "cab")] {
-    var options = ForeignHashOptions(algorithm: "SHA256")
+  for (saltFirst, text) in [(false, "abc"), (true, "cab")] {
+    var options = ForeignHashOptions(algorithm: .sha256)
     options.rounds = 1
-    options.inputOrder = order
+    options.saltFirst = saltFirst
     let hash = sha256(Array(text.utf8))
     let made = try ForeignHashScheme(options, keyID: "").text(hash: hash, salt: [UInt8(ascii: "c")])
-    #expect(try ForeignHash(made)?.matches(Array("ab".utf8), key: nil) == true, "\(order)")
+    #expect(try ForeignHash(made)?.matches(Array("ab".utf8), key: nil) == true, "\(saltFirst)")
   }
 }
 
 @Test func `each further round is the digest of the digest`() throws {
-  var options = ForeignHashOptions(algorithm: "SHA256")
+  var options = ForeignHashOptions(algorithm: .sha256)
   options.rounds = 3
   let hash = sha256(sha256(sha256(Array("abc".utf8))))
   let made = try ForeignHashScheme(options, keyID: "").text(hash: hash, salt: [])

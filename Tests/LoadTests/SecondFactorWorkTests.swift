@@ -25,12 +25,12 @@ func `one-time passwords are those of the standard`(seconds: Int64, code: String
   #expect(OneTimePassword(secret: "") == nil && OneTimePassword(secret: "1") == nil)
 }
 
-private let factor = FactorFacts(id: "f", kind: "totp")
+private let factor = FactorFacts(id: "f", kind: "TOTP")
 
 /// The answers of a successful iteration, from a recent login on.
 private func right() -> [Answer] {
   var enrolled = facts()
-  enrolled.account.factors = [FactorFacts(id: "r", kind: "recovery_code"), factor]
+  enrolled.account.factors = [FactorFacts(id: "r", kind: "RECOVERY_CODE"), factor]
   return [
     .enrolling(id: "e", secret: secret), .enrolled(enrolled, recoveryCodes: 10),
     .secondFactorRequired(pendingToken: "p", factors: [factor]), .begun(verificationID: "", expiresAtMillis: .max),

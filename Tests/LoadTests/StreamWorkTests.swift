@@ -88,7 +88,7 @@ private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Ans
   var account = AccountFacts(id: "a", email: "a@example.com", isAnonymous: false, providerIDs: [])
   let removed = Answer.factorsRemoved(count: 1, of: account)
   #expect(play(work, [imported, removed]) == ([.importAccounts, .removeSecondFactors], "done"))
-  account.factors = [FactorFacts(id: "f", kind: "phone")]
+  account.factors = [FactorFacts(id: "f", kind: "PHONE")]
   let refused = Answer.imported(ImportFacts(imported: 0, unchanged: 0, reasons: ["INVALID_FIELD"]))
   expectWrong(
     work,

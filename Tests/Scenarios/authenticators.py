@@ -63,13 +63,13 @@ def enrolled(client: Client, simulator: Simulator) -> Enrolled:
 
 
 def enrol_totp(client: Client, signed_in: types.Session, **fields: str):
-    started = client.start_enrollment(signed_in.id_token, "totp", **fields)
+    started = client.start_enrollment(signed_in.id_token, types.FACTOR_KIND_TOTP, **fields)
     program = pyotp.parse_uri(started.totp_uri)
     assert isinstance(program, pyotp.TOTP) and program.secret == started.totp_secret
     authenticator = Authenticator(program)
     known = {each.factor_id for each in signed_in.account.second_factors}
     finished = client.finish_enrollment(signed_in.id_token, started.enrollment_id, authenticator.code())
     new = [each for each in finished.session.account.second_factors
-           if each.factor_id not in known and each.kind == "totp"]
+           if each.factor_id not in known and each.kind == types.FACTOR_KIND_TOTP]
     authenticator.factor_id = new[0].factor_id
     return authenticator, finished

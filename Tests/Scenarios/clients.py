@@ -115,7 +115,7 @@ class Client:
             pending_token=pending_token, factor_id=factor_id, code=code, **fields)
         return _call(self._factors.FinishSecondFactor, request)
 
-    def start_enrollment(self, id_token: str, kind: str, **fields: Any) -> factors.StartEnrollmentResponse:
+    def start_enrollment(self, id_token: str, kind: int, **fields: Any) -> factors.StartEnrollmentResponse:
         request = factors.StartEnrollmentRequest(id_token=id_token, kind=kind, **fields)
         return _call(self._factors.StartEnrollment, request)
 
@@ -182,7 +182,7 @@ class Client:
     def claims(self, id_token: str) -> Any:
         """The claims of a valid token."""
         verified = self.verify(id_token)
-        assert verified.active, verified.inactive_reason
+        assert verified.active, verified
         return json.loads(verified.claims_json)
 
     def verify(self, id_token: str) -> sessions.VerifyIdTokenResponse:
@@ -191,9 +191,11 @@ class Client:
     def signing_keys(self) -> str:
         return _call(self._sessions.GetSigningKeys, sessions.GetSigningKeysRequest()).jwks_json
 
-    def watch(self, cursor: str = "", *event_types: str, timeout: float | None = TIMEOUT_SECONDS) -> Any:
-        """An iterator over the stream's responses, with a `cancel` method."""
-        return self._events.Watch(events.WatchEventsRequest(cursor=cursor, types=event_types), timeout=timeout)
+    def watch(self, cursor: str = "", *event_types: str | int, timeout: float | None = TIMEOUT_SECONDS) -> Any:
+        """An iterator over the stream's responses, with `cancel`. A type is a name such as `LINKED`, or a number."""
+        numbers = [each if isinstance(each, int) else events.EventType.Value(f"EVENT_TYPE_{each}")
+                   for each in event_types]
+        return self._events.Watch(events.WatchEventsRequest(cursor=cursor, types=numbers), timeout=timeout)
 
     def lookup(self, **subject: Any) -> types.Account:
         return _call(self._admin.Lookup, admin.LookupRequest(**subject)).account

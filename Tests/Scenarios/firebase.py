@@ -32,8 +32,8 @@ class Project:
 
     @property
     def options(self) -> admin.ImportHash:
-        return admin.ImportHash(algorithm="SCRYPT", key=self.key, salt_separator=self.separator, rounds=self.rounds,
-                                memory_cost=self.memory_cost)
+        return admin.ImportHash(algorithm=admin.HASH_ALGORITHM_SCRYPT, key=self.key, salt_separator=self.separator,
+                                rounds=self.rounds, memory_cost=self.memory_cost)
 
     def flags(self, folder: Path) -> list[str]:
         """The command line's options, with the key in a file of its own."""

@@ -12,6 +12,7 @@ from clients import (PAGE, PASSWORD, Client, anonymous, assertion, custom, fresh
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
 from verification import code_in, verification_code
 
@@ -61,7 +62,7 @@ def test_a_new_password_ends_every_other_session_and_goes_on_in_a_new_one(web: C
     assert changed.session_id not in (made.session_id, other.session_id)
     assert web.verify(changed.id_token).active
     for ended in (made, other):
-        assert web.verify(ended.id_token).inactive_reason == "TOKEN_REVOKED"
+        assert web.verify(ended.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
         with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED", "INVALID_REFRESH_TOKEN"):
             web.refresh(ended.refresh_token)
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
@@ -86,9 +87,9 @@ def test_an_account_of_a_custom_token_gets_an_address_and_then_a_password(web: C
         web.update(made.id_token, new_password=PASSWORD)
     named = web.update(made.id_token, "email", account=types.Account(email=email))
     assert (named.account.email, named.account.email_verified) == (email, False)
-    assert not provider_ids(named.account), "an address alone is no sign-in method"
-    # The new address has ended the calling session. The session in the answer continues.
-    assert web.verify(made.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert not provider_ids(named.account), "an address alone is no way in"
+    # The new address has ended the session that asked for it; the one that was answered goes on.
+    assert web.verify(made.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     assert provider_ids(web.update(named.id_token, new_password=PASSWORD).account) == {"password"}
     signed = session(web.sign_in(password(email)))
     assert signed.account.account_id == account_id and not signed.is_new_account
@@ -113,7 +114,7 @@ def test_a_new_address_is_unproved_ends_sessions_and_kills_what_waits(
     waiting = web.sign_in(assertion(simulator, "oidc.corp", email=email)).account_exists.pending_token
     changed = web.update(made.id_token, "email", account=types.Account(email=new, email_verified=True))
     assert (changed.account.email, changed.account.email_verified) == (new, False)
-    assert web.verify(other.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert web.verify(other.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
         web.fetch(pending_token=waiting)
     assert web.create(email).account.account_id != made.account.account_id, "the old address is free"
@@ -132,7 +133,7 @@ def test_a_proved_address_that_is_changed_is_taken_back_from_its_mailbox(server:
     assert message.locale == "de" and message.values["new_email"] == new and new in message.text
     reverted = web.confirm_email(code_in(message, "revertEmail"))
     assert reverted.email == email and not reverted.HasField("session")
-    assert web.verify(changed.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert web.verify(changed.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     account = session(web.sign_in(password(email))).account
     assert account.account_id == made.account.account_id and account.email_verified
 

@@ -11,6 +11,7 @@ import pytest
 from clients import Client, assertion, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1.errors_pb2 import ERROR_REASON_INVALID_ID_TOKEN, ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
 from verification import by_mail, by_phone, fresh_number
 
@@ -93,11 +94,11 @@ def test_verify_says_active_or_why_not(web: Client) -> None:
     assert json.loads(answer.claims_json)["sid"] == made.session_id
     web.sign_out(id_token=made.id_token)
     ended = web.verify(made.id_token)
-    assert not ended.active and ended.inactive_reason == "TOKEN_REVOKED"
+    assert not ended.active and ended.inactive_reason == ERROR_REASON_TOKEN_REVOKED
     head, body, signature = made.id_token.split(".")
     for forged in (f"{head}.{body}.{signature[::-1]}", f"{head}.{body}.", "not.a.token", made.refresh_token):
         answer = web.verify(forged)
-        assert (answer.active, answer.inactive_reason, answer.account_id) == (False, "INVALID_ID_TOKEN", "")
+        assert (answer.active, answer.inactive_reason, answer.account_id) == (False, ERROR_REASON_INVALID_ID_TOKEN, "")
 
 
 def test_check_100_a_token_of_another_kind_is_refused_where_an_id_token_is_expected(

@@ -11,6 +11,7 @@ from clients import Client, anonymous, custom, factor_required, fresh_email, pas
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import admin_service_pb2 as administration
+from latchkey.v1.errors_pb2 import ERROR_REASON_EMAIL_ALREADY_IN_USE, ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
 
 NOT_ALLOWED = (StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")
@@ -98,7 +99,7 @@ def test_who_has_lost_every_factor_signs_in_by_the_password_alone_once_they_are_
     answer = admin.remove_factors(person.account_id)
     assert answer.removed == 2 and answer.account.account_id == person.account_id
     assert not answer.account.second_factors
-    assert web.verify(person.session.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert web.verify(person.session.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED"):
         web.refresh(person.session.refresh_token)
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CUSTOM_TOKEN"):
@@ -189,7 +190,7 @@ def test_check_109_only_an_administrators_import_vouches_for_an_address(web: Cli
     assert answer.imported == 1 and admin.lookup(email=row.email).email_verified
     # An import cannot replace an existing account: its address stays as it is.
     [answer] = admin.import_accounts([[administration.ImportedAccount(email=own.account.email, email_verified=True)]])
-    assert [error.reason for error in answer.errors] == ["EMAIL_ALREADY_IN_USE"]
+    assert [error.reason for error in answer.errors] == [ERROR_REASON_EMAIL_ALREADY_IN_USE]
     assert not admin.lookup(email=own.account.email).email_verified
 
 

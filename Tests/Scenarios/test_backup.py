@@ -21,6 +21,7 @@ from configuration import KEYS
 from failures import Refusal, expect_failure, read
 from grpc import StatusCode
 from latchkey.v1 import admin_service_pb2 as administration
+from latchkey.v1.event_service_pb2 import EVENT_TYPE_BACKUP_MADE
 from processes import LATCHKEYD, Server, Simulator
 
 pytestmark = pytest.mark.skipif(databases.ON_POSTGRES, reason="a database is backed up by its own tools")
@@ -117,7 +118,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
     assert len(judge.export_accounts()) == answer.accounts
     # Events after the cursor are not in the copy. In the first server, the backup's own row comes before them.
     followed = [each.event.type for each in take(admin, answer.event_cursor, 1)]
-    assert followed and "BACKUP_MADE" in [each.event.type for each in take(admin, "", 10_000)]
+    assert followed and EVENT_TYPE_BACKUP_MADE in [each.event.type for each in take(admin, "", 10_000)]
     stored = rows(copies / answer.file_name, "SELECT count(*) FROM audit")[0][0]
     assert len(take(admin, "", int(str(stored)))) == stored
     session(client.sign_in(anonymous()))

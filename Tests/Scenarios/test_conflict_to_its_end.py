@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from clients import (Client, assertion, conflict, fresh_email, held, password, provider_ids, session)
+from latchkey.v1.auth_service_pb2 import PENDING_CREDENTIAL_PURPOSE_LINK
+from latchkey.v1.types_pb2 import CONFLICT_REASON_UNSPECIFIED
 from processes import Simulator
 
 
@@ -13,12 +15,13 @@ def test_S7_a_password_account_meets_an_unverified_assertion_and_links_it_in_two
     company = assertion(simulator, "oidc.corp", email=email, email_verified=True)
 
     exists = conflict(web.sign_in(company))
-    assert exists.email == email and exists.reason == "" and exists.pending_token
+    assert exists.email == email and exists.reason == CONFLICT_REASON_UNSPECIFIED and exists.pending_token
     assert list(exists.provider_ids) == ["password"] and list(exists.sign_in_methods) == ["password"]
 
     ways = web.fetch(pending_token=exists.pending_token)
     assert ways.registered and list(ways.sign_in_methods) == ["password"]
-    assert (ways.pending.purpose, ways.pending.provider_id, ways.pending.email) == ("link", "oidc.corp", email)
+    assert (ways.pending.purpose, ways.pending.provider_id, ways.pending.email) == (
+        PENDING_CREDENTIAL_PURPOSE_LINK, "oidc.corp", email)
     assert ways.pending.expires_at == exists.pending_expires_at
 
     known = session(web.sign_in(password(email)))

@@ -14,6 +14,7 @@ from clients import Client, anonymous, assertion, fresh_email, password, session
 from configuration import KEYS
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1.event_service_pb2 import EventType
 from processes import LATCHKEYD, Server, Simulator
 
 
@@ -30,7 +31,7 @@ def take(stream: Any, account_ids: set[str], count: int) -> list[Any]:
 
 
 def types(responses: list[Any]) -> list[str]:
-    return [response.event.type for response in responses]
+    return [EventType.Name(response.event.type).removeprefix("EVENT_TYPE_") for response in responses]
 
 
 def test_an_administrator_that_mints_a_custom_token_is_told_of(admin: Client) -> None:
@@ -113,9 +114,10 @@ def test_a_cursor_that_was_never_told_is_refused(admin: Client, cursor: str) -> 
         next(admin.watch(cursor))
 
 
-def test_a_type_that_there_is_not_is_refused(admin: Client) -> None:
+@pytest.mark.parametrize("unknown", ["UNSPECIFIED", 9_999, -1])
+def test_a_type_that_there_is_not_is_refused(admin: Client, unknown: str | int) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="types"):
-        next(admin.watch("", "LINKED", "LIKED"))
+        next(admin.watch("", "LINKED", unknown))
 
 
 def test_only_callers_with_the_right_to_events_watch(web: Client, nobody: Client) -> None:

@@ -18,6 +18,7 @@ from authenticators import enrol_totp
 from clients import (
     PAGE, PASSWORD, Client, assertion, conflict, factor_required, fresh_email, held, password, session)
 from hostile import KINDS, Flood, reason
+from latchkey.v1.types_pb2 import FACTOR_KIND_RECOVERY_CODE
 from processes import Server, Simulator
 from verification import POLICY, arriving, code_in, email_link
 
@@ -75,7 +76,7 @@ class User:
         made = session(self.client.sign_in(google, client=self.context))
         authenticator, finished = enrol_totp(self.client, made)
         required = factor_required(self.client.sign_in(google, client=self.context))
-        recovery = next(each for each in required.hints if each.kind == "recovery_code")
+        recovery = next(each for each in required.hints if each.kind == FACTOR_KIND_RECOVERY_CODE)
         session(self.client.finish_factor(required.pending_token, recovery.factor_id, finished.recovery_codes[0]))
 
     def sign_in_link(self) -> None:

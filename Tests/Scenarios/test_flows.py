@@ -21,6 +21,7 @@ from grpc import StatusCode
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import provider_flow_service_pb2 as flows
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.provider_flow_service_pb2 import RESPONSE_MODE_FORM_POST, RESPONSE_MODE_QUERY
 from latchkey.v1.provider_flow_service_pb2_grpc import ProviderFlowServiceStub
 from processes import Server, Simulator
 from protocols.people import Person
@@ -83,13 +84,14 @@ def test_a_flow_asks_for_what_the_caller_wants_and_no_more(web: Client) -> None:
     said = asked(started)
     assert said["scope"].split() == ["openid", "email", "profile", "mail-r", "sdct-w"]
     assert (said["prompt"], said["language"], said["login_hint"]) == ("login", "fr-ca", "ada@yahoo.com")
-    assert said["redirect_uri"] == BACK and said["response_type"] == "code" and started.response_mode == "query"
+    assert said["redirect_uri"] == BACK and said["response_type"] == "code"
+    assert started.response_mode == RESPONSE_MODE_QUERY
     assert started.flow_id not in started.authorization_url and started.expires_at.seconds > 0
     github = asked(web.start_flow("github.com", BACK, custom_parameters={"allow_signup": "false"}))
     assert github["allow_signup"] == "false" and "user:email" in github["scope"]
     twitter = asked(web.start_flow("twitter.com", BACK, custom_parameters={"lang": "de"}))
     assert twitter["lang"] == "de" and twitter["oauth_token"]
-    assert web.start_flow("apple.com", BACK).response_mode == "form_post"
+    assert web.start_flow("apple.com", BACK).response_mode == RESPONSE_MODE_FORM_POST
 
 
 def test_providers_are_listed(open_server: Server, simulator: Simulator) -> None:

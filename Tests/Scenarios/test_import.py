@@ -26,6 +26,9 @@ from firebase import Project, password_of
 from grpc import StatusCode
 from latchkey.v1 import admin_service_pb2 as admin_pb2
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.errors_pb2 import (
+    ERROR_REASON_EMAIL_ALREADY_IN_USE, ERROR_REASON_FORBIDDEN_CLAIM, ERROR_REASON_INVALID_EMAIL,
+    ERROR_REASON_INVALID_FIELD)
 from processes import LATCHKEYD, Server, Simulator
 
 WRONG = (StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS")
@@ -110,8 +113,8 @@ def test_what_was_imported_is_there_as_the_former_service_had_it(keeper: Client)
     assert account.custom_claims_json == '{"plan":"gold"}' and not account.disabled
     assert account.created_at.ToMilliseconds() == 1_500_000_000_000
     assert account.last_sign_in_at.ToMilliseconds() == 1_600_000_000_000
-    assert [(each.factor_id, each.kind) for each in account.second_factors] == [("mfa-1", "phone")]
-    # The second factor counts from the first sign-in.
+    assert [(each.factor_id, each.kind) for each in account.second_factors] == [("mfa-1", types.FACTOR_KIND_PHONE)]
+    # The second factor counts from the first sign-in on.
     answered = keeper.sign_in(password(user["email"], password_of(0)))
     assert answered.WhichOneof("outcome") == "second_factor_required"
 
@@ -141,9 +144,9 @@ def test_duplicates_and_rows_in_error_are_reported_and_spoil_no_other(keeper: Cl
     [answer] = keeper.import_accounts([rows], admin_pb2.ImportOptions(hash=project.options))
     assert (answer.imported, answer.unchanged) == (2, 0)
     assert [(error.row, error.reason, error.field) for error in answer.errors] == [
-        (1, "INVALID_FIELD", "account_id"), (2, "EMAIL_ALREADY_IN_USE", "email"),
-        (3, "EMAIL_ALREADY_IN_USE", "email"), (4, "INVALID_FIELD", "password_hash"),
-        (5, "FORBIDDEN_CLAIM", "custom_claims_json"), (6, "INVALID_EMAIL", "email")]
+        (1, ERROR_REASON_INVALID_FIELD, "account_id"), (2, ERROR_REASON_EMAIL_ALREADY_IN_USE, "email"),
+        (3, ERROR_REASON_EMAIL_ALREADY_IN_USE, "email"), (4, ERROR_REASON_INVALID_FIELD, "password_hash"),
+        (5, ERROR_REASON_FORBIDDEN_CLAIM, "custom_claims_json"), (6, ERROR_REASON_INVALID_EMAIL, "email")]
     assert [error.account_id for error in answer.errors] == [row.account_id for row in rows[1:7]]
 
 
@@ -162,12 +165,13 @@ def test_a_dry_run_writes_nothing_and_running_again_takes_what_was_left(keeper: 
 
 
 @pytest.mark.parametrize("fields, field", [
-    ({"algorithm": "ROT13"}, "algorithm"), ({"algorithm": "SCRYPT", "rounds": 8, "memory_cost": 14}, "key"),
-    ({"algorithm": "SCRYPT", "key": b"k", "rounds": 9, "memory_cost": 14}, "rounds"),
-    ({"algorithm": "SCRYPT", "key": b"k", "rounds": 8, "memory_cost": 31}, "memory_cost"),
-    ({"algorithm": "STANDARD_SCRYPT", "memory_cost": 1 << 30, "block_size": 8, "parallelization": 1}, "memory_cost"),
-    ({"algorithm": "PBKDF2_SHA256", "rounds": 2_000_000_000}, "rounds"),
-    ({"algorithm": "SHA256", "rounds": 1, "input_order": "ANY"}, "input_order")])
+    ({"algorithm": 99}, "algorithm"), ({"algorithm": "HASH_ALGORITHM_SCRYPT", "rounds": 8, "memory_cost": 14}, "key"),
+    ({"algorithm": "HASH_ALGORITHM_SCRYPT", "key": b"k", "rounds": 9, "memory_cost": 14}, "rounds"),
+    ({"algorithm": "HASH_ALGORITHM_SCRYPT", "key": b"k", "rounds": 8, "memory_cost": 31}, "memory_cost"),
+    ({"algorithm": "HASH_ALGORITHM_STANDARD_SCRYPT", "memory_cost": 1 << 30, "block_size": 8, "parallelization": 1},
+     "memory_cost"),
+    ({"algorithm": "HASH_ALGORITHM_PBKDF2_SHA256", "rounds": 2_000_000_000}, "rounds"),
+    ({"algorithm": "HASH_ALGORITHM_SHA256", "rounds": 1, "input_order": 99}, "input_order")])
 def test_hashes_that_would_cost_too_much_are_refused_before_any_work(
         keeper: Client, fields: dict[str, Any], field: str) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field=f"options.hash.{field}"):
@@ -224,18 +228,20 @@ def other_kinds() -> list[Any]:
     secret = b"an old secret"
     key, salt = b"a key of theirs", b"salt"
     return [
-        pytest.param({"algorithm": "STANDARD_SCRYPT", "memory_cost": 1024, "block_size": 8, "parallelization": 2},
+        pytest.param({"algorithm": "HASH_ALGORITHM_STANDARD_SCRYPT", "memory_cost": 1024, "block_size": 8,
+                      "parallelization": 2},
                      hashlib.scrypt(secret, salt=salt, n=1024, r=8, p=2, dklen=32), salt, id="scrypt"),
-        pytest.param({"algorithm": "BCRYPT"},
+        pytest.param({"algorithm": "HASH_ALGORITHM_BCRYPT"},
                      b"$2b$04$abcdefghijklmnopqrstuunaqevUekjE9V/3JLBsVC.t0yO.gCOQO", b"", id="bcrypt"),
-        pytest.param({"algorithm": "PBKDF_SHA1", "rounds": 1000},
+        pytest.param({"algorithm": "HASH_ALGORITHM_PBKDF_SHA1", "rounds": 1000},
                      hashlib.pbkdf2_hmac("sha1", secret, salt, 1000), salt, id="pbkdf2-sha1"),
-        pytest.param({"algorithm": "PBKDF2_SHA256", "rounds": 1000},
+        pytest.param({"algorithm": "HASH_ALGORITHM_PBKDF2_SHA256", "rounds": 1000},
                      hashlib.pbkdf2_hmac("sha256", secret, salt, 1000), salt, id="pbkdf2-sha256"),
-        *[pytest.param({"algorithm": f"HMAC_{name.upper()}", "key": key, "input_order": "SALT_FIRST"},
+        *[pytest.param({"algorithm": f"HASH_ALGORITHM_HMAC_{name.upper()}", "key": key,
+                        "input_order": "HASH_INPUT_ORDER_SALT_FIRST"},
                        hmac.new(key, salt + secret, name).digest(), salt, id=f"hmac-{name}")
           for name in ("md5", "sha1", "sha256", "sha512")],
-        *[pytest.param({"algorithm": name.upper(), "rounds": 2},
+        *[pytest.param({"algorithm": f"HASH_ALGORITHM_{name.upper()}", "rounds": 2},
                        hashlib.new(name, hashlib.new(name, secret + salt).digest()).digest(), salt, id=name)
           for name in ("md5", "sha1", "sha256", "sha512")],
     ]
@@ -261,7 +267,7 @@ def test_check_102_a_password_that_bcrypt_would_cut_is_refused(keeper: Client) -
     digest = b"$2b$04$abcdefghijklmnopqrstuuBzzIgyKkz7xMWYSzkIjUSnxEQFQ0WNe"
     row = admin_pb2.ImportedAccount(email=fresh_email(), password_hash=digest)
     [answer] = keeper.import_accounts(
-        [[row]], admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="BCRYPT")))
+        [[row]], admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="HASH_ALGORITHM_BCRYPT")))
     assert answer.imported == 1, answer
     with expect_failure(*WRONG):
         keeper.sign_in(password(row.email, "a" * 80))
@@ -430,7 +436,7 @@ def test_an_account_of_our_export_is_imported_again_with_every_field_at_its_maxi
         factor.enrolled_at.FromMilliseconds(2)
     first, second = serve(), serve()
     keepers = [connect(first, key="admin"), connect(second, key="admin")]
-    options = admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="ARGON2"))
+    options = admin_pb2.ImportOptions(hash=admin_pb2.ImportHash(algorithm="HASH_ALGORITHM_ARGON2"))
     [answer] = keepers[0].import_accounts([[row]], options)
     assert answer.imported == 1, answer
     exported = subprocess.run(

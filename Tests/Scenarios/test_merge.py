@@ -16,6 +16,7 @@ from latchkey.v1 import account_service_pb2 as accounts
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import types_pb2 as types
 from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
 from races import CALLERS, Track
 from verification import by_mail
@@ -174,7 +175,7 @@ def test_a_guest_who_links_a_known_address_signs_in_by_that_very_proof_and_merge
     assert merged.closed_account_id == guest.account.account_id and not merged.moved_provider_ids
     assert merged.session.account.account_id == known_id
     assert provider_ids(merged.session.account) == {"password", "emailLink"}
-    assert client.verify(guest.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert client.verify(guest.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     with expect_failure(StatusCode.NOT_FOUND, "ACCOUNT_NOT_FOUND") as closed:
         judge.lookup(account_id=guest.account.account_id)
     assert closed.metadata == {"merged_into": known_id}

@@ -16,6 +16,7 @@ from typing import Any
 import databases
 import pytest
 from clients import Client, assertion, conflict, fresh_email, password, provider_ids, session
+from latchkey.v1.event_service_pb2 import EVENT_TYPE_ACCOUNT_CREATED
 from processes import LATCHKEYD, Server, Simulator
 
 pytestmark = pytest.mark.skipif(
@@ -89,7 +90,7 @@ def test_who_signed_up_before_a_move_signs_in_after_it(
     stream = connect(server, key="admin").watch(cursor)
     following = [next(response for response in stream if response.HasField("event")) for _ in range(21)]
     stream.cancel()
-    accounts = [each.event.account_id for each in following if each.event.type == "ACCOUNT_CREATED"]
+    accounts = [each.event.account_id for each in following if each.event.type == EVENT_TYPE_ACCOUNT_CREATED]
     assert accounts == [other.account.account_id for other in others]
 
     # Moving back is possible: the file still serves its contents.

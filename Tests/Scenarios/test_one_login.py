@@ -11,6 +11,7 @@ from clients import Client, assertion, fresh_email, session
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.types_pb2 import FACTOR_KIND_TOTP
 from processes import Server, Simulator
 from pyotp import parse_uri
 from test_idempotency import fresh_key
@@ -100,14 +101,14 @@ def test_an_enrolment_returns_its_recovery_codes_again_and_a_withdrawal_its_sess
         client: Client, simulator: Simulator) -> None:
     token = assertion(simulator, "oidc.trusted", email=fresh_email(), email_verified=True)
     made, key = session(client.sign_in(token)), fresh_key()
-    started = client.start_enrollment(made.id_token, "totp")
+    started = client.start_enrollment(made.id_token, FACTOR_KIND_TOTP)
     authenticator = Authenticator(parse_uri(started.totp_uri))
     code = authenticator.code()
     first, again = (
         client.finish_enrollment(made.id_token, started.enrollment_id, code, idempotency_key=key) for _ in range(2))
     assert first.recovery_codes and first.recovery_codes == again.recovery_codes
     assert first.session.session_id == again.session.session_id and client.verify(again.session.id_token).active
-    factor = next(each for each in first.session.account.second_factors if each.kind == "totp")
+    factor = next(each for each in first.session.account.second_factors if each.kind == FACTOR_KIND_TOTP)
     key = fresh_key()
     left = [client.withdraw(first.session.id_token, factor.factor_id, idempotency_key=key) for _ in range(2)]
     assert left[0].session_id == left[1].session_id and not left[1].account.second_factors

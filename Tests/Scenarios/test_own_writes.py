@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from clients import Client, anonymous, session
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from processes import Server
 
 PEOPLE = 8
@@ -26,7 +27,7 @@ def test_a_change_is_seen_by_the_next_call_on_another_connection(
             opened = session(here.sign_in(anonymous()))
             assert there.verify(opened.id_token).active, "the session was acknowledged"
             here.sign_out(id_token=opened.id_token)
-            assert there.verify(opened.id_token).inactive_reason == "TOKEN_REVOKED", "so was its end"
+            assert there.verify(opened.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED, "so was its end"
 
     with ThreadPoolExecutor(PEOPLE) as pool:
         list(pool.map(walk, pairs))

@@ -13,6 +13,7 @@ from clients import (
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.types_pb2 import FACTOR_KIND_RECOVERY_CODE
 from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
 from verification import POLICY
@@ -205,7 +206,7 @@ def test_a_network_that_fills_the_places_for_flows_makes_room_for_others_and_tak
     google = assertion(simulator, "google.com", email=email, email_verified=True)
     _, finished = enrol_totp(client, session(client.sign_in(google, client=own)))
     required = factor_required(client.sign_in(google, client=own))
-    recovery = next(each for each in required.hints if each.kind == "recovery_code")
+    recovery = next(each for each in required.hints if each.kind == FACTOR_KIND_RECOVERY_CODE)
     session(client.finish_factor(required.pending_token, recovery.factor_id, finished.recovery_codes[0]))
     other = fresh_email()
     client.create(other, client=own)

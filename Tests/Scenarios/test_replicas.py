@@ -16,6 +16,7 @@ import pytest
 from clients import PASSWORD, Client, assertion, conflict, fresh_email, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1.event_service_pb2 import EVENT_TYPE_ACCOUNT_CREATED
 from processes import Server, Simulator
 from waiting import until
 
@@ -99,7 +100,7 @@ def test_events_of_one_are_told_by_the_other_within_a_second(
         begun = time.monotonic()
         account_id = caller.create(fresh_email()).account.account_id
         told = next(each for each in stream if each.HasField("event") and each.event.account_id == account_id)
-        assert told.event.type == "ACCOUNT_CREATED" and time.monotonic() - begun < 1
+        assert told.event.type == EVENT_TYPE_ACCOUNT_CREATED and time.monotonic() - begun < 1
     stream.cancel()
 
 

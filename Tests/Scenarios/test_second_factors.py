@@ -29,13 +29,15 @@ from clients import (
 )
 from failures import expect_failure, read
 from grpc import StatusCode
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
+from latchkey.v1.types_pb2 import FACTOR_KIND_PHONE, FACTOR_KIND_RECOVERY_CODE, FACTOR_KIND_TOTP
 from processes import Server, Simulator
 
 pytestmark = pytest.mark.timeout(180)
 BINDING = "the browser of the person, by a name nobody guesses"
 
 
-def kinds(account: Any) -> list[str]:
+def kinds(account: Any) -> list[int]:
     return [each.kind for each in account.second_factors]
 
 
@@ -46,15 +48,15 @@ def test_totp_is_enrolled_and_asked_for_by_every_sign_in_after_it(web: Client, s
     authenticator, finished = enrol_totp(web, made, display_name="telephone at home")
     assert authenticator.totp.issuer == "Latchkey" and authenticator.totp.name == email
     assert len(set(finished.recovery_codes)) == 10
-    assert kinds(finished.session.account) == ["totp", "recovery_code"]
+    assert kinds(finished.session.account) == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
     assert finished.session.account.second_factors[0].display_name == "telephone at home"
     told = web.claims(finished.session.id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "totp" and {"fed", "otp", "mfa"} == set(told["amr"])
     for over in (made, other):
-        assert web.verify(over.id_token).inactive_reason == "TOKEN_REVOKED", "every other session is over"
+        assert web.verify(over.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED, "every other session is over"
 
     required = factor_required(web.sign_in(google))
-    assert [each.kind for each in required.hints] == ["totp", "recovery_code"]
+    assert [each.kind for each in required.hints] == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
     started = web.start_factor(required.pending_token, authenticator.factor_id)
     assert started.verification_id == "" and started.expires_at == required.expires_at
     finished_sign_in = web.finish_factor(required.pending_token, authenticator.factor_id, authenticator.code())
@@ -79,7 +81,8 @@ def test_check_106_five_wrong_codes_end_the_attempt(web: Client, simulator: Simu
 def test_check_107_a_step_and_a_recovery_code_are_good_once(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     code = person.authenticator.code()
-    recovery = next(each.factor_id for each in person.session.account.second_factors if each.kind == "recovery_code")
+    recovery = next(each.factor_id for each in person.session.account.second_factors
+                    if each.kind == FACTOR_KIND_RECOVERY_CODE)
     for factor_id, shown in ((person.authenticator.factor_id, code), (recovery, person.recovery_codes[3].upper())):
         first = factor_required(web.sign_in(password(person.email)))
         opened = session(web.finish_factor(first.pending_token, factor_id, shown))
@@ -94,10 +97,10 @@ def test_check_107_a_step_and_a_recovery_code_are_good_once(web: Client, simulat
 
 def test_recovery_codes_are_replaced_and_the_old_ones_are_dead(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
-    started = web.start_enrollment(person.session.id_token, "recovery_code")
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_RECOVERY_CODE)
     replaced = web.finish_enrollment(person.session.id_token, started.enrollment_id)
     assert len(set(replaced.recovery_codes)) == 10 and not set(replaced.recovery_codes) & set(person.recovery_codes)
-    assert kinds(replaced.session.account) == ["totp", "recovery_code"]
+    assert kinds(replaced.session.account) == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
     recovery = replaced.session.account.second_factors[1].factor_id
     required = factor_required(web.sign_in(password(person.email)))
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_CODE"):
@@ -177,7 +180,7 @@ def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client,
     person = enrolled(web, simulator)
     second, finished = enrol_totp(web, person.session)
     left = web.withdraw(finished.session.id_token, second.factor_id)
-    assert kinds(left.account) == ["totp", "recovery_code"]
+    assert kinds(left.account) == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
     told = web.claims(left.id_token)
     assert "sign_in_second_factor" not in told["latchkey"] and not {"otp", "mfa"} & set(told["amr"])
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_SECOND_FACTOR"):
@@ -263,7 +266,7 @@ def test_a_restart_between_start_and_finish_loses_nothing_and_the_database_holds
     server = serve()
     client = connect(server)
     person = enrolled(client, simulator)
-    started = client.start_enrollment(person.session.id_token, "totp")
+    started = client.start_enrollment(person.session.id_token, FACTOR_KIND_TOTP)
     required = factor_required(client.sign_in(password(person.email)))
     code = person.authenticator.code()
     server.kill()
@@ -284,20 +287,20 @@ def test_a_restart_between_start_and_finish_loses_nothing_and_the_database_holds
 
 def test_enrolment_wants_a_proved_address_and_a_person(web: Client, simulator: Simulator) -> None:
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNVERIFIED_EMAIL"):
-        web.start_enrollment(web.create(fresh_email()).id_token, "totp")
+        web.start_enrollment(web.create(fresh_email()).id_token, FACTOR_KIND_TOTP)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNSUPPORTED_FIRST_FACTOR"):
-        web.start_enrollment(session(web.sign_in(anonymous())).id_token, "totp")
+        web.start_enrollment(session(web.sign_in(anonymous())).id_token, FACTOR_KIND_TOTP)
     person = enrolled(web, simulator)
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="kind"):
-        web.start_enrollment(person.session.id_token, "passkey")
+        web.start_enrollment(person.session.id_token, 99)
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_PHONE_NUMBER", field="phone_number"):
-        web.start_enrollment(person.session.id_token, "phone", phone_number="12")
+        web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number="12")
 
 
 def test_enrolment_is_bound_to_its_session_and_five_wrong_codes_end_it(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     stranger = enrolled(web, simulator)
-    started = web.start_enrollment(person.session.id_token, "totp")
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_TOTP)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
         web.finish_enrollment(stranger.session.id_token, started.enrollment_id, "123456")
     for _ in range(5):
@@ -305,7 +308,7 @@ def test_enrolment_is_bound_to_its_session_and_five_wrong_codes_end_it(web: Clie
             web.finish_enrollment(person.session.id_token, started.enrollment_id, "not it")
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_USED"):
         web.finish_enrollment(person.session.id_token, started.enrollment_id, "not it")
-    assert kinds(web.get(person.session.id_token)) == ["totp", "recovery_code"]
+    assert kinds(web.get(person.session.id_token)) == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
 
 
 def test_an_account_has_five_factors_at_most(web: Client, simulator: Simulator) -> None:
@@ -316,7 +319,7 @@ def test_an_account_has_five_factors_at_most(web: Client, simulator: Simulator) 
         assert list(finished.recovery_codes) == [], "they came with the first"
         current = finished.session
     with expect_failure(StatusCode.FAILED_PRECONDITION, "SECOND_FACTOR_LIMIT"):
-        web.start_enrollment(current.id_token, "totp")
+        web.start_enrollment(current.id_token, FACTOR_KIND_TOTP)
 
 
 def test_enrolment_and_withdrawal_want_a_recent_login(
@@ -325,7 +328,7 @@ def test_enrolment_and_withdrawal_want_a_recent_login(
     person = enrolled(client, simulator)
     time.sleep(4.1)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
-        client.start_enrollment(person.session.id_token, "totp")
+        client.start_enrollment(person.session.id_token, FACTOR_KIND_TOTP)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
         client.withdraw(person.session.id_token, person.authenticator.factor_id)
 
@@ -339,16 +342,16 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
         server: Server, web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     telephone = number()
-    started = web.start_enrollment(person.session.id_token, "phone", phone_number=telephone, locale="de")
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone, locale="de")
     assert started.totp_secret == started.totp_uri == ""
     message = outbox.wait_for(server, "second_factor_code", telephone)
     assert message.channel == "text_message" and message.values["code"] in message.text and message.locale == "de"
     finished = web.finish_enrollment(person.session.id_token, started.enrollment_id, message.values["code"])
     hint = finished.session.account.second_factors[1]
-    assert hint.kind == "phone" and hint.masked_phone_number == "+" + "*" * 8 + telephone[-4:]
+    assert hint.kind == FACTOR_KIND_PHONE and hint.masked_phone_number == "+" + "*" * 8 + telephone[-4:]
     assert outbox.wait_for(server, "factor_enrolled", person.email, count=2).values == {"factor": "phone"}
     with expect_failure(StatusCode.ALREADY_EXISTS, "SECOND_FACTOR_EXISTS"):
-        web.start_enrollment(finished.session.id_token, "phone", phone_number=telephone)
+        web.start_enrollment(finished.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone)
 
     required = factor_required(web.sign_in(password(person.email)))
     sent = web.start_factor(required.pending_token, hint.factor_id, locale="de-AT")
@@ -369,7 +372,7 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
 def test_check_106_a_new_code_ends_the_one_before_it(server: Server, web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     telephone = number()
-    started = web.start_enrollment(person.session.id_token, "phone", phone_number=telephone)
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone)
     code = outbox.wait_for(server, "second_factor_code", telephone).values["code"]
     finished = web.finish_enrollment(person.session.id_token, started.enrollment_id, code)
     factor_id = finished.session.account.second_factors[1].factor_id
@@ -393,4 +396,4 @@ def test_no_telephone_is_enrolled_where_no_text_messages_are_sent(
     client = connect(serve(delivery={"text_messages": "off"}))
     person = enrolled(client, simulator)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
-        client.start_enrollment(person.session.id_token, "phone", phone_number=number())
+        client.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=number())

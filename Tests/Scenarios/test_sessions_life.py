@@ -13,6 +13,7 @@ from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import session_service_pb2 as sessions
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
 from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
 from processes import Server
 
@@ -62,7 +63,7 @@ def test_checks_93_to_95_a_hundred_refreshes_at_once_raise_no_alarm_and_the_gran
         with expect_failure(*DEAD):
             web.refresh(dead)
     ended = web.verify(last.id_token)
-    assert (ended.active, ended.inactive_reason) == (False, "TOKEN_REVOKED")
+    assert (ended.active, ended.inactive_reason) == (False, ERROR_REASON_TOKEN_REVOKED)
     server.stop()
     assert audit(server, made.account.account_id)[1:] == [("REFRESH_REPLAYED", {"session_id": made.session_id})]
 
@@ -97,7 +98,7 @@ def test_check_98_sign_out_everywhere_ends_every_session_at_once_and_introspecti
     for client in (web, connect(server, certificate="web", key=None)):
         for each in opened:
             answer = client.verify(each.id_token)
-            assert (answer.active, answer.inactive_reason) == (False, "TOKEN_REVOKED")
+            assert (answer.active, answer.inactive_reason) == (False, ERROR_REASON_TOKEN_REVOKED)
             with expect_failure(*DEAD):
                 client.refresh(each.refresh_token)
             for call in (client.get, client.list_sessions, client.revoke_all):

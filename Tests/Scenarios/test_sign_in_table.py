@@ -8,6 +8,8 @@ import pytest
 from clients import Client, anonymous, assertion, conflict, custom, fresh_email, held, password, provider_ids, session
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1.errors_pb2 import ERROR_REASON_TOKEN_REVOKED
+from latchkey.v1.types_pb2 import CONFLICT_REASON_ASK_ADMINISTRATOR, CONFLICT_REASON_SUBJECT_CHANGED
 from processes import Server, Simulator
 
 
@@ -79,7 +81,7 @@ def test_S8_and_check_26_another_subject_of_the_same_provider_is_a_conflict_neve
     session(web.link(made.id_token, password(email)))
     recycled = assertion(simulator, "google.com", subject="second-" + email, **order)
     exists = conflict(web.sign_in(recycled))
-    assert exists.reason == "SUBJECT_CHANGED" and list(exists.sign_in_methods) == ["password"]
+    assert exists.reason == CONFLICT_REASON_SUBJECT_CHANGED and list(exists.sign_in_methods) == ["password"]
     with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
         web.sign_in(password(email), pending_token=exists.pending_token)
     assert not conflict(web.sign_in(recycled, claim_address=True)).can_claim_address
@@ -95,7 +97,7 @@ def test_S8_without_another_way_in_there_is_nothing_to_offer_but_the_administrat
     session(web.sign_in(assertion(simulator, "google.com", **order)))
     exists = conflict(web.sign_in(assertion(simulator, "google.com", **order)))
     assert not exists.sign_in_methods
-    assert exists.reason in ("SUBJECT_CHANGED", "ASK_ADMINISTRATOR")
+    assert exists.reason in (CONFLICT_REASON_SUBJECT_CHANGED, CONFLICT_REASON_ASK_ADMINISTRATOR)
 
 
 def test_S8_an_administrator_who_was_asked_lets_the_new_subject_in_to_the_same_account(
@@ -106,12 +108,12 @@ def test_S8_an_administrator_who_was_asked_lets_the_new_subject_in_to_the_same_a
     recreated = assertion(simulator, "google.com", subject="recreated-" + email, **order)
     made = session(web.sign_in(former))
     account_id = made.account.account_id
-    assert conflict(web.sign_in(recreated)).reason == "ASK_ADMINISTRATOR"
+    assert conflict(web.sign_in(recreated)).reason == CONFLICT_REASON_ASK_ADMINISTRATOR
     with expect_failure(StatusCode.NOT_FOUND, "NO_SUCH_PROVIDER", field="provider_id"):
         admin.unlink_provider(account_id, "password")
     left = admin.unlink_provider(account_id, "google.com")
     assert not provider_ids(left) and (left.email, left.email_verified) == (email, True)
-    assert web.verify(made.id_token).inactive_reason == "TOKEN_REVOKED"
+    assert web.verify(made.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     assert not conflict(web.sign_in(former)).can_claim_address
     signed = session(web.sign_in(recreated))
     assert signed.account.account_id == account_id and not signed.is_new_account

@@ -15,6 +15,7 @@ from clients import (
     PAGE, PASSWORD, Client, anonymous, assertion, fresh_email, password, provider_ids, session)
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1.verification_service_pb2 import CODE_MODE_SIGN_UP
 from processes import Server, Simulator
 from test_latchkey_command import Person
 from verification import arriving, by_mail, code_in, sign_up_code
@@ -42,7 +43,7 @@ def test_the_session_follows_the_code_and_the_address_is_proved(careful: Server,
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
         client.sign_in(password(email))
     check = client.check_code(code)
-    assert (check.mode, check.email) == ("signUp", email)
+    assert (check.mode, check.email) == (CODE_MODE_SIGN_UP, email)
     made = client.create(email, "a password of their own", code=code, display_name="Ada")
     assert made.is_new_account and made.account.email_verified and made.account.display_name == "Ada"
     assert session(client.sign_in(password(email, "a password of their own"))).account.email_verified

@@ -18,6 +18,7 @@ from clients import (Client, anonymous, assertion, conflict, factor_required, fr
 from failures import expect_failure, read
 from grpc import RpcError, StatusCode
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.verification_service_pb2 import CODE_MODE_REVERT_EMAIL, CODE_MODE_SIGN_IN
 from processes import Server, Simulator
 from verification import (POLICY, arriving, by_mail, by_phone, change_code, code_in, email_link, fresh_number,
                           phone_code, reset_code, verification_code)
@@ -209,7 +210,7 @@ def test_a_wrong_address_does_not_use_the_link_up_and_a_page_learns_what_it_is_f
     email = fresh_email()
     link = by_mail(mailing, client, email)
     check = client.check_code(link.email_link.code)
-    assert (check.mode, check.email) == ("signIn", email) and check.HasField("expires_at")
+    assert (check.mode, check.email) == (CODE_MODE_SIGN_IN, email) and check.HasField("expires_at")
     with expect_failure(*INVALID_CODE):
         client.sign_in(email_link(fresh_email(), link.email_link.code))
     assert session(client.sign_in(link)).account.email == email
@@ -384,7 +385,7 @@ def test_a_change_of_address_is_confirmed_at_the_new_one_and_the_old_one_can_tak
     notice = outbox.wait_for(mailing, "email_changed", old)
     back = code_in(notice, "revertEmail")
     assert "link" not in outbox.wait_for(mailing, "email_changed", new).values
-    assert client.check_code(back).mode == "revertEmail"
+    assert client.check_code(back).mode == CODE_MODE_REVERT_EMAIL
     reverted = client.confirm_email(back)
     assert reverted.email == old and not reverted.HasField("session")
     with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
@@ -478,8 +479,7 @@ def test_check_89_a_mailed_link_a_phone_code_and_a_reset_leave_the_second_factor
         mailing: Server, client: Client) -> None:
     email, number = fresh_email(), fresh_number()
     made = session(client.sign_in(by_mail(mailing, client, email)))
-    code = by_phone(
-        mailing, client, number, purpose=types.PROOF_PURPOSE_LINK, id_token=made.id_token)
+    code = by_phone(mailing, client, number, purpose=types.PROOF_PURPOSE_LINK, id_token=made.id_token)
     session(client.link(made.id_token, code))
     made = session(client.sign_in(by_mail(mailing, client, email)))
     authenticator, _ = enrol_totp(client, made)

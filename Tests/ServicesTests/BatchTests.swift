@@ -67,7 +67,7 @@ private func row(_ number: Int) -> ImportedAccount {
 }
 
 @Test func `how hashes were made is looked at before any row`() throws {
-  let hash = ImportHash(algorithm: "SCRYPT", key: [1], rounds: 9, memoryCost: 14)
+  let hash = ImportHash(algorithm: .scrypt, key: [1], rounds: 9, memoryCost: 14)
   let request = ImportAccountsRequest(options: ImportOptions(hash: hash), accounts: [row(0)])
   let handler = try opened("ImportAccounts")
   #expect(refusal { try handler.received(message(request), arena: roomyArena()) }?.field == "options.hash.rounds")

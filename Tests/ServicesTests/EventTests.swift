@@ -37,7 +37,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.lastEvent = 2
     let stream = try stream(try watch(facts))
     #expect(try await look(stream, at: 0) == nil, "nothing was asked for")
-    let request = message(WatchEventsRequest(types: ["LINKED"]))
+    let request = message(WatchEventsRequest(types: [.linked]))
     #expect(try stream.received(request, arena: roomyArena()).messages.isEmpty)
     let told = try await look(stream, at: 0)
     #expect(told?.map(\.cursor) == ["a1", "a2", "a2"])
@@ -45,7 +45,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(
       told?.first?.event
         == Event(
-          eventID: "event-1", type: "LINKED", occurredAtMillis: 1_500, accountID: "ada", caller: "web",
+          eventID: "event-1", type: .linked, occurredAtMillis: 1_500, accountID: "ada", caller: "web",
           detailsJSON: "{}"))
     #expect(try await look(stream, at: 14_999) == nil)
   }
@@ -86,7 +86,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.events = [record(1)]
     facts.lastEvent = 1
     let stream = try stream(try watch(facts))
-    _ = try stream.received(message(WatchEventsRequest(types: ["DELETED"])), arena: roomyArena())
+    _ = try stream.received(message(WatchEventsRequest(types: [.deleted])), arena: roomyArena())
     #expect(try await look(stream, at: 0) == [WatchEventsResponse(cursor: "a1")])
     stream.news()
     #expect(try await look(stream, at: 1) == [])

@@ -82,7 +82,7 @@ struct TrustingProviders: Providers {
   let flowProviderIDs: Set<String> = ["google.com"]
 
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow {
-    StartedFlow(authorizationURL: "https://google.com/authorize", responseMode: "query")
+    StartedFlow(authorizationURL: "https://google.com/authorize", responseMode: .query)
   }
 
   func finish(

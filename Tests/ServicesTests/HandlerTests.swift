@@ -150,7 +150,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(
     good == VerifyIdTokenResponse(active: true, accountID: "account-ada", claimsJSON: "{\"sub\":\"account-ada\"}"))
   let bad = try await answer(verify, VerifyIdTokenRequest(idToken: "bad"), as: VerifyIdTokenResponse.self)
-  #expect(bad == VerifyIdTokenResponse(inactiveReason: "INVALID_ID_TOKEN"))
+  #expect(bad == VerifyIdTokenResponse(inactiveReason: .invalidIDToken))
 }
 
 @Test func `RevokeAll says how many sessions were open`() async throws {

@@ -56,7 +56,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   #expect(
     account.secondFactors == [
       SecondFactorHint(
-        factorID: "factor-1", kind: "phone", displayName: "mine", maskedPhoneNumber: "+********0962",
+        factorID: "factor-1", kind: .phone, displayName: "mine", maskedPhoneNumber: "+********0962",
         enrolledAtMillis: 5_000)
     ])
 }
@@ -109,7 +109,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
         email: "ada@example.com", providerIDs: ["google.com"], signInMethods: ["google.com", "password"],
         pendingToken: "handle", pendingExpiresAtMillis: 30, providerCredential: handedBack,
         additionalUserInfo: AdditionalUserInfo(providerID: "google.com", username: "ada", profileJSON: "{}"),
-        reason: "SUBJECT_CHANGED", canClaimAddress: true))
+        reason: .subjectChanged, canClaimAddress: true))
 }
 
 @Test func `a credential in use and a second factor come with a handle and the provider's tokens`() {
@@ -140,6 +140,6 @@ func `a masked number shows four digits at most and keeps its length`(number: St
       == API.FetchProvidersResponse(
         registered: true, providerIDs: ["google.com"], signInMethods: ["google.com"],
         pending: PendingCredential(
-          purpose: "credential_in_use", providerID: "oidc.corp", username: "ada", displayName: "Ada",
+          purpose: .credentialInUse, providerID: "oidc.corp", username: "ada", displayName: "Ada",
           expiresAtMillis: 40)))
 }

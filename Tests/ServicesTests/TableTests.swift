@@ -1,6 +1,9 @@
 import FoundationEssentials
+import API
 import GRPC
 import Identity
+import Import
+import Store
 import Testing
 
 @testable import Services
@@ -32,4 +35,39 @@ private func rows(of path: String) throws -> [[String]] {
   let written = try rows(of: "proto/EVENTS.md")
   #expect(written.map(\.first) == AuditEvent.allCases.map(\.rawValue))
   #expect(written.allSatisfy { $0.count == 3 && !$0[2].isEmpty })
+}
+
+/// The names of the enum's values but the unspecified one, in their order.
+private func names<Enum: ProtobufEnum>(_: Enum.Type) -> [String] {
+  Enum.allCases.map(\.name).filter { $0 != "UNSPECIFIED" }
+}
+
+@Test func `proto has a value for each reason and each type of event, and no other`() {
+  #expect(names(ErrorReason.self) == Failure.Reason.allCases.map(\.rawValue))
+  #expect(Failure.Reason.allCases.map { ErrorReason($0).name } == names(ErrorReason.self))
+  #expect(names(EventType.self) == AuditEvent.allCases.map(\.rawValue))
+  #expect(AuditEvent.allCases.map(\.type.name) == names(EventType.self), "by name, as Watch filters them")
+}
+
+@Test func `proto has the other closed sets of the domain`() throws {
+  #expect(Set(StoredFactorKind.allCases.map { API.FactorKind($0) }).count == API.FactorKind.allCases.count - 1)
+  #expect(try StoredFactorKind.allCases.allSatisfy { try Shape.factorKind(API.FactorKind($0)) == $0 })
+  #expect(Set(Identity.CodeMode.allCases.map { API.CodeMode($0) }).count == API.CodeMode.allCases.count - 1)
+  #expect(Set(Identity.AccountExists.Reason.allCases.map { ConflictReason($0) }) == Set(ConflictReason.allCases))
+  #expect(Set(PendingPurpose.allCases.map { PendingCredentialPurpose($0) }) == Set(PendingCredentialPurpose.allCases))
+  #expect(Set(StartedFlow.ResponseMode.allCases.map { ResponseMode($0) }).count == ResponseMode.allCases.count - 1)
+  #expect(names(HashAlgorithm.self) == ForeignHashAlgorithm.allCases.map(\.rawValue))
+  for algorithm in HashAlgorithm.allCases {
+    #expect(try Shape.hashAlgorithm(algorithm)?.rawValue ?? "UNSPECIFIED" == algorithm.name)
+  }
+}
+
+@Test func `a number that proto lacks is refused with its field`() {
+  func field(_ body: () throws -> some Any) -> String? { #expect(throws: Failure.self) { try body() }?.field }
+  #expect(field { try Shape.factorKind(nil) } == "kind")
+  #expect(field { try Shape.factorKind(.unspecified) } == "kind")
+  #expect(field { try Shape.eventTypes([.linked, nil]) } == "types")
+  #expect(field { try Shape.eventTypes([.unspecified]) } == "types")
+  #expect(field { try Shape.hashAlgorithm(nil) } == "options.hash.algorithm")
+  #expect(field { try Shape.saltFirst(nil) } == "options.hash.input_order")
 }

@@ -3,6 +3,77 @@
 internal import CProtobufC
 internal import Messages
 
+/// The algorithms of Firebase's importer, under its names.
+package enum HashAlgorithm: Int32, ProtobufEnum {
+  /// No row has a hash.
+  case unspecified = 0
+  /// Firebase's own scheme.
+  case scrypt = 1
+  case standardScrypt = 2
+  case bcrypt = 3
+  case argon2 = 4
+  case pbkdfSha1 = 5
+  case pbkdf2Sha256 = 6
+  case hmacSha512 = 7
+  case hmacSha256 = 8
+  case hmacSha1 = 9
+  case hmacMd5 = 10
+  case sha512 = 11
+  case sha256 = 12
+  case sha1 = 13
+  case md5 = 14
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .scrypt: "SCRYPT"
+    case .standardScrypt: "STANDARD_SCRYPT"
+    case .bcrypt: "BCRYPT"
+    case .argon2: "ARGON2"
+    case .pbkdfSha1: "PBKDF_SHA1"
+    case .pbkdf2Sha256: "PBKDF2_SHA256"
+    case .hmacSha512: "HMAC_SHA512"
+    case .hmacSha256: "HMAC_SHA256"
+    case .hmacSha1: "HMAC_SHA1"
+    case .hmacMd5: "HMAC_MD5"
+    case .sha512: "SHA512"
+    case .sha256: "SHA256"
+    case .sha1: "SHA1"
+    case .md5: "MD5"
+    }
+  }
+}
+
+extension HashAlgorithm {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__HashAlgorithm) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__HashAlgorithm { Latchkey__V1__HashAlgorithm(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
+/// What HMAC, SHA and MD5 algorithms hash.
+package enum HashInputOrder: Int32, ProtobufEnum {
+  /// The same as HASH_INPUT_ORDER_PASSWORD_FIRST.
+  case unspecified = 0
+  case passwordFirst = 1
+  case saltFirst = 2
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .passwordFirst: "PASSWORD_FIRST"
+    case .saltFirst: "SALT_FIRST"
+    }
+  }
+}
+
+extension HashInputOrder {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__HashInputOrder) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__HashInputOrder { Latchkey__V1__HashInputOrder(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 package struct LookupRequest: Sendable, Equatable {
   package enum Subject: Sendable, Equatable {
     case accountID(String)
@@ -507,9 +578,7 @@ extension ImportOptions: ProtobufMessage, @unsafe Mapped {
 }
 
 package struct ImportHash: Sendable, Equatable {
-  /// "SCRYPT" (Firebase's own), "STANDARD_SCRYPT", "BCRYPT", "ARGON2", "PBKDF_SHA1", "PBKDF2_SHA256", "HMAC_SHA512",
-  /// "HMAC_SHA256", "HMAC_SHA1", "HMAC_MD5", "SHA512", "SHA256", "SHA1" or "MD5"; empty: no row brings a hash.
-  package var algorithm: String
+  package var algorithm: HashAlgorithm?
   /// Of SCRYPT and the HMAC kinds.
   package var key: [UInt8]
   /// Of SCRYPT.
@@ -525,12 +594,12 @@ package struct ImportHash: Sendable, Equatable {
   package var blockSize: Int32
   /// Of STANDARD_SCRYPT: how long each hash is; 0: any length.
   package var derivedKeyBytes: Int32
-  /// "SALT_FIRST" (the default of HMAC and SHA kinds is "PASSWORD_FIRST").
-  package var inputOrder: String
+  package var inputOrder: HashInputOrder?
 
   package init(
-    algorithm: String = "", key: [UInt8] = [], saltSeparator: [UInt8] = [], rounds: Int32 = 0, memoryCost: Int32 = 0,
-    parallelization: Int32 = 0, blockSize: Int32 = 0, derivedKeyBytes: Int32 = 0, inputOrder: String = ""
+    algorithm: HashAlgorithm? = .unspecified, key: [UInt8] = [], saltSeparator: [UInt8] = [], rounds: Int32 = 0,
+    memoryCost: Int32 = 0, parallelization: Int32 = 0, blockSize: Int32 = 0, derivedKeyBytes: Int32 = 0,
+    inputOrder: HashInputOrder? = .unspecified
   ) {
     self.algorithm = algorithm
     self.key = key
@@ -549,16 +618,16 @@ extension ImportHash: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__ImportHash>) {
     unsafe self.init(
-      algorithm: text(form.pointee.algorithm), key: bytes(form.pointee.key),
+      algorithm: HashAlgorithm(form.pointee.algorithm), key: bytes(form.pointee.key),
       saltSeparator: bytes(form.pointee.salt_separator), rounds: form.pointee.rounds,
       memoryCost: form.pointee.memory_cost, parallelization: form.pointee.parallelization,
       blockSize: form.pointee.block_size, derivedKeyBytes: form.pointee.derived_key_bytes,
-      inputOrder: text(form.pointee.input_order)
+      inputOrder: HashInputOrder(form.pointee.input_order)
     )
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ImportHash>, _ arena: Arena) {
-    unsafe form.pointee.algorithm = arena.text(algorithm)
+    unsafe form.pointee.algorithm = (algorithm ?? .unspecified).form
     unsafe form.pointee.key = arena.bytes(key)
     unsafe form.pointee.salt_separator = arena.bytes(saltSeparator)
     unsafe form.pointee.rounds = rounds
@@ -566,7 +635,7 @@ extension ImportHash: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.parallelization = parallelization
     unsafe form.pointee.block_size = blockSize
     unsafe form.pointee.derived_key_bytes = derivedKeyBytes
-    unsafe form.pointee.input_order = arena.text(inputOrder)
+    unsafe form.pointee.input_order = (inputOrder ?? .unspecified).form
   }
 }
 
@@ -690,7 +759,7 @@ package struct ImportAccountsResponse: Sendable, Equatable {
   package var unchanged: Int32
   package var errors: [ImportError]
   /// Informational fields of a provider's entry that the server left out of imported rows, such as a photo that is not
-  /// at a web address. `reason` is empty.
+  /// at a web address. `reason` is ERROR_REASON_UNSPECIFIED.
   package var leftOut: [ImportError]
 
   package init(imported: Int32 = 0, unchanged: Int32 = 0, errors: [ImportError] = [], leftOut: [ImportError] = []) {
@@ -724,12 +793,15 @@ package struct ImportError: Sendable, Equatable {
   /// Within the message, from 0.
   package var row: Int32
   package var accountID: String
-  /// One of the reasons that refusals have (ErrorInfo.reason), such as EMAIL_ALREADY_IN_USE.
-  package var reason: String
+  /// Why the row was rejected, such as ERROR_REASON_EMAIL_ALREADY_IN_USE.
+  package var reason: ErrorReason?
   package var field: String
   package var message: String
 
-  package init(row: Int32 = 0, accountID: String = "", reason: String = "", field: String = "", message: String = "") {
+  package init(
+    row: Int32 = 0, accountID: String = "", reason: ErrorReason? = .unspecified, field: String = "",
+    message: String = ""
+  ) {
     self.row = row
     self.accountID = accountID
     self.reason = reason
@@ -743,7 +815,7 @@ extension ImportError: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__ImportError>) {
     unsafe self.init(
-      row: form.pointee.row, accountID: text(form.pointee.account_id), reason: text(form.pointee.reason),
+      row: form.pointee.row, accountID: text(form.pointee.account_id), reason: ErrorReason(form.pointee.reason),
       field: text(form.pointee.field), message: text(form.pointee.message)
     )
   }
@@ -751,7 +823,7 @@ extension ImportError: ProtobufMessage, @unsafe Mapped {
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ImportError>, _ arena: Arena) {
     unsafe form.pointee.row = row
     unsafe form.pointee.account_id = arena.text(accountID)
-    unsafe form.pointee.reason = arena.text(reason)
+    unsafe form.pointee.reason = (reason ?? .unspecified).form
     unsafe form.pointee.field = arena.text(field)
     unsafe form.pointee.message = arena.text(message)
   }
@@ -904,9 +976,9 @@ package enum AdminRPC {
   /// Removes every second factor of an account, for who has lost them with the recovery codes. Ends every session of it,
   /// and no custom token minted before counts any more. Be sure whom you do it for.
   package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors")
-  /// Removes a way of signing in as AuthService.Unlink does, also the last one: for who has another subject at the
-  /// provider now (AccountExists with ASK_ADMINISTRATOR), or where it is in wrong hands. The address stays, so that its
-  /// owner can come in by another identity: be sure who that is.
+  /// Removes a sign-in method as AuthService.Unlink does, also the last one. For a user who has another subject at the
+  /// provider now (AccountExists with CONFLICT_REASON_ASK_ADMINISTRATOR), or whose identity is in the wrong hands. The
+  /// email address stays, so that its owner can sign in with another identity: be sure who that is.
   package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider")
   /// Takes over accounts of another service, in batches, each answered with what became of its rows.
   package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts")

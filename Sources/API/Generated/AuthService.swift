@@ -3,6 +3,33 @@
 internal import CProtobufC
 internal import Messages
 
+/// The call that takes a pending credential.
+package enum PendingCredentialPurpose: Int32, ProtobufEnum {
+  case unspecified = 0
+  /// AuthService.Link, and AuthService.SignIn next to a credential of the account.
+  case link = 1
+  /// AuthService.SignIn, to the account that has the credential.
+  case credentialInUse = 2
+  /// SecondFactorService.FinishSecondFactor.
+  case secondFactor = 3
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .link: "LINK"
+    case .credentialInUse: "CREDENTIAL_IN_USE"
+    case .secondFactor: "SECOND_FACTOR"
+    }
+  }
+}
+
+extension PendingCredentialPurpose {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__PendingCredentialPurpose) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__PendingCredentialPurpose { Latchkey__V1__PendingCredentialPurpose(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 package struct SignInRequest: Sendable, Equatable {
   package var credential: Credential?
   /// From an earlier AccountExists: once `credential` has proved the account that it was held for, the pending
@@ -424,8 +451,7 @@ extension FetchProvidersResponse: ProtobufMessage, @unsafe Mapped {
 }
 
 package struct PendingCredential: Sendable, Equatable {
-  /// "link" or "credential_in_use" (Link, SignIn), "second_factor" (FinishSecondFactor).
-  package var purpose: String
+  package var purpose: PendingCredentialPurpose?
   package var providerID: String
   package var email: String
   package var username: String
@@ -433,8 +459,8 @@ package struct PendingCredential: Sendable, Equatable {
   package var expiresAtMillis: Int64?
 
   package init(
-    purpose: String = "", providerID: String = "", email: String = "", username: String = "", displayName: String = "",
-    expiresAtMillis: Int64? = nil
+    purpose: PendingCredentialPurpose? = .unspecified, providerID: String = "", email: String = "",
+    username: String = "", displayName: String = "", expiresAtMillis: Int64? = nil
   ) {
     self.purpose = purpose
     self.providerID = providerID
@@ -450,14 +476,14 @@ extension PendingCredential: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__PendingCredential>) {
     unsafe self.init(
-      purpose: text(form.pointee.purpose), providerID: text(form.pointee.provider_id), email: text(form.pointee.email),
-      username: text(form.pointee.username), displayName: text(form.pointee.display_name),
-      expiresAtMillis: millis(form.pointee.expires_at)
+      purpose: PendingCredentialPurpose(form.pointee.purpose), providerID: text(form.pointee.provider_id),
+      email: text(form.pointee.email), username: text(form.pointee.username),
+      displayName: text(form.pointee.display_name), expiresAtMillis: millis(form.pointee.expires_at)
     )
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__PendingCredential>, _ arena: Arena) {
-    unsafe form.pointee.purpose = arena.text(purpose)
+    unsafe form.pointee.purpose = (purpose ?? .unspecified).form
     unsafe form.pointee.provider_id = arena.text(providerID)
     unsafe form.pointee.email = arena.text(email)
     unsafe form.pointee.username = arena.text(username)

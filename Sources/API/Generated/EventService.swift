@@ -3,13 +3,94 @@
 internal import CProtobufC
 internal import Messages
 
+/// What happened. proto/EVENTS.md explains each value. Later versions add values; a number is never reused.
+///
+/// An enum alone, without the type's text next to it: a client that does not know a type cannot act on it either, and
+/// proto3 keeps the number of an unknown value.
+package enum EventType: Int32, ProtobufEnum {
+  /// While servers of two versions run on one database, an event that a newer server wrote and this server does not
+  /// know. It still comes with its cursor.
+  case unspecified = 0
+  case accountCreated = 1
+  case linked = 2
+  case unlinked = 3
+  case reclaimed = 4
+  case addressDetached = 5
+  case addressOwnedElsewhere = 6
+  case deleted = 7
+  case signedIn = 8
+  case signedOut = 9
+  case reauthenticated = 10
+  case refreshReplayed = 11
+  case sessionsRevoked = 12
+  case factorEnrolled = 13
+  case factorWithdrawn = 14
+  case profileChanged = 15
+  case emailChanged = 16
+  case passwordChanged = 17
+  case merged = 18
+  case idleRemoved = 19
+  case disabled = 20
+  case enabled = 21
+  case customClaimsChanged = 22
+  case customTokenCreated = 23
+  case accountImported = 24
+  case accountsExported = 25
+  case backupMade = 26
+  case emailVerified = 27
+  case emailReverted = 28
+  case passwordReset = 29
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .accountCreated: "ACCOUNT_CREATED"
+    case .linked: "LINKED"
+    case .unlinked: "UNLINKED"
+    case .reclaimed: "RECLAIMED"
+    case .addressDetached: "ADDRESS_DETACHED"
+    case .addressOwnedElsewhere: "ADDRESS_OWNED_ELSEWHERE"
+    case .deleted: "DELETED"
+    case .signedIn: "SIGNED_IN"
+    case .signedOut: "SIGNED_OUT"
+    case .reauthenticated: "REAUTHENTICATED"
+    case .refreshReplayed: "REFRESH_REPLAYED"
+    case .sessionsRevoked: "SESSIONS_REVOKED"
+    case .factorEnrolled: "FACTOR_ENROLLED"
+    case .factorWithdrawn: "FACTOR_WITHDRAWN"
+    case .profileChanged: "PROFILE_CHANGED"
+    case .emailChanged: "EMAIL_CHANGED"
+    case .passwordChanged: "PASSWORD_CHANGED"
+    case .merged: "MERGED"
+    case .idleRemoved: "IDLE_REMOVED"
+    case .disabled: "DISABLED"
+    case .enabled: "ENABLED"
+    case .customClaimsChanged: "CUSTOM_CLAIMS_CHANGED"
+    case .customTokenCreated: "CUSTOM_TOKEN_CREATED"
+    case .accountImported: "ACCOUNT_IMPORTED"
+    case .accountsExported: "ACCOUNTS_EXPORTED"
+    case .backupMade: "BACKUP_MADE"
+    case .emailVerified: "EMAIL_VERIFIED"
+    case .emailReverted: "EMAIL_REVERTED"
+    case .passwordReset: "PASSWORD_RESET"
+    }
+  }
+}
+
+extension EventType {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__EventType) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__EventType { Latchkey__V1__EventType(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 package struct WatchEventsRequest: Sendable, Equatable {
   /// Of the last event that was dealt with; empty: from the oldest that is kept. "now": from this moment on.
   package var cursor: String
-  /// Names such as "ACCOUNT_CREATED", which proto/EVENTS.md lists; none: all.
-  package var types: [String]
+  /// Empty: all types.
+  package var types: [EventType?]
 
-  package init(cursor: String = "", types: [String] = []) {
+  package init(cursor: String = "", types: [EventType?] = []) {
     self.cursor = cursor
     self.types = types
   }
@@ -19,12 +100,14 @@ extension WatchEventsRequest: ProtobufMessage, @unsafe Mapped {
   static var blank: Blank<Latchkey__V1__WatchEventsRequest> { unsafe latchkey__v1__watch_events_request__init }
 
   init(_ form: UnsafePointer<Latchkey__V1__WatchEventsRequest>) {
-    unsafe self.init(cursor: text(form.pointee.cursor), types: texts(form.pointee.n_types, form.pointee.types))
+    unsafe self.init(
+      cursor: text(form.pointee.cursor), types: cases(form.pointee.n_types, form.pointee.types, EventType.init)
+    )
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__WatchEventsRequest>, _ arena: Arena) {
     unsafe form.pointee.cursor = arena.text(cursor)
-    unsafe (form.pointee.n_types, form.pointee.types) = arena.texts(types)
+    unsafe (form.pointee.n_types, form.pointee.types) = arena.array(types) { ($0 ?? .unspecified).form }
   }
 }
 
@@ -55,7 +138,7 @@ extension WatchEventsResponse: ProtobufMessage, @unsafe Mapped {
 
 package struct Event: Sendable, Equatable {
   package var eventID: String
-  package var type: String
+  package var type: EventType?
   package var occurredAtMillis: Int64?
   package var accountID: String
   /// The calling service; `latchkeyd` where the server acted by itself.
@@ -64,7 +147,7 @@ package struct Event: Sendable, Equatable {
   package var detailsJSON: String
 
   package init(
-    eventID: String = "", type: String = "", occurredAtMillis: Int64? = nil, accountID: String = "",
+    eventID: String = "", type: EventType? = .unspecified, occurredAtMillis: Int64? = nil, accountID: String = "",
     caller: String = "", detailsJSON: String = ""
   ) {
     self.eventID = eventID
@@ -81,7 +164,7 @@ extension Event: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__Event>) {
     unsafe self.init(
-      eventID: text(form.pointee.event_id), type: text(form.pointee.type),
+      eventID: text(form.pointee.event_id), type: EventType(form.pointee.type),
       occurredAtMillis: millis(form.pointee.occurred_at), accountID: text(form.pointee.account_id),
       caller: text(form.pointee.caller), detailsJSON: text(form.pointee.details_json)
     )
@@ -89,7 +172,7 @@ extension Event: ProtobufMessage, @unsafe Mapped {
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__Event>, _ arena: Arena) {
     unsafe form.pointee.event_id = arena.text(eventID)
-    unsafe form.pointee.type = arena.text(type)
+    unsafe form.pointee.type = (type ?? .unspecified).form
     unsafe form.pointee.occurred_at = arena.timestamp(occurredAtMillis)
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.caller = arena.text(caller)

@@ -44,11 +44,20 @@ extension HealthCheckResponse: ProtobufMessage, @unsafe Mapped {
 }
 
 extension HealthCheckResponse {
-  package enum ServingStatus: Int32, Sendable, CaseIterable {
+  package enum ServingStatus: Int32, ProtobufEnum {
     case unknown = 0
     case serving = 1
     case notServing = 2
     case serviceUnknown = 3
+
+    package var name: String {
+      switch self {
+      case .unknown: "UNKNOWN"
+      case .serving: "SERVING"
+      case .notServing: "NOT_SERVING"
+      case .serviceUnknown: "SERVICE_UNKNOWN"
+      }
+    }
   }
 }
 

@@ -3,6 +3,30 @@
 internal import CProtobufC
 internal import Messages
 
+/// How the provider returns its parameters to `redirect_uri`.
+package enum ResponseMode: Int32, ProtobufEnum {
+  case unspecified = 0
+  /// In the query (OAuth 2.0 Multiple Response Type Encoding Practices, section 2.1).
+  case query = 1
+  /// As a POST request with a form body (OAuth 2.0 Form Post Response Mode).
+  case formPost = 2
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .query: "QUERY"
+    case .formPost: "FORM_POST"
+    }
+  }
+}
+
+extension ResponseMode {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__ResponseMode) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__ResponseMode { Latchkey__V1__ResponseMode(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 package struct StartFlowRequest: Sendable, Equatable {
   package var providerID: String
   /// Must be on the caller's list, byte for byte.
@@ -87,11 +111,11 @@ package struct StartFlowResponse: Sendable, Equatable {
   package var flowID: String
   package var authorizationURL: String
   package var expiresAtMillis: Int64?
-  /// "query", or "form_post": the provider posts the parameters to `redirect_uri`.
-  package var responseMode: String
+  package var responseMode: ResponseMode?
 
   package init(
-    flowID: String = "", authorizationURL: String = "", expiresAtMillis: Int64? = nil, responseMode: String = ""
+    flowID: String = "", authorizationURL: String = "", expiresAtMillis: Int64? = nil,
+    responseMode: ResponseMode? = .unspecified
   ) {
     self.flowID = flowID
     self.authorizationURL = authorizationURL
@@ -106,7 +130,7 @@ extension StartFlowResponse: ProtobufMessage, @unsafe Mapped {
   init(_ form: UnsafePointer<Latchkey__V1__StartFlowResponse>) {
     unsafe self.init(
       flowID: text(form.pointee.flow_id), authorizationURL: text(form.pointee.authorization_url),
-      expiresAtMillis: millis(form.pointee.expires_at), responseMode: text(form.pointee.response_mode)
+      expiresAtMillis: millis(form.pointee.expires_at), responseMode: ResponseMode(form.pointee.response_mode)
     )
   }
 
@@ -114,7 +138,7 @@ extension StartFlowResponse: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.flow_id = arena.text(flowID)
     unsafe form.pointee.authorization_url = arena.text(authorizationURL)
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
-    unsafe form.pointee.response_mode = arena.text(responseMode)
+    unsafe form.pointee.response_mode = (responseMode ?? .unspecified).form
   }
 }
 

@@ -168,8 +168,8 @@ extension FinishSecondFactorResponse: ProtobufMessage, @unsafe Mapped {
 
 package struct StartEnrollmentRequest: Sendable, Equatable {
   package var idToken: String
-  /// "totp", "phone", or "recovery_code", which replaces the codes that there are.
-  package var kind: String
+  /// FACTOR_KIND_RECOVERY_CODE replaces the existing recovery codes.
+  package var kind: FactorKind?
   /// Of a telephone, in E.164.
   package var phoneNumber: String
   package var displayName: String
@@ -178,7 +178,7 @@ package struct StartEnrollmentRequest: Sendable, Equatable {
   package var locale: String
 
   package init(
-    idToken: String = "", kind: String = "", phoneNumber: String = "", displayName: String = "",
+    idToken: String = "", kind: FactorKind? = .unspecified, phoneNumber: String = "", displayName: String = "",
     client: ClientContext? = nil, locale: String = ""
   ) {
     self.idToken = idToken
@@ -195,7 +195,7 @@ extension StartEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__StartEnrollmentRequest>) {
     unsafe self.init(
-      idToken: text(form.pointee.id_token), kind: text(form.pointee.kind),
+      idToken: text(form.pointee.id_token), kind: FactorKind(form.pointee.kind),
       phoneNumber: text(form.pointee.phone_number), displayName: text(form.pointee.display_name),
       client: one(form.pointee.client), locale: text(form.pointee.locale)
     )
@@ -203,7 +203,7 @@ extension StartEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__StartEnrollmentRequest>, _ arena: Arena) {
     unsafe form.pointee.id_token = arena.text(idToken)
-    unsafe form.pointee.kind = arena.text(kind)
+    unsafe form.pointee.kind = (kind ?? .unspecified).form
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.client = arena.one(client)

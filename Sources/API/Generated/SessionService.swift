@@ -123,11 +123,13 @@ package struct VerifyIdTokenResponse: Sendable, Equatable {
   package var active: Bool
   package var accountID: String
   package var claimsJSON: String
-  /// Where `active` is false: one of the reasons that refusals have (ErrorInfo.reason), such as TOKEN_EXPIRED or
-  /// TOKEN_REVOKED.
-  package var inactiveReason: String
+  /// If `active` is false: the reason with which another call would reject the token, such as
+  /// ERROR_REASON_TOKEN_EXPIRED.
+  package var inactiveReason: ErrorReason?
 
-  package init(active: Bool = false, accountID: String = "", claimsJSON: String = "", inactiveReason: String = "") {
+  package init(
+    active: Bool = false, accountID: String = "", claimsJSON: String = "", inactiveReason: ErrorReason? = .unspecified
+  ) {
     self.active = active
     self.accountID = accountID
     self.claimsJSON = claimsJSON
@@ -141,7 +143,7 @@ extension VerifyIdTokenResponse: ProtobufMessage, @unsafe Mapped {
   init(_ form: UnsafePointer<Latchkey__V1__VerifyIdTokenResponse>) {
     unsafe self.init(
       active: form.pointee.active != 0, accountID: text(form.pointee.account_id),
-      claimsJSON: text(form.pointee.claims_json), inactiveReason: text(form.pointee.inactive_reason)
+      claimsJSON: text(form.pointee.claims_json), inactiveReason: ErrorReason(form.pointee.inactive_reason)
     )
   }
 
@@ -149,7 +151,7 @@ extension VerifyIdTokenResponse: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.active = active ? 1 : 0
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.claims_json = arena.text(claimsJSON)
-    unsafe form.pointee.inactive_reason = arena.text(inactiveReason)
+    unsafe form.pointee.inactive_reason = (inactiveReason ?? .unspecified).form
   }
 }
 

@@ -4,13 +4,22 @@ internal import CProtobufC
 internal import Messages
 
 /// What a flow or a phone code is for. It is a credential of the call that the value names, and of no other.
-package enum ProofPurpose: Int32, Sendable, CaseIterable {
+package enum ProofPurpose: Int32, ProtobufEnum {
   /// The same as PROOF_PURPOSE_SIGN_IN.
   case unspecified = 0
   case signIn = 1
   case link = 2
   /// A flow asks the provider for a new login.
   case reauthenticate = 3
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .signIn: "SIGN_IN"
+    case .link: "LINK"
+    case .reauthenticate: "REAUTHENTICATE"
+    }
+  }
 }
 
 extension ProofPurpose {
@@ -18,6 +27,58 @@ extension ProofPurpose {
   init?(_ form: Latchkey__V1__ProofPurpose) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
 
   var form: Latchkey__V1__ProofPurpose { Latchkey__V1__ProofPurpose(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
+/// Why the owner of a conflicting account cannot sign in as usual.
+package enum ConflictReason: Int32, ProtobufEnum {
+  /// Sign in as AccountExists describes.
+  case unspecified = 0
+  /// The account is linked to another user of the same provider, for example because the email address has a new owner.
+  /// The provider and sign-in links do not open it.
+  case subjectChanged = 1
+  /// The account has no sign-in method that can be named.
+  case askAdministrator = 2
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .subjectChanged: "SUBJECT_CHANGED"
+    case .askAdministrator: "ASK_ADMINISTRATOR"
+    }
+  }
+}
+
+extension ConflictReason {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__ConflictReason) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__ConflictReason { Latchkey__V1__ConflictReason(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
+package enum FactorKind: Int32, ProtobufEnum {
+  case unspecified = 0
+  /// An authenticator app (RFC 6238).
+  case totp = 1
+  /// A code by text message.
+  case phone = 2
+  /// One of the recovery codes that come with the first factor.
+  case recoveryCode = 3
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .totp: "TOTP"
+    case .phone: "PHONE"
+    case .recoveryCode: "RECOVERY_CODE"
+    }
+  }
+}
+
+extension FactorKind {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__FactorKind) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__FactorKind { Latchkey__V1__FactorKind(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
 /// What a caller can present.
@@ -460,17 +521,15 @@ package struct AccountExists: Sendable, Equatable {
   /// handed back, never kept
   package var providerCredential: ProviderCredential?
   package var additionalUserInfo: AdditionalUserInfo?
-  /// "": sign in as above. "SUBJECT_CHANGED": that account knows another person of the same provider, as when an
-  /// address was given to somebody new; the provider and mailed links do not open it. "ASK_ADMINISTRATOR": no way in is
-  /// left to name.
-  package var reason: String
+  package var reason: ConflictReason?
   /// The same call again with `claim_address` takes the address, which that account never proved, to a new account.
   package var canClaimAddress: Bool
 
   package init(
     email: String = "", providerIDs: [String] = [], signInMethods: [String] = [], pendingToken: String = "",
     pendingExpiresAtMillis: Int64? = nil, providerCredential: ProviderCredential? = nil,
-    additionalUserInfo: AdditionalUserInfo? = nil, reason: String = "", canClaimAddress: Bool = false
+    additionalUserInfo: AdditionalUserInfo? = nil, reason: ConflictReason? = .unspecified,
+    canClaimAddress: Bool = false
   ) {
     self.email = email
     self.providerIDs = providerIDs
@@ -493,7 +552,7 @@ extension AccountExists: ProtobufMessage, @unsafe Mapped {
       signInMethods: texts(form.pointee.n_sign_in_methods, form.pointee.sign_in_methods),
       pendingToken: text(form.pointee.pending_token), pendingExpiresAtMillis: millis(form.pointee.pending_expires_at),
       providerCredential: one(form.pointee.provider_credential),
-      additionalUserInfo: one(form.pointee.additional_user_info), reason: text(form.pointee.reason),
+      additionalUserInfo: one(form.pointee.additional_user_info), reason: ConflictReason(form.pointee.reason),
       canClaimAddress: form.pointee.can_claim_address != 0
     )
   }
@@ -506,7 +565,7 @@ extension AccountExists: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.pending_expires_at = arena.timestamp(pendingExpiresAtMillis)
     unsafe form.pointee.provider_credential = arena.one(providerCredential)
     unsafe form.pointee.additional_user_info = arena.one(additionalUserInfo)
-    unsafe form.pointee.reason = arena.text(reason)
+    unsafe form.pointee.reason = (reason ?? .unspecified).form
     unsafe form.pointee.can_claim_address = canClaimAddress ? 1 : 0
   }
 }
@@ -590,15 +649,14 @@ extension SecondFactorRequired: ProtobufMessage, @unsafe Mapped {
 
 package struct SecondFactorHint: Sendable, Equatable {
   package var factorID: String
-  /// "totp", "phone", "recovery_code"
-  package var kind: String
+  package var kind: FactorKind?
   package var displayName: String
   /// All but the last four digits are stars; of ExportAccounts with include_secrets, the whole number.
   package var maskedPhoneNumber: String
   package var enrolledAtMillis: Int64?
 
   package init(
-    factorID: String = "", kind: String = "", displayName: String = "", maskedPhoneNumber: String = "",
+    factorID: String = "", kind: FactorKind? = .unspecified, displayName: String = "", maskedPhoneNumber: String = "",
     enrolledAtMillis: Int64? = nil
   ) {
     self.factorID = factorID
@@ -614,7 +672,7 @@ extension SecondFactorHint: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__SecondFactorHint>) {
     unsafe self.init(
-      factorID: text(form.pointee.factor_id), kind: text(form.pointee.kind),
+      factorID: text(form.pointee.factor_id), kind: FactorKind(form.pointee.kind),
       displayName: text(form.pointee.display_name), maskedPhoneNumber: text(form.pointee.masked_phone_number),
       enrolledAtMillis: millis(form.pointee.enrolled_at)
     )
@@ -622,7 +680,7 @@ extension SecondFactorHint: ProtobufMessage, @unsafe Mapped {
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SecondFactorHint>, _ arena: Arena) {
     unsafe form.pointee.factor_id = arena.text(factorID)
-    unsafe form.pointee.kind = arena.text(kind)
+    unsafe form.pointee.kind = (kind ?? .unspecified).form
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.masked_phone_number = arena.text(maskedPhoneNumber)
     unsafe form.pointee.enrolled_at = arena.timestamp(enrolledAtMillis)

@@ -3,6 +3,42 @@
 internal import CProtobufC
 internal import Messages
 
+/// What an emailed code is for. Next to each value: `mode` in the query of the link.
+package enum CodeMode: Int32, ProtobufEnum {
+  case unspecified = 0
+  /// `signIn`
+  case signIn = 1
+  /// `signUp`
+  case signUp = 2
+  /// `verifyEmail`
+  case verifyEmail = 3
+  /// `resetPassword`
+  case resetPassword = 4
+  /// `changeEmail`
+  case changeEmail = 5
+  /// `revertEmail`
+  case revertEmail = 6
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .signIn: "SIGN_IN"
+    case .signUp: "SIGN_UP"
+    case .verifyEmail: "VERIFY_EMAIL"
+    case .resetPassword: "RESET_PASSWORD"
+    case .changeEmail: "CHANGE_EMAIL"
+    case .revertEmail: "REVERT_EMAIL"
+    }
+  }
+}
+
+extension CodeMode {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__CodeMode) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__CodeMode { Latchkey__V1__CodeMode(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 package struct SendPhoneCodeRequest: Sendable, Equatable {
   /// E.164.
   package var phoneNumber: String
@@ -315,12 +351,11 @@ extension CheckCodeRequest: ProtobufMessage, @unsafe Mapped {
 }
 
 package struct CheckCodeResponse: Sendable, Equatable {
-  /// "signIn", "signUp", "verifyEmail", "resetPassword", "changeEmail" or "revertEmail".
-  package var mode: String
+  package var mode: CodeMode?
   package var email: String
   package var expiresAtMillis: Int64?
 
-  package init(mode: String = "", email: String = "", expiresAtMillis: Int64? = nil) {
+  package init(mode: CodeMode? = .unspecified, email: String = "", expiresAtMillis: Int64? = nil) {
     self.mode = mode
     self.email = email
     self.expiresAtMillis = expiresAtMillis
@@ -332,12 +367,13 @@ extension CheckCodeResponse: ProtobufMessage, @unsafe Mapped {
 
   init(_ form: UnsafePointer<Latchkey__V1__CheckCodeResponse>) {
     unsafe self.init(
-      mode: text(form.pointee.mode), email: text(form.pointee.email), expiresAtMillis: millis(form.pointee.expires_at)
+      mode: CodeMode(form.pointee.mode), email: text(form.pointee.email),
+      expiresAtMillis: millis(form.pointee.expires_at)
     )
   }
 
   func fill(_ form: UnsafeMutablePointer<Latchkey__V1__CheckCodeResponse>, _ arena: Arena) {
-    unsafe form.pointee.mode = arena.text(mode)
+    unsafe form.pointee.mode = (mode ?? .unspecified).form
     unsafe form.pointee.email = arena.text(email)
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
   }

@@ -5,7 +5,7 @@ package struct FlowStarted: Hashable, Sendable {
   /// The secret id of the flow. The authorization URL does not contain it, so the URL alone cannot end the flow.
   package var flowID: String
   package var authorizationURL: String
-  package var responseMode: String
+  package var responseMode: StartedFlow.ResponseMode
   package var expiresAt: Timestamp
 }
 

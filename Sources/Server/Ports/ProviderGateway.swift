@@ -47,8 +47,12 @@ struct ProviderGateway: Identity.Providers {
       freshLogin: flow.freshLogin, state: flow.state, nonce: flow.nonce, codeVerifier: flow.codeVerifier)
     do {
       let started = try await registry.start(request, at: flow.providerID, at: now)
+      let responseMode: Identity.StartedFlow.ResponseMode = switch started.responseMode {
+      case .query: .query
+      case .formPost: .formPost
+      }
       return Identity.StartedFlow(
-        authorizationURL: started.authorizationURL, responseMode: started.responseMode.rawValue,
+        authorizationURL: started.authorizationURL, responseMode: responseMode,
         stateIsEchoed: started.stateIsEchoed, kept: started.kept)
     } catch let refusal as ProviderRefusal {
       throw failure(refusal, of: flow.providerID, field: "provider_id")

@@ -39,7 +39,7 @@ extension CallSender {
       unary(call, SessionRPC.signOut, SignOutRequest(idToken: idToken), reply) { _ in .done }
     case .verify(let idToken):
       unary(call, SessionRPC.verifyIDToken, VerifyIdTokenRequest(idToken: idToken), reply) {
-        .verdict(active: $0.active, accountID: $0.accountID, reason: $0.inactiveReason)
+        .verdict(active: $0.active, accountID: $0.accountID, reason: $0.inactiveReason?.name ?? "")
       }
     case .signingKeys:
       unary(call, SessionRPC.getSigningKeys, GetSigningKeysRequest(), reply) {

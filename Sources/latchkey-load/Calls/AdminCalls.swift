@@ -54,7 +54,7 @@ extension CallSender {
       stream(call, AdminRPC.importAccounts, request, reply) {
         .imported(
           ImportFacts(
-            imported: Int($0.imported), unchanged: Int($0.unchanged), reasons: $0.errors.map(\.reason)))
+            imported: Int($0.imported), unchanged: Int($0.unchanged), reasons: $0.errors.map { $0.reason?.name ?? "" }))
       }
     case .exportAccounts:
       stream(call, AdminRPC.exportAccounts, ExportAccountsRequest(), reply) {
@@ -62,9 +62,9 @@ extension CallSender {
           accounts: $0.accounts.count, whole: $0.accounts.count { $0.account?.accountID.isEmpty == false })
       }
     case .watchEvents(let cursor, _):
-      let request = WatchEventsRequest(cursor: cursor, types: ["ACCOUNT_CREATED"])
+      let request = WatchEventsRequest(cursor: cursor, types: [.accountCreated])
       stream(call, EventRPC.watch, request, reply) {
-        .event(EventFacts(cursor: $0.cursor, type: $0.event?.type ?? "", accountID: $0.event?.accountID ?? ""))
+        .event(EventFacts(cursor: $0.cursor, type: $0.event?.type?.name ?? "", accountID: $0.event?.accountID ?? ""))
       }
     default: break
     }

@@ -19,7 +19,7 @@ extension CallSender {
         }
       }
     case .startEnrollment(let idToken):
-      unary(call, SecondFactorRPC.startEnrollment, StartEnrollmentRequest(idToken: idToken, kind: "totp"), reply) {
+      unary(call, SecondFactorRPC.startEnrollment, StartEnrollmentRequest(idToken: idToken, kind: .totp), reply) {
         .enrolling(id: $0.enrollmentID, secret: $0.totpSecret)
       }
     case .finishEnrollment(let idToken, let enrollmentID, let code):

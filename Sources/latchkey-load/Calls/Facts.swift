@@ -22,7 +22,7 @@ extension AccountFacts {
 }
 
 extension FactorFacts {
-  init(_ hint: SecondFactorHint) { self.init(id: hint.factorID, kind: hint.kind) }
+  init(_ hint: SecondFactorHint) { self.init(id: hint.factorID, kind: hint.kind?.name ?? "") }
 }
 
 extension Answer {

@@ -58,7 +58,7 @@ struct SecondFactor: Work {
   private mutating func comeBack(_ session: SessionFacts, _ recoveryCodes: Int) -> Step {
     if let flaw = session.flaw(of: user.accountID) { return .wrong(flaw) }
     guard recoveryCodes > 0 else { return .wrong("the first factor has no recovery codes") }
-    guard let factor = session.account.factors.first(where: { $0.kind == "totp" }) else {
+    guard let factor = session.account.factors.first(where: { $0.kind == "TOTP" }) else {
       return .wrong("the account lacks the enrolled factor")
     }
     factorID = factor.id
@@ -67,7 +67,7 @@ struct SecondFactor: Work {
   }
 
   private mutating func choose(_ pendingToken: String, _ factors: [FactorFacts]) -> Step {
-    guard factors.contains(FactorFacts(id: factorID, kind: "totp")) else { return .wrong("the factor is not offered") }
+    guard factors.contains(FactorFacts(id: factorID, kind: "TOTP")) else { return .wrong("the factor is not offered") }
     guard !pendingToken.isEmpty else { return .wrong("the second factor has no pending token") }
     self.pendingToken = pendingToken
     stage = .choosing

@@ -120,9 +120,15 @@ struct HashOptions: ParsableArguments {
 
   func wire() throws -> ImportHash? {
     guard let hashAlgo else { return nil }
+    guard let algorithm = HashAlgorithm(name: hashAlgo) else {
+      throw Ending.usage("--hash-algo", "\(hashAlgo) is not one of the algorithms that --help lists")
+    }
+    guard let order = hashInputOrder.isEmpty ? .unspecified : HashInputOrder(name: hashInputOrder) else {
+      throw Ending.usage("--hash-input-order", "give PASSWORD_FIRST or SALT_FIRST")
+    }
     var hash = ImportHash(
-      algorithm: hashAlgo, rounds: rounds, memoryCost: memCost, parallelization: parallelization,
-      blockSize: blockSize, derivedKeyBytes: dkLen, inputOrder: hashInputOrder)
+      algorithm: algorithm, rounds: rounds, memoryCost: memCost, parallelization: parallelization,
+      blockSize: blockSize, derivedKeyBytes: dkLen, inputOrder: order)
     if let hashKeyFile {
       let text = try SecretSource(option: "--hash-key-file", file: hashKeyFile).read()
       hash.key = try bytes(text, "--hash-key-file")

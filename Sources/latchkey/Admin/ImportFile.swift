@@ -55,18 +55,18 @@ final class ExportFile {
         batch.accounts.append(ImportedAccount(user))
         batch.numbers.append(number)
       } catch {
-        tally.refuse(number, error.id, "INVALID_FIELD", error.field, error.why)
+        tally.refuse(number, error.id, .invalidField, error.field, error.why)
       }
     }
     return batch.accounts.isEmpty ? nil : batch
   }
 
-  /// Returns the reason that the server reports for a duplicate within one message.
-  private static func reasonOfSecond(_ field: String) -> String {
+  /// As the server says it of two rows of one message.
+  private static func reasonOfSecond(_ field: String) -> ErrorReason {
     switch field {
-    case "email": "EMAIL_ALREADY_IN_USE"
-    case "account_id": "INVALID_FIELD"
-    default: "PROVIDER_ALREADY_LINKED"
+    case "email": .emailAlreadyInUse
+    case "account_id": .invalidField
+    default: .providerAlreadyLinked
     }
   }
 
@@ -115,14 +115,15 @@ final class ImportTally {
   struct Refused {
     var row: Int
     var accountID: String
-    var reason: String
+    /// Nil: this version does not know it.
+    var reason: ErrorReason?
     var field: String
     var message: String
 
     var json: JSONValue {
       .object([
         JSONMember("row", .int(Int64(row))), JSONMember("account_id", .string(accountID)),
-        JSONMember("reason", .string(reason)), JSONMember("field", .string(field)),
+        JSONMember("reason", .word(reason)), JSONMember("field", .string(field)),
         JSONMember("message", .string(message)),
       ])
     }
@@ -130,7 +131,7 @@ final class ImportTally {
     var line: String {
       let name = accountID.isEmpty ? "" : " (\(printable(accountID)))"
       let place = field.isEmpty ? "" : " \(printable(field)):"
-      return "Row \(row)\(name): \(printable(reason)):\(place) \(printable(message))"
+      return "Row \(row)\(name): \(reason?.word ?? "unknown reason"):\(place) \(printable(message))"
     }
   }
 
@@ -160,7 +161,7 @@ final class ImportTally {
     for name in names { leftOut[name, default: 0] += 1 }
   }
 
-  func refuse(_ row: Int, _ id: String, _ reason: String, _ field: String, _ message: String) {
+  func refuse(_ row: Int, _ id: String, _ reason: ErrorReason?, _ field: String, _ message: String) {
     errors.append(Refused(row: row, accountID: id, reason: reason, field: field, message: message))
   }
 

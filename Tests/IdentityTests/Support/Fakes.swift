@@ -175,7 +175,7 @@ final class FakeProviders: Providers {
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow {
     if let failure = refusal.withLock({ $0 }) { throw failure }
     return StartedFlow(
-      authorizationURL: "https://\(flow.providerID)/authorize?state=\(flow.state)", responseMode: "query",
+      authorizationURL: "https://\(flow.providerID)/authorize?state=\(flow.state)", responseMode: .query,
       stateIsEchoed: flow.providerID != echoesNoState, kept: "kept for \(flow.providerID)")
   }
 

@@ -13,6 +13,7 @@
 #include "latchkey/v1/account_service.pb-c.h"
 #include "latchkey/v1/admin_service.pb-c.h"
 #include "latchkey/v1/auth_service.pb-c.h"
+#include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/event_service.pb-c.h"
 #include "latchkey/v1/provider_flow_service.pb-c.h"
 #include "latchkey/v1/second_factor_service.pb-c.h"

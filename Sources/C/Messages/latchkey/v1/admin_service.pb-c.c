@@ -2381,11 +2381,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__import_hash__field_descripto
     "algorithm",
     1,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__ImportHash, algorithm),
+    &latchkey__v1__hash_algorithm__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -2477,11 +2477,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__import_hash__field_descripto
     "input_order",
     9,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__ImportHash, input_order),
+    &latchkey__v1__hash_input_order__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -2908,11 +2908,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__import_error__field_descript
     "reason",
     3,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__ImportError, reason),
+    &latchkey__v1__error_reason__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -3215,6 +3215,90 @@ const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor =
   1,  latchkey__v1__backup_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__backup_response__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[15] =
+{
+  { "HASH_ALGORITHM_UNSPECIFIED", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED", 0 },
+  { "HASH_ALGORITHM_SCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT", 1 },
+  { "HASH_ALGORITHM_STANDARD_SCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_STANDARD_SCRYPT", 2 },
+  { "HASH_ALGORITHM_BCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_BCRYPT", 3 },
+  { "HASH_ALGORITHM_ARGON2", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_ARGON2", 4 },
+  { "HASH_ALGORITHM_PBKDF_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF_SHA1", 5 },
+  { "HASH_ALGORITHM_PBKDF2_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA256", 6 },
+  { "HASH_ALGORITHM_HMAC_SHA512", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA512", 7 },
+  { "HASH_ALGORITHM_HMAC_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA256", 8 },
+  { "HASH_ALGORITHM_HMAC_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA1", 9 },
+  { "HASH_ALGORITHM_HMAC_MD5", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_MD5", 10 },
+  { "HASH_ALGORITHM_SHA512", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA512", 11 },
+  { "HASH_ALGORITHM_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256", 12 },
+  { "HASH_ALGORITHM_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1", 13 },
+  { "HASH_ALGORITHM_MD5", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5", 14 },
+};
+static const ProtobufCIntRange latchkey__v1__hash_algorithm__value_ranges[] = {
+{0, 0},{0, 15}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[15] =
+{
+  { "HASH_ALGORITHM_ARGON2", 4 },
+  { "HASH_ALGORITHM_BCRYPT", 3 },
+  { "HASH_ALGORITHM_HMAC_MD5", 10 },
+  { "HASH_ALGORITHM_HMAC_SHA1", 9 },
+  { "HASH_ALGORITHM_HMAC_SHA256", 8 },
+  { "HASH_ALGORITHM_HMAC_SHA512", 7 },
+  { "HASH_ALGORITHM_MD5", 14 },
+  { "HASH_ALGORITHM_PBKDF2_SHA256", 6 },
+  { "HASH_ALGORITHM_PBKDF_SHA1", 5 },
+  { "HASH_ALGORITHM_SCRYPT", 1 },
+  { "HASH_ALGORITHM_SHA1", 13 },
+  { "HASH_ALGORITHM_SHA256", 12 },
+  { "HASH_ALGORITHM_SHA512", 11 },
+  { "HASH_ALGORITHM_STANDARD_SCRYPT", 2 },
+  { "HASH_ALGORITHM_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.HashAlgorithm",
+  "HashAlgorithm",
+  "Latchkey__V1__HashAlgorithm",
+  "latchkey.v1",
+  15,
+  latchkey__v1__hash_algorithm__enum_values_by_number,
+  15,
+  latchkey__v1__hash_algorithm__enum_values_by_name,
+  1,
+  latchkey__v1__hash_algorithm__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue latchkey__v1__hash_input_order__enum_values_by_number[3] =
+{
+  { "HASH_INPUT_ORDER_UNSPECIFIED", "LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_UNSPECIFIED", 0 },
+  { "HASH_INPUT_ORDER_PASSWORD_FIRST", "LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_PASSWORD_FIRST", 1 },
+  { "HASH_INPUT_ORDER_SALT_FIRST", "LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_SALT_FIRST", 2 },
+};
+static const ProtobufCIntRange latchkey__v1__hash_input_order__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__hash_input_order__enum_values_by_name[3] =
+{
+  { "HASH_INPUT_ORDER_PASSWORD_FIRST", 1 },
+  { "HASH_INPUT_ORDER_SALT_FIRST", 2 },
+  { "HASH_INPUT_ORDER_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__hash_input_order__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.HashInputOrder",
+  "HashInputOrder",
+  "Latchkey__V1__HashInputOrder",
+  "latchkey.v1",
+  3,
+  latchkey__v1__hash_input_order__enum_values_by_number,
+  3,
+  latchkey__v1__hash_input_order__enum_values_by_name,
+  1,
+  latchkey__v1__hash_input_order__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[12] =
 {

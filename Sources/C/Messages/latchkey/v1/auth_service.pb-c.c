@@ -1265,11 +1265,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__pending_credential__field_de
     "purpose",
     1,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__PendingCredential, purpose),
+    &latchkey__v1__pending_credential_purpose__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -1361,6 +1361,38 @@ const ProtobufCMessageDescriptor latchkey__v1__pending_credential__descriptor =
   1,  latchkey__v1__pending_credential__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__pending_credential__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue latchkey__v1__pending_credential_purpose__enum_values_by_number[4] =
+{
+  { "PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED", 0 },
+  { "PENDING_CREDENTIAL_PURPOSE_LINK", "LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_LINK", 1 },
+  { "PENDING_CREDENTIAL_PURPOSE_CREDENTIAL_IN_USE", "LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_CREDENTIAL_IN_USE", 2 },
+  { "PENDING_CREDENTIAL_PURPOSE_SECOND_FACTOR", "LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_SECOND_FACTOR", 3 },
+};
+static const ProtobufCIntRange latchkey__v1__pending_credential_purpose__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__pending_credential_purpose__enum_values_by_name[4] =
+{
+  { "PENDING_CREDENTIAL_PURPOSE_CREDENTIAL_IN_USE", 2 },
+  { "PENDING_CREDENTIAL_PURPOSE_LINK", 1 },
+  { "PENDING_CREDENTIAL_PURPOSE_SECOND_FACTOR", 3 },
+  { "PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__pending_credential_purpose__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.PendingCredentialPurpose",
+  "PendingCredentialPurpose",
+  "Latchkey__V1__PendingCredentialPurpose",
+  "latchkey.v1",
+  4,
+  latchkey__v1__pending_credential_purpose__enum_values_by_number,
+  4,
+  latchkey__v1__pending_credential_purpose__enum_values_by_name,
+  1,
+  latchkey__v1__pending_credential_purpose__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__auth_service__method_descriptors[5] =
 {

@@ -160,12 +160,12 @@ static const ProtobufCFieldDescriptor latchkey__v1__watch_events_request__field_
     "types",
     2,
     PROTOBUF_C_LABEL_REPEATED,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     offsetof(Latchkey__V1__WatchEventsRequest, n_types),
     offsetof(Latchkey__V1__WatchEventsRequest, types),
+    &latchkey__v1__event_type__descriptor,
     NULL,
-    &protobuf_c_empty_string,
-    0,             /* flags */
+    0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
@@ -262,11 +262,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__event__field_descriptors[6] 
     "type",
     2,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__Event, type),
+    &latchkey__v1__event_type__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -346,6 +346,90 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   1,  latchkey__v1__event__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[30] =
+{
+  { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
+  { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
+  { "EVENT_TYPE_LINKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_LINKED", 2 },
+  { "EVENT_TYPE_UNLINKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLINKED", 3 },
+  { "EVENT_TYPE_RECLAIMED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_RECLAIMED", 4 },
+  { "EVENT_TYPE_ADDRESS_DETACHED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_DETACHED", 5 },
+  { "EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE", 6 },
+  { "EVENT_TYPE_DELETED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DELETED", 7 },
+  { "EVENT_TYPE_SIGNED_IN", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_IN", 8 },
+  { "EVENT_TYPE_SIGNED_OUT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_OUT", 9 },
+  { "EVENT_TYPE_REAUTHENTICATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REAUTHENTICATED", 10 },
+  { "EVENT_TYPE_REFRESH_REPLAYED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REFRESH_REPLAYED", 11 },
+  { "EVENT_TYPE_SESSIONS_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSIONS_REVOKED", 12 },
+  { "EVENT_TYPE_FACTOR_ENROLLED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_ENROLLED", 13 },
+  { "EVENT_TYPE_FACTOR_WITHDRAWN", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
+  { "EVENT_TYPE_PROFILE_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROFILE_CHANGED", 15 },
+  { "EVENT_TYPE_EMAIL_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_CHANGED", 16 },
+  { "EVENT_TYPE_PASSWORD_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_CHANGED", 17 },
+  { "EVENT_TYPE_MERGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MERGED", 18 },
+  { "EVENT_TYPE_IDLE_REMOVED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDLE_REMOVED", 19 },
+  { "EVENT_TYPE_DISABLED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DISABLED", 20 },
+  { "EVENT_TYPE_ENABLED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ENABLED", 21 },
+  { "EVENT_TYPE_CUSTOM_CLAIMS_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_CLAIMS_CHANGED", 22 },
+  { "EVENT_TYPE_CUSTOM_TOKEN_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_TOKEN_CREATED", 23 },
+  { "EVENT_TYPE_ACCOUNT_IMPORTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_IMPORTED", 24 },
+  { "EVENT_TYPE_ACCOUNTS_EXPORTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
+  { "EVENT_TYPE_BACKUP_MADE", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_BACKUP_MADE", 26 },
+  { "EVENT_TYPE_EMAIL_VERIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_VERIFIED", 27 },
+  { "EVENT_TYPE_EMAIL_REVERTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_REVERTED", 28 },
+  { "EVENT_TYPE_PASSWORD_RESET", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET", 29 },
+};
+static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
+{0, 0},{0, 30}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[30] =
+{
+  { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
+  { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
+  { "EVENT_TYPE_ACCOUNT_IMPORTED", 24 },
+  { "EVENT_TYPE_ADDRESS_DETACHED", 5 },
+  { "EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE", 6 },
+  { "EVENT_TYPE_BACKUP_MADE", 26 },
+  { "EVENT_TYPE_CUSTOM_CLAIMS_CHANGED", 22 },
+  { "EVENT_TYPE_CUSTOM_TOKEN_CREATED", 23 },
+  { "EVENT_TYPE_DELETED", 7 },
+  { "EVENT_TYPE_DISABLED", 20 },
+  { "EVENT_TYPE_EMAIL_CHANGED", 16 },
+  { "EVENT_TYPE_EMAIL_REVERTED", 28 },
+  { "EVENT_TYPE_EMAIL_VERIFIED", 27 },
+  { "EVENT_TYPE_ENABLED", 21 },
+  { "EVENT_TYPE_FACTOR_ENROLLED", 13 },
+  { "EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
+  { "EVENT_TYPE_IDLE_REMOVED", 19 },
+  { "EVENT_TYPE_LINKED", 2 },
+  { "EVENT_TYPE_MERGED", 18 },
+  { "EVENT_TYPE_PASSWORD_CHANGED", 17 },
+  { "EVENT_TYPE_PASSWORD_RESET", 29 },
+  { "EVENT_TYPE_PROFILE_CHANGED", 15 },
+  { "EVENT_TYPE_REAUTHENTICATED", 10 },
+  { "EVENT_TYPE_RECLAIMED", 4 },
+  { "EVENT_TYPE_REFRESH_REPLAYED", 11 },
+  { "EVENT_TYPE_SESSIONS_REVOKED", 12 },
+  { "EVENT_TYPE_SIGNED_IN", 8 },
+  { "EVENT_TYPE_SIGNED_OUT", 9 },
+  { "EVENT_TYPE_UNLINKED", 3 },
+  { "EVENT_TYPE_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.EventType",
+  "EventType",
+  "Latchkey__V1__EventType",
+  "latchkey.v1",
+  30,
+  latchkey__v1__event_type__enum_values_by_number,
+  30,
+  latchkey__v1__event_type__enum_values_by_name,
+  1,
+  latchkey__v1__event_type__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__event_service__method_descriptors[1] =
 {

@@ -428,11 +428,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_flow_response__field_d
     "response_mode",
     4,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__StartFlowResponse, response_mode),
+    &latchkey__v1__response_mode__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -531,6 +531,36 @@ const ProtobufCMessageDescriptor latchkey__v1__list_providers_response__descript
   1,  latchkey__v1__list_providers_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__list_providers_response__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue latchkey__v1__response_mode__enum_values_by_number[3] =
+{
+  { "RESPONSE_MODE_UNSPECIFIED", "LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_UNSPECIFIED", 0 },
+  { "RESPONSE_MODE_QUERY", "LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_QUERY", 1 },
+  { "RESPONSE_MODE_FORM_POST", "LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_FORM_POST", 2 },
+};
+static const ProtobufCIntRange latchkey__v1__response_mode__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__response_mode__enum_values_by_name[3] =
+{
+  { "RESPONSE_MODE_FORM_POST", 2 },
+  { "RESPONSE_MODE_QUERY", 1 },
+  { "RESPONSE_MODE_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__response_mode__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ResponseMode",
+  "ResponseMode",
+  "Latchkey__V1__ResponseMode",
+  "latchkey.v1",
+  3,
+  latchkey__v1__response_mode__enum_values_by_number,
+  3,
+  latchkey__v1__response_mode__enum_values_by_name,
+  1,
+  latchkey__v1__response_mode__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__provider_flow_service__method_descriptors[2] =
 {

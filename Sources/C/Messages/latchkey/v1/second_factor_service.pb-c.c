@@ -809,11 +809,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__fi
     "kind",
     2,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__StartEnrollmentRequest, kind),
+    &latchkey__v1__factor_kind__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },

@@ -856,11 +856,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__verify_id_token_response__fi
     "inactive_reason",
     4,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__VerifyIdTokenResponse, inactive_reason),
+    &latchkey__v1__error_reason__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },

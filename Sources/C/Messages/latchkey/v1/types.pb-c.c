@@ -1785,11 +1785,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__account_exists__field_descri
     "reason",
     8,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__AccountExists, reason),
+    &latchkey__v1__conflict_reason__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -2022,11 +2022,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__second_factor_hint__field_de
     "kind",
     2,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__SecondFactorHint, kind),
+    &latchkey__v1__factor_kind__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -2434,5 +2434,67 @@ const ProtobufCEnumDescriptor latchkey__v1__proof_purpose__descriptor =
   latchkey__v1__proof_purpose__enum_values_by_name,
   1,
   latchkey__v1__proof_purpose__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue latchkey__v1__conflict_reason__enum_values_by_number[3] =
+{
+  { "CONFLICT_REASON_UNSPECIFIED", "LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_UNSPECIFIED", 0 },
+  { "CONFLICT_REASON_SUBJECT_CHANGED", "LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_SUBJECT_CHANGED", 1 },
+  { "CONFLICT_REASON_ASK_ADMINISTRATOR", "LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_ASK_ADMINISTRATOR", 2 },
+};
+static const ProtobufCIntRange latchkey__v1__conflict_reason__value_ranges[] = {
+{0, 0},{0, 3}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__conflict_reason__enum_values_by_name[3] =
+{
+  { "CONFLICT_REASON_ASK_ADMINISTRATOR", 2 },
+  { "CONFLICT_REASON_SUBJECT_CHANGED", 1 },
+  { "CONFLICT_REASON_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__conflict_reason__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ConflictReason",
+  "ConflictReason",
+  "Latchkey__V1__ConflictReason",
+  "latchkey.v1",
+  3,
+  latchkey__v1__conflict_reason__enum_values_by_number,
+  3,
+  latchkey__v1__conflict_reason__enum_values_by_name,
+  1,
+  latchkey__v1__conflict_reason__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue latchkey__v1__factor_kind__enum_values_by_number[4] =
+{
+  { "FACTOR_KIND_UNSPECIFIED", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED", 0 },
+  { "FACTOR_KIND_TOTP", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_TOTP", 1 },
+  { "FACTOR_KIND_PHONE", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PHONE", 2 },
+  { "FACTOR_KIND_RECOVERY_CODE", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE", 3 },
+};
+static const ProtobufCIntRange latchkey__v1__factor_kind__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__factor_kind__enum_values_by_name[4] =
+{
+  { "FACTOR_KIND_PHONE", 2 },
+  { "FACTOR_KIND_RECOVERY_CODE", 3 },
+  { "FACTOR_KIND_TOTP", 1 },
+  { "FACTOR_KIND_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__factor_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.FactorKind",
+  "FactorKind",
+  "Latchkey__V1__FactorKind",
+  "latchkey.v1",
+  4,
+  latchkey__v1__factor_kind__enum_values_by_number,
+  4,
+  latchkey__v1__factor_kind__enum_values_by_name,
+  1,
+  latchkey__v1__factor_kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -1411,11 +1411,11 @@ static const ProtobufCFieldDescriptor latchkey__v1__check_code_response__field_d
     "mode",
     1,
     PROTOBUF_C_LABEL_NONE,
-    PROTOBUF_C_TYPE_STRING,
+    PROTOBUF_C_TYPE_ENUM,
     0,   /* quantifier_offset */
     offsetof(Latchkey__V1__CheckCodeResponse, mode),
+    &latchkey__v1__code_mode__descriptor,
     NULL,
-    &protobuf_c_empty_string,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
@@ -1750,6 +1750,44 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_response__descript
   1,  latchkey__v1__reset_password_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__reset_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCEnumValue latchkey__v1__code_mode__enum_values_by_number[7] =
+{
+  { "CODE_MODE_UNSPECIFIED", "LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED", 0 },
+  { "CODE_MODE_SIGN_IN", "LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_IN", 1 },
+  { "CODE_MODE_SIGN_UP", "LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_UP", 2 },
+  { "CODE_MODE_VERIFY_EMAIL", "LATCHKEY__V1__CODE_MODE__CODE_MODE_VERIFY_EMAIL", 3 },
+  { "CODE_MODE_RESET_PASSWORD", "LATCHKEY__V1__CODE_MODE__CODE_MODE_RESET_PASSWORD", 4 },
+  { "CODE_MODE_CHANGE_EMAIL", "LATCHKEY__V1__CODE_MODE__CODE_MODE_CHANGE_EMAIL", 5 },
+  { "CODE_MODE_REVERT_EMAIL", "LATCHKEY__V1__CODE_MODE__CODE_MODE_REVERT_EMAIL", 6 },
+};
+static const ProtobufCIntRange latchkey__v1__code_mode__value_ranges[] = {
+{0, 0},{0, 7}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__code_mode__enum_values_by_name[7] =
+{
+  { "CODE_MODE_CHANGE_EMAIL", 5 },
+  { "CODE_MODE_RESET_PASSWORD", 4 },
+  { "CODE_MODE_REVERT_EMAIL", 6 },
+  { "CODE_MODE_SIGN_IN", 1 },
+  { "CODE_MODE_SIGN_UP", 2 },
+  { "CODE_MODE_UNSPECIFIED", 0 },
+  { "CODE_MODE_VERIFY_EMAIL", 3 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__code_mode__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.CodeMode",
+  "CodeMode",
+  "Latchkey__V1__CodeMode",
+  "latchkey.v1",
+  7,
+  latchkey__v1__code_mode__enum_values_by_number,
+  7,
+  latchkey__v1__code_mode__enum_values_by_name,
+  1,
+  latchkey__v1__code_mode__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCMethodDescriptor latchkey__v1__verification_service__method_descriptors[8] =
 {

@@ -16,6 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 
 typedef struct Latchkey__V1__LookupRequest Latchkey__V1__LookupRequest;
@@ -53,6 +54,45 @@ typedef struct Latchkey__V1__BackupResponse Latchkey__V1__BackupResponse;
 
 /* --- enums --- */
 
+/*
+ * The algorithms of Firebase's importer, under its names.
+ */
+typedef enum _Latchkey__V1__HashAlgorithm {
+  /*
+   * No row has a hash.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED = 0,
+  /*
+   * Firebase's own scheme.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT = 1,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_STANDARD_SCRYPT = 2,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_BCRYPT = 3,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_ARGON2 = 4,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF_SHA1 = 5,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA256 = 6,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA512 = 7,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA256 = 8,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA1 = 9,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_MD5 = 10,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA512 = 11,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256 = 12,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1 = 13,
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_ALGORITHM)
+} Latchkey__V1__HashAlgorithm;
+/*
+ * What HMAC, SHA and MD5 algorithms hash.
+ */
+typedef enum _Latchkey__V1__HashInputOrder {
+  /*
+   * The same as HASH_INPUT_ORDER_PASSWORD_FIRST.
+   */
+  LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_UNSPECIFIED = 0,
+  LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_PASSWORD_FIRST = 1,
+  LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_SALT_FIRST = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_INPUT_ORDER)
+} Latchkey__V1__HashInputOrder;
 
 /* --- messages --- */
 
@@ -339,11 +379,7 @@ struct  Latchkey__V1__ImportOptions
 struct  Latchkey__V1__ImportHash
 {
   ProtobufCMessage base;
-  /*
-   * "SCRYPT" (Firebase's own), "STANDARD_SCRYPT", "BCRYPT", "ARGON2", "PBKDF_SHA1", "PBKDF2_SHA256", "HMAC_SHA512",
-   * "HMAC_SHA256", "HMAC_SHA1", "HMAC_MD5", "SHA512", "SHA256", "SHA1" or "MD5"; empty: no row brings a hash.
-   */
-  char *algorithm;
+  Latchkey__V1__HashAlgorithm algorithm;
   /*
    * Of SCRYPT and the HMAC kinds.
    */
@@ -373,14 +409,11 @@ struct  Latchkey__V1__ImportHash
    * Of STANDARD_SCRYPT: how long each hash is; 0: any length.
    */
   int32_t derived_key_bytes;
-  /*
-   * "SALT_FIRST" (the default of HMAC and SHA kinds is "PASSWORD_FIRST").
-   */
-  char *input_order;
+  Latchkey__V1__HashInputOrder input_order;
 };
 #define LATCHKEY__V1__IMPORT_HASH__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_hash__descriptor) \
-    , (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, (char *)protobuf_c_empty_string }
+    , LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_UNSPECIFIED }
 
 
 struct  Latchkey__V1__ImportedAccount
@@ -449,7 +482,7 @@ struct  Latchkey__V1__ImportAccountsResponse
   Latchkey__V1__ImportError **errors;
   /*
    * Informational fields of a provider's entry that the server left out of imported rows, such as a photo that is not
-   * at a web address. `reason` is empty.
+   * at a web address. `reason` is ERROR_REASON_UNSPECIFIED.
    */
   size_t n_left_out;
   Latchkey__V1__ImportError **left_out;
@@ -468,15 +501,15 @@ struct  Latchkey__V1__ImportError
   int32_t row;
   char *account_id;
   /*
-   * One of the reasons that refusals have (ErrorInfo.reason), such as EMAIL_ALREADY_IN_USE.
+   * Why the row was rejected, such as ERROR_REASON_EMAIL_ALREADY_IN_USE.
    */
-  char *reason;
+  Latchkey__V1__ErrorReason reason;
   char *field;
   char *message;
 };
 #define LATCHKEY__V1__IMPORT_ERROR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__import_error__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , 0, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__ExportAccountsRequest
@@ -1369,6 +1402,8 @@ void latchkey__v1__admin_service__backup(ProtobufCService *service,
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__hash_algorithm__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__v1__hash_input_order__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__lookup_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__provider_identity__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__lookup_response__descriptor;

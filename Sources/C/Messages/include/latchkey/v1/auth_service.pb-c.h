@@ -32,6 +32,25 @@ typedef struct Latchkey__V1__PendingCredential Latchkey__V1__PendingCredential;
 
 /* --- enums --- */
 
+/*
+ * The call that takes a pending credential.
+ */
+typedef enum _Latchkey__V1__PendingCredentialPurpose {
+  LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED = 0,
+  /*
+   * AuthService.Link, and AuthService.SignIn next to a credential of the account.
+   */
+  LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_LINK = 1,
+  /*
+   * AuthService.SignIn, to the account that has the credential.
+   */
+  LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_CREDENTIAL_IN_USE = 2,
+  /*
+   * SecondFactorService.FinishSecondFactor.
+   */
+  LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_SECOND_FACTOR = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE)
+} Latchkey__V1__PendingCredentialPurpose;
 
 /* --- messages --- */
 
@@ -271,10 +290,7 @@ struct  Latchkey__V1__FetchProvidersResponse
 struct  Latchkey__V1__PendingCredential
 {
   ProtobufCMessage base;
-  /*
-   * "link" or "credential_in_use" (Link, SignIn), "second_factor" (FinishSecondFactor).
-   */
-  char *purpose;
+  Latchkey__V1__PendingCredentialPurpose purpose;
   char *provider_id;
   char *email;
   char *username;
@@ -283,7 +299,7 @@ struct  Latchkey__V1__PendingCredential
 };
 #define LATCHKEY__V1__PENDING_CREDENTIAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__pending_credential__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 /* Latchkey__V1__SignInRequest methods */
@@ -593,6 +609,7 @@ void latchkey__v1__auth_service__fetch_providers(ProtobufCService *service,
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__pending_credential_purpose__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__sign_in_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__sign_in_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__link_request__descriptor;

@@ -23,6 +23,48 @@ typedef struct Latchkey__V1__Event Latchkey__V1__Event;
 
 /* --- enums --- */
 
+/*
+ * What happened. proto/EVENTS.md explains each value. Later versions add values; a number is never reused.
+ * An enum alone, without the type's text next to it: a client that does not know a type cannot act on it either, and
+ * proto3 keeps the number of an unknown value.
+ */
+typedef enum _Latchkey__V1__EventType {
+  /*
+   * While servers of two versions run on one database, an event that a newer server wrote and this server does not
+   * know. It still comes with its cursor.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED = 0,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED = 1,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_LINKED = 2,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLINKED = 3,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_RECLAIMED = 4,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_DETACHED = 5,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE = 6,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DELETED = 7,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_IN = 8,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_OUT = 9,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REAUTHENTICATED = 10,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REFRESH_REPLAYED = 11,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSIONS_REVOKED = 12,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_ENROLLED = 13,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_WITHDRAWN = 14,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROFILE_CHANGED = 15,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_CHANGED = 16,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_CHANGED = 17,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MERGED = 18,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDLE_REMOVED = 19,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DISABLED = 20,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ENABLED = 21,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_CLAIMS_CHANGED = 22,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_TOKEN_CREATED = 23,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_IMPORTED = 24,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNTS_EXPORTED = 25,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_BACKUP_MADE = 26,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_VERIFIED = 27,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_REVERTED = 28,
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET = 29
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
+} Latchkey__V1__EventType;
 
 /* --- messages --- */
 
@@ -34,10 +76,10 @@ struct  Latchkey__V1__WatchEventsRequest
    */
   char *cursor;
   /*
-   * Names such as "ACCOUNT_CREATED", which proto/EVENTS.md lists; none: all.
+   * Empty: all types.
    */
   size_t n_types;
-  char **types;
+  Latchkey__V1__EventType *types;
 };
 #define LATCHKEY__V1__WATCH_EVENTS_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__watch_events_request__descriptor) \
@@ -63,7 +105,7 @@ struct  Latchkey__V1__Event
 {
   ProtobufCMessage base;
   char *event_id;
-  char *type;
+  Latchkey__V1__EventType type;
   Google__Protobuf__Timestamp *occurred_at;
   char *account_id;
   /*
@@ -77,7 +119,7 @@ struct  Latchkey__V1__Event
 };
 #define LATCHKEY__V1__EVENT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__event__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /* Latchkey__V1__WatchEventsRequest methods */
@@ -175,6 +217,7 @@ void latchkey__v1__event_service__watch(ProtobufCService *service,
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__event_type__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__watch_events_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__watch_events_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__event__descriptor;

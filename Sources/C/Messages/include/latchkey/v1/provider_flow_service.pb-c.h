@@ -26,6 +26,21 @@ typedef struct Latchkey__V1__ListProvidersResponse Latchkey__V1__ListProvidersRe
 
 /* --- enums --- */
 
+/*
+ * How the provider returns its parameters to `redirect_uri`.
+ */
+typedef enum _Latchkey__V1__ResponseMode {
+  LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_UNSPECIFIED = 0,
+  /*
+   * In the query (OAuth 2.0 Multiple Response Type Encoding Practices, section 2.1).
+   */
+  LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_QUERY = 1,
+  /*
+   * As a POST request with a form body (OAuth 2.0 Form Post Response Mode).
+   */
+  LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_FORM_POST = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__RESPONSE_MODE)
+} Latchkey__V1__ResponseMode;
 
 /* --- messages --- */
 
@@ -84,14 +99,11 @@ struct  Latchkey__V1__StartFlowResponse
   char *flow_id;
   char *authorization_url;
   Google__Protobuf__Timestamp *expires_at;
-  /*
-   * "query", or "form_post": the provider posts the parameters to `redirect_uri`.
-   */
-  char *response_mode;
+  Latchkey__V1__ResponseMode response_mode;
 };
 #define LATCHKEY__V1__START_FLOW_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_flow_response__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_UNSPECIFIED }
 
 
 struct  Latchkey__V1__ListProvidersRequest
@@ -251,6 +263,7 @@ void latchkey__v1__provider_flow_service__list_providers(ProtobufCService *servi
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__response_mode__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__custom_parameters_entry__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_response__descriptor;

@@ -119,9 +119,9 @@ struct  Latchkey__V1__StartEnrollmentRequest
   ProtobufCMessage base;
   char *id_token;
   /*
-   * "totp", "phone", or "recovery_code", which replaces the codes that there are.
+   * FACTOR_KIND_RECOVERY_CODE replaces the existing recovery codes.
    */
-  char *kind;
+  Latchkey__V1__FactorKind kind;
   /*
    * Of a telephone, in E.164.
    */
@@ -135,7 +135,7 @@ struct  Latchkey__V1__StartEnrollmentRequest
 };
 #define LATCHKEY__V1__START_ENROLLMENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_enrollment_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__V1__StartEnrollmentResponse

@@ -15,6 +15,7 @@ PROTOBUF_C__BEGIN_DECLS
 #endif
 
 #include "google/protobuf/timestamp.pb-c.h"
+#include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 
 typedef struct Latchkey__V1__RefreshRequest Latchkey__V1__RefreshRequest;
@@ -103,14 +104,14 @@ struct  Latchkey__V1__VerifyIdTokenResponse
   char *account_id;
   char *claims_json;
   /*
-   * Where `active` is false: one of the reasons that refusals have (ErrorInfo.reason), such as TOKEN_EXPIRED or
-   * TOKEN_REVOKED.
+   * If `active` is false: the reason with which another call would reject the token, such as
+   * ERROR_REASON_TOKEN_EXPIRED.
    */
-  char *inactive_reason;
+  Latchkey__V1__ErrorReason inactive_reason;
 };
 #define LATCHKEY__V1__VERIFY_ID_TOKEN_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__verify_id_token_response__descriptor) \
-    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED }
 
 
 struct  Latchkey__V1__GetSigningKeysRequest

@@ -55,6 +55,41 @@ typedef enum _Latchkey__V1__ProofPurpose {
   LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_REAUTHENTICATE = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PROOF_PURPOSE)
 } Latchkey__V1__ProofPurpose;
+/*
+ * Why the owner of a conflicting account cannot sign in as usual.
+ */
+typedef enum _Latchkey__V1__ConflictReason {
+  /*
+   * Sign in as AccountExists describes.
+   */
+  LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_UNSPECIFIED = 0,
+  /*
+   * The account is linked to another user of the same provider, for example because the email address has a new owner.
+   * The provider and sign-in links do not open it.
+   */
+  LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_SUBJECT_CHANGED = 1,
+  /*
+   * The account has no sign-in method that can be named.
+   */
+  LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_ASK_ADMINISTRATOR = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CONFLICT_REASON)
+} Latchkey__V1__ConflictReason;
+typedef enum _Latchkey__V1__FactorKind {
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED = 0,
+  /*
+   * An authenticator app (RFC 6238).
+   */
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_TOTP = 1,
+  /*
+   * A code by text message.
+   */
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PHONE = 2,
+  /*
+   * One of the recovery codes that come with the first factor.
+   */
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FACTOR_KIND)
+} Latchkey__V1__FactorKind;
 
 /* --- messages --- */
 
@@ -304,12 +339,7 @@ struct  Latchkey__V1__AccountExists
    */
   Latchkey__V1__ProviderCredential *provider_credential;
   Latchkey__V1__AdditionalUserInfo *additional_user_info;
-  /*
-   * "": sign in as above. "SUBJECT_CHANGED": that account knows another person of the same provider, as when an
-   * address was given to somebody new; the provider and mailed links do not open it. "ASK_ADMINISTRATOR": no way in is
-   * left to name.
-   */
-  char *reason;
+  Latchkey__V1__ConflictReason reason;
   /*
    * The same call again with `claim_address` takes the address, which that account never proved, to a new account.
    */
@@ -317,7 +347,7 @@ struct  Latchkey__V1__AccountExists
 };
 #define LATCHKEY__V1__ACCOUNT_EXISTS__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__account_exists__descriptor) \
-    , (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL, NULL, NULL, (char *)protobuf_c_empty_string, 0 }
+    , (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL, NULL, NULL, LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_UNSPECIFIED, 0 }
 
 
 /*
@@ -358,10 +388,7 @@ struct  Latchkey__V1__SecondFactorHint
 {
   ProtobufCMessage base;
   char *factor_id;
-  /*
-   * "totp", "phone", "recovery_code"
-   */
-  char *kind;
+  Latchkey__V1__FactorKind kind;
   char *display_name;
   /*
    * All but the last four digits are stars; of ExportAccounts with include_secrets, the whole number.
@@ -371,7 +398,7 @@ struct  Latchkey__V1__SecondFactorHint
 };
 #define LATCHKEY__V1__SECOND_FACTOR_HINT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__second_factor_hint__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Latchkey__V1__Account
@@ -828,6 +855,8 @@ typedef void (*Latchkey__V1__LinkedProvider_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    latchkey__v1__proof_purpose__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__v1__conflict_reason__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__v1__factor_kind__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__password_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descriptor;

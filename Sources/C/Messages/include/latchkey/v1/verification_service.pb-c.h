@@ -37,6 +37,37 @@ typedef struct Latchkey__V1__ResetPasswordResponse Latchkey__V1__ResetPasswordRe
 
 /* --- enums --- */
 
+/*
+ * What an emailed code is for. Next to each value: `mode` in the query of the link.
+ */
+typedef enum _Latchkey__V1__CodeMode {
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED = 0,
+  /*
+   * `signIn`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_IN = 1,
+  /*
+   * `signUp`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_UP = 2,
+  /*
+   * `verifyEmail`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_VERIFY_EMAIL = 3,
+  /*
+   * `resetPassword`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_RESET_PASSWORD = 4,
+  /*
+   * `changeEmail`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_CHANGE_EMAIL = 5,
+  /*
+   * `revertEmail`
+   */
+  LATCHKEY__V1__CODE_MODE__CODE_MODE_REVERT_EMAIL = 6
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CODE_MODE)
+} Latchkey__V1__CodeMode;
 
 /* --- messages --- */
 
@@ -185,16 +216,13 @@ struct  Latchkey__V1__CheckCodeRequest
 struct  Latchkey__V1__CheckCodeResponse
 {
   ProtobufCMessage base;
-  /*
-   * "signIn", "signUp", "verifyEmail", "resetPassword", "changeEmail" or "revertEmail".
-   */
-  char *mode;
+  Latchkey__V1__CodeMode mode;
   char *email;
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__CHECK_CODE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__check_code_response__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Latchkey__V1__ConfirmEmailRequest
@@ -715,6 +743,7 @@ void latchkey__v1__verification_service__reset_password(ProtobufCService *servic
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__code_mode__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_link_request__descriptor;
