@@ -104,7 +104,7 @@ let package = Package(
     module("Crypto", ["COpenSSL", "CSodium", "CCrypt"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
     module("Store"),
-    module("Encodings"),
+    module("Encodings", ["CSodium"]),
 
     system("OpenSSL", "openssl"),
     system("Nghttp2", "libnghttp2"),

@@ -1,46 +1,40 @@
+internal import CSodium
+
 /// Base64 (RFC 4648 4). Decoding accepts text with and without padding. Encoding omits it, as in binary metadata.
 package enum Base64 {
-  private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
   package static func encode(_ bytes: [UInt8]) -> [UInt8] {
-    var text: [UInt8] = []
-    text.reserveCapacity((bytes.count * 4 + 2) / 3)
-    var index = 0
-    while index < bytes.count {
-      let left = bytes.count - index
-      let group = UInt32(bytes[index]) << 16
-        | (left > 1 ? UInt32(bytes[index + 1]) << 8 : 0) | (left > 2 ? UInt32(bytes[index + 2]) : 0)
-      for position in 0..<min(4, left + 1) {
-        text.append(alphabet[Int(group >> (18 - 6 * UInt32(position)) & 63)])
-      }
-      index += 3
-    }
-    return text
+    encode(bytes, sodium_base64_VARIANT_ORIGINAL_NO_PADDING)
   }
 
   /// Encodes with padding, as in credentials and signatures.
   package static func padded(_ bytes: [UInt8]) -> String {
-    let letters = encode(bytes)
-    let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - letters.count % 4) % 4)
-    return String(decoding: letters + padding, as: UTF8.self)
+    String(decoding: encode(bytes, sodium_base64_VARIANT_ORIGINAL), as: UTF8.self)
   }
 
-  /// Returns nil if the text is not base64.
+  private static func encode(_ bytes: [UInt8], _ variant: Int32) -> [UInt8] {
+    // Includes the zero byte that libsodium writes after the text.
+    let room = sodium_base64_encoded_len(bytes.count, variant)
+    return unsafe [UInt8](unsafeUninitializedCapacity: room) { text, count in
+      unsafe lk_base64_encode(text.baseAddress, room, bytes, bytes.count, variant)
+      count = room - 1
+    }
+  }
+
+  /// Returns nil if the text is not base64. Ignores unused bits in the last character, which some encoders set.
   package static func decode(_ text: [UInt8]) -> [UInt8]? {
     guard !text.contains(where: isBetweenValues), isValidList(text.span) else { return nil }
-    var (group, bits) = (UInt32(0), UInt32(0))
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(text.count * 3 / 4)
-    for digit in text {
-      guard let value = alphabet.firstIndex(of: digit) else { break }
-      group = group << 6 | UInt32(value)
-      bits += 6
-      if bits >= 8 {
-        bits -= 8
-        bytes.append(UInt8(truncatingIfNeeded: group >> bits))
-      }
+    var letters = Array(text.prefix { $0 != UInt8(ascii: "=") })
+    let byteCount = letters.count * 3 / 4
+    // libsodium rejects unused bits. In a whole group of four there are none, and `byteCount` drops the added bytes.
+    letters.append(contentsOf: repeatElement(UInt8(ascii: "A"), count: (4 - letters.count % 4) % 4))
+    let room = letters.count * 3 / 4
+    var isDecoded = true
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { bytes, count in
+      guard room > 0 else { return }
+      isDecoded = unsafe lk_base64_decode(bytes.baseAddress, room, letters, letters.count)
+      count = isDecoded ? byteCount : 0
     }
-    return bytes
+    return isDecoded ? bytes : nil
   }
 
   /// Reports whether all values of a list are base64.

@@ -8,6 +8,8 @@
 ///
 /// RFC 4648 3.5 lets a decoder reject non-zero unused bits in the last character. This one does, so that no two texts
 /// are the same token.
+///
+/// Every token passes through here. libsodium's functions take 5 times as long to encode, and 9 times to decode.
 package enum Base64URL {
   package static func encode(_ bytes: [UInt8]) -> String {
     var text: [UInt8] = []
@@ -18,8 +20,10 @@ package enum Base64URL {
   /// Returns nil for padding, whitespace, the `+` and `/` of plain base64, an impossible length, and non-zero unused
   /// bits.
   package static func decode(_ text: String) -> [UInt8]? {
-    decode(Array(text.utf8)[...])
+    decode(text.utf8Span.span)
   }
+
+  package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? { decode(text.span) }
 
   package static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
     let (bytes, alphabet) = (bytes.span, alphabet.span)
@@ -45,8 +49,8 @@ package enum Base64URL {
     if index + 1 < bytes.count { letters[at + 2] = alphabet[(second & 15) << 2] }
   }
 
-  package static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-    let (letters, values) = (text.span, values.span)
+  private static func decode(_ letters: Span<UInt8>) -> [UInt8]? {
+    let values = values.span
     let rest = letters.count % 4
     guard rest != 1 else { return nil }
     var bytes = [UInt8](repeating: 0, count: letters.count * 3 / 4)

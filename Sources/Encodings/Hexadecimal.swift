@@ -1,21 +1,28 @@
-package enum Hexadecimal {
-  package static let digits = Array("0123456789abcdef".utf8)
+internal import CSodium
 
+package enum Hexadecimal {
   /// Encodes in lower case, as is usual for digests.
   package static func encode(_ bytes: [UInt8]) -> [UInt8] {
-    bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    // libsodium writes a zero byte after the digits.
+    let room = bytes.count * 2 + 1
+    return unsafe [UInt8](unsafeUninitializedCapacity: room) { digits, count in
+      unsafe lk_hex_encode(digits.baseAddress, room, bytes, bytes.count)
+      count = room - 1
+    }
   }
 
   /// Returns nil for characters that are not hexadecimal digits, and for an odd number of digits.
   package static func decode(_ text: String) -> [UInt8]? {
-    guard text.utf8.count.isMultiple(of: 2) else { return nil }
-    var bytes: [UInt8] = []
-    var rest = text.utf8[...]
-    while let first = rest.popFirst(), let second = rest.popFirst() {
-      guard let high = value(of: first), let low = value(of: second) else { return nil }
-      bytes.append(high << 4 | low)
+    let room = text.utf8.count / 2
+    var isValid = text.utf8.isEmpty
+    let bytes = unsafe [UInt8](unsafeUninitializedCapacity: room) { bytes, count in
+      guard room > 0 else { return }
+      isValid = unsafe text.utf8Span.span.withUnsafeBufferPointer { text in
+        unsafe lk_hex_decode(bytes.baseAddress, room, text.baseAddress, text.count)
+      }
+      count = isValid ? room : 0
     }
-    return bytes
+    return isValid ? bytes : nil
   }
 
   /// Returns nil if the byte is not a hexadecimal digit.

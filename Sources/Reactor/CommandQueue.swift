@@ -3,50 +3,36 @@ internal import Synchronization
 
 /// The queue through which other threads reach a reactor: commands for its driver, and jobs of tasks that prefer its
 /// thread.
-///
-/// This is the only type with hand-written thread safety, which `TaskExecutor` conformance requires. `lock` guards both
-/// lists. Everything else is immutable or atomic.
-@safe package final class CommandQueue<Command: Sendable>: TaskExecutor, @unchecked Sendable {
+package final class CommandQueue<Command: Sendable>: TaskExecutor {
+  private struct Waiting {
+    var commands: [Command] = []
+    var jobs: [UnownedJob] = []
+  }
+
   let wakeDescriptor: Int32
-  private let lock: UnsafeMutablePointer<pthread_mutex_t>
-  private var commands: [Command] = []
-  private var jobs: [UnownedJob] = []
+  private let waiting = Mutex(Waiting())
   private let asleep = Atomic<Bool>(false)
   private let ownerThread = Atomic<UInt>(0)
 
   package init() throws {
     wakeDescriptor = lk_eventfd()
     guard wakeDescriptor >= 0 else { throw SystemError(code: -wakeDescriptor, call: "eventfd") }
-    unsafe lock = .allocate(capacity: 1)
-    unsafe pthread_mutex_init(lock, nil)
   }
 
-  deinit {
-    lk_close(wakeDescriptor)
-    unsafe pthread_mutex_destroy(lock)
-    unsafe lock.deallocate()
-  }
+  deinit { lk_close(wakeDescriptor) }
 
   /// Number of commands and jobs that wait for the reactor. Any thread may read it.
-  package var count: Int {
-    unsafe pthread_mutex_lock(lock)
-    defer { unsafe pthread_mutex_unlock(lock) }
-    return commands.count + jobs.count
-  }
+  package var count: Int { waiting.withLock { $0.commands.count + $0.jobs.count } }
 
   /// Adds a command. Any thread may call it.
   package func post(_ command: Command) {
-    unsafe pthread_mutex_lock(lock)
-    commands.append(command)
-    unsafe pthread_mutex_unlock(lock)
+    waiting.withLock { $0.commands.append(command) }
     wake()
   }
 
   package func enqueue(_ job: consuming ExecutorJob) {
     let unowned = UnownedJob(job)
-    unsafe pthread_mutex_lock(lock)
-    jobs.append(unowned)
-    unsafe pthread_mutex_unlock(lock)
+    waiting.withLock { $0.jobs.append(unowned) }
     wake()
   }
 
@@ -61,9 +47,7 @@ internal import Synchronization
   /// Returns whether the queue is empty. If it is, the next command wakes the reactor.
   func prepareToSleep() -> Bool {
     asleep.store(true, ordering: .sequentiallyConsistent)
-    unsafe pthread_mutex_lock(lock)
-    let empty = commands.isEmpty && jobs.isEmpty
-    unsafe pthread_mutex_unlock(lock)
+    let empty = waiting.withLock { $0.commands.isEmpty && $0.jobs.isEmpty }
     if !empty { asleep.store(false, ordering: .relaxed) }
     return empty
   }
@@ -72,20 +56,20 @@ internal import Synchronization
 
   func take() -> (commands: [Command], jobs: [UnownedJob]) {
     asleep.store(false, ordering: .relaxed)
-    unsafe pthread_mutex_lock(lock)
-    defer { unsafe pthread_mutex_unlock(lock) }
-    let taken = (commands, jobs)
-    if !commands.isEmpty { commands = [] }
-    if !jobs.isEmpty { jobs = [] }
-    return taken
+    return waiting.withLock { waiting in
+      let taken = (waiting.commands, waiting.jobs)
+      if !waiting.commands.isEmpty { waiting.commands = [] }
+      if !waiting.jobs.isEmpty { waiting.jobs = [] }
+      return taken
+    }
   }
 
   func takeCommands() -> [Command] {
-    unsafe pthread_mutex_lock(lock)
-    defer { unsafe pthread_mutex_unlock(lock) }
-    let taken = commands
-    commands = []
-    return taken
+    waiting.withLock { waiting in
+      let taken = waiting.commands
+      waiting.commands = []
+      return taken
+    }
   }
 
   func run(_ jobs: [UnownedJob]) {

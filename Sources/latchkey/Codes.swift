@@ -218,7 +218,7 @@ struct ResetPassword: ServiceCommand {
     if let email { return try send(to: email, context) }
     let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
     let check = try context.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
-    let password = try CredentialOptions.password(file: passwordFile, of: check.email, isNew: true).read()
+    let password = try PasswordOptions.source(passwordFile, of: check.email, isNew: true).read()
     let answer = try context.call(
       VerificationRPC.resetPassword,
       ResetPasswordRequest(code: code, newPassword: password, claimAddress: claimAddress))

@@ -2,7 +2,17 @@ import ArgumentParser
 import Client
 import Reactor
 
-/// The options of every command.
+/// The confirmation that a command needs before it deletes an account.
+struct DeletionConfirmation: ParsableArguments {
+  @Flag(name: .long, help: "Yes, delete it.")
+  var yes = false
+
+  func validate() throws {
+    guard yes else { throw ValidationError("An account that is deleted does not come back: add --yes.") }
+  }
+}
+
+/// What every command takes.
 struct CommonOptions: ParsableArguments {
   @Option(name: .long, help: ArgumentHelp("Address of the server. ($LATCHKEY_SERVER)", valueName: "host:port"))
   var server: String?

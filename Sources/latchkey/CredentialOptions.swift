@@ -6,12 +6,7 @@ struct CredentialOptions: ParsableArguments {
   @Option(name: .long, help: ArgumentHelp("Use a password: the account's email address.", valueName: "address"))
   var email: String?
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "File with the password; - for standard input. (default: the password in $LATCHKEY_PASSWORD, or prompt)",
-      valueName: "file"))
-  var passwordFile: String?
+  @OptionGroup var password: PasswordOptions
 
   @Option(name: .long, help: ArgumentHelp("Use a token of this provider.", valueName: "provider"))
   var provider: String?
@@ -77,7 +72,7 @@ struct CredentialOptions: ParsableArguments {
     guard accessTokenFile == nil && tokenSecretFile == nil || provider != nil else {
       throw ValidationError("--access-token-file and --token-secret-file require --provider.")
     }
-    guard passwordFile == nil || email != nil else { throw ValidationError("--password-file requires --email.") }
+    guard password.passwordFile == nil || email != nil else { throw ValidationError("--password-file needs --email.") }
     guard idTokenFile == nil && nonce == nil || provider != nil else {
       throw ValidationError("--id-token-file and --nonce require --provider.")
     }
@@ -86,7 +81,7 @@ struct CredentialOptions: ParsableArguments {
   /// Returns the credential, or nil if no option is given.
   func credential(_ context: CommandContext) throws -> Credential? {
     if let email {
-      let password = try CredentialOptions.password(file: passwordFile, of: email).read()
+      let password = try self.password.source(of: email).read()
       return Credential(kind: .password(PasswordCredential(email: email, password: password)))
     }
     if let provider {
@@ -133,8 +128,22 @@ struct CredentialOptions: ParsableArguments {
     return Credential(
       kind: .authorizationResponse(AuthorizationResponse(flowID: begun.token, callbackURI: callbackURI)))
   }
+}
 
-  static func password(file: String?, of email: String, isNew: Bool = false) -> SecretSource {
+/// The source of an account's password.
+struct PasswordOptions: ParsableArguments {
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "Where the password stands; - is standard input. (the password in $LATCHKEY_PASSWORD, or asked for)",
+      valueName: "file"))
+  var passwordFile: String?
+
+  func source(of email: String, isNew: Bool = false) -> SecretSource {
+    PasswordOptions.source(passwordFile, of: email, isNew: isNew)
+  }
+
+  static func source(_ file: String?, of email: String, isNew: Bool) -> SecretSource {
     SecretSource(
       option: "--password-file", file: file, variable: "LATCHKEY_PASSWORD",
       prompt: "\(isNew ? "New password" : "Password") of \(printable(email)): ", isNew: isNew)

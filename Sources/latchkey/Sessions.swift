@@ -159,14 +159,9 @@ struct Delete: ServiceCommand {
       The service requires a recent sign-in.
       """)
 
-  @Flag(name: .long, help: "Confirm the deletion.")
-  var yes = false
+  @OptionGroup var confirmation: DeletionConfirmation
 
   @OptionGroup var common: CommonOptions
-
-  func validate() throws {
-    guard yes else { throw ValidationError("Deletion is permanent. Confirm it with --yes.") }
-  }
 
   func perform(_ context: CommandContext) throws -> Report {
     let session = try context.session()

@@ -18,12 +18,7 @@ struct SignUp: ServiceCommand {
   @Option(name: .long, help: "Email address of the account.")
   var email: String
 
-  @Option(
-    name: .long,
-    help: ArgumentHelp(
-      "File with the password; - for standard input. (default: the password in $LATCHKEY_PASSWORD, or prompt)",
-      valueName: "file"))
-  var passwordFile: String?
+  @OptionGroup var password: PasswordOptions
 
   @Option(name: .long, help: "Display name.")
   var displayName = ""
@@ -43,7 +38,7 @@ struct SignUp: ServiceCommand {
 
   func perform(_ context: CommandContext) throws -> Report {
     let code = try codeFile.map { try SentCode.read("--code-file", file: $0, prompt: "") } ?? ""
-    let password = try CredentialOptions.password(file: passwordFile, of: email, isNew: true).read()
+    let password = try self.password.source(of: email, isNew: true).read()
     let answer = try context.call(
       AccountRPC.create,
       CreateRequest(

@@ -61,6 +61,21 @@ struct Base64Tests {
     for wrong in ["a", "ab=", "a*bc", "abc==", "ab cd"] { #expect(Base64.decode(Array(wrong.utf8)) == nil) }
   }
 
+  @Test(arguments: ["Zh", "Zh==", "Zi", "Zv=="])
+  func `base64 ignores unused bits in the last character`(text: String) {
+    #expect(Base64.decode(Array(text.utf8)) == Array("f".utf8))
+  }
+
+  @Test func `base64 with a byte outside ASCII is rejected`() {
+    for byte in UInt8(0x80)...UInt8.max {
+      for place in 0..<4 {
+        var text = Array("Zm9v".utf8)
+        text[place] = byte
+        #expect(Base64.decode(text) == nil)
+      }
+    }
+  }
+
   @Test(arguments: [
     ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
     ("foobar", "Zm9vYmFy"),

@@ -71,7 +71,7 @@ enum Layers {
     Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
     Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),
-    Layer(module: "Encodings", firstFile: "Base64URL.swift", ours: []),
+    Layer(module: "Encodings", firstFile: "Base64URL.swift", ours: [], c: ["CSodium"]),
   ]
 
   static func layer(_ module: String?) -> Layer? { all.first { $0.module == module } }

@@ -1,5 +1,5 @@
 // libsodium provides Argon2id (RFC 9106), about twice as fast as the distribution's libargon2. It also provides
-// HMAC-SHA-256, with a state that is made once for each key.
+// HMAC-SHA-256, with a state that is made once for each key, base64 and hexadecimal.
 #pragma once
 #include <errno.h>
 #include <sodium.h>
@@ -76,4 +76,25 @@ static inline int lk_argon2i_verify(const char *phc, const uint8_t *password, si
   struct lk_argon2_cost cost = {0};
   lk_argon2_read(phc, "$argon2i$v=19$m=%10lu,t=%10lu,p=%10lu$%n", &cost);
   return lk_argon2_compare(crypto_pwhash_argon2i_str_verify, phc, cost.memoryKiB, password, count);
+}
+
+// Encodings, with text as bytes. `room` includes the zero byte that libsodium writes after the text.
+static inline void lk_base64_encode(uint8_t *text, size_t room, const uint8_t *bytes, size_t count, int variant) {
+  sodium_bin2base64((char *)text, room, bytes, count, variant);
+}
+
+static inline void lk_hex_encode(uint8_t *text, size_t room, const uint8_t *bytes, size_t count) {
+  sodium_bin2hex((char *)text, room, bytes, count);
+}
+
+// Returns whether all of the text is base64 in whole groups of four. The caller must reject bytes above 127 before:
+// libsodium 1.0.18 accepts each of them as a character of the alphabet.
+static inline bool lk_base64_decode(uint8_t *bytes, size_t room, const uint8_t *text, size_t count) {
+  return sodium_base642bin(
+      bytes, room, (const char *)text, count, NULL, NULL, NULL, sodium_base64_VARIANT_ORIGINAL) == 0;
+}
+
+// Returns whether all of the text is hexadecimal digits, in pairs.
+static inline bool lk_hex_decode(uint8_t *bytes, size_t room, const uint8_t *text, size_t count) {
+  return sodium_hex2bin(bytes, room, (const char *)text, count, NULL, NULL, NULL) == 0;
 }

@@ -78,10 +78,7 @@ package struct UpdateAccount: Sendable {
         return commit(update, caller, request.mail, counting: counted.flatMap { $0.count(at: now) }, call, now)
       }
     }
-    switch settled {
-    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
-    case .decided(let (opened, state)): return try await environment.grant(opened, state, now: environment.clock.now())
-    }
+    return try await environment.grant(settled, call)
   }
 
   /// Returns the codes that survive an update.

@@ -235,8 +235,8 @@ extension FinishSecondFactor {
     case .password(let password): CredentialDecision.decide(password, facts, passedFor: accountID, now: now)
     case .customToken(let token):
       CredentialDecision.decide(token, facts, existingOnly: true, passedFor: accountID, now: now)
-    case .identity: signIn.federated(attempt, now).decide(facts)
-    case .code: signIn.byCode(attempt, now).decide(facts)
+    case .identity: signIn.decision(attempt, now).federated(facts)
+    case .code: signIn.decision(attempt, now).byCode(facts)
     }
   }
 

@@ -20,16 +20,7 @@ package struct Withdraw: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ request: WithdrawRequest, _ call: CallFacts) async throws -> SessionGrant {
-    if let record = try await environment.recorded(call) {
-      return try await environment.repeatSession(of: record, call: call)
-    }
-    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
-    var query = Query()
-    query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
-    let facts = try await environment.first(query)
-    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+    try await environment.changeAccount(of: request.idToken, call) { caller, now in
       guard let factor = caller.state.factors.first(where: { $0.id == request.factorID }) else {
         return .refuse(.noSuchFactor)
       }
@@ -37,10 +28,6 @@ package struct Withdraw: Sendable {
         return .refuse(refusal)
       }
       return withdraw(factor, caller, call, now)
-    }
-    switch settled {
-    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
-    case .decided(let (opened, state)): return try await environment.grant(opened, state, now: environment.clock.now())
     }
   }
 

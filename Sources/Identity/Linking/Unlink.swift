@@ -7,24 +7,11 @@ package struct Unlink: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ request: UnlinkRequest, _ call: CallFacts) async throws -> SessionGrant {
-    if let record = try await environment.recorded(call) {
-      return try await environment.repeatSession(of: record, call: call)
-    }
-    let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
-    var query = Query()
-    query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
-    let facts = try await environment.first(query)
-    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+    try await environment.changeAccount(of: request.idToken, call) { caller, now in
       switch UnlinkDecision.decide(request.providerID, caller, policy: environment.policy, now: now) {
       case .refuse(let failure): return .refuse(failure)
       case .unlink(let edit): return unlink(request.providerID, edit, caller, call, now)
       }
-    }
-    switch settled {
-    case .repeated(let record): return try await environment.repeatSession(of: record, call: call)
-    case .decided(let (opened, state)): return try await environment.grant(opened, state, now: environment.clock.now())
     }
   }
 

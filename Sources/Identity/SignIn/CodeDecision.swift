@@ -1,20 +1,8 @@
 import Store
 
-/// Decision for a sign-in by phone code or sign-in link, which verifies the number or email address (section 3.4).
-struct CodeDecision: Sendable {
-  var assertion: Assertion
-  var existingOnly = false
-  var claimAddress = false
-  /// The account whose second factor this call verified.
-  var passedFor: String?
-  var policy: Policy
-  var now: Timestamp
-  /// Generates the id of a new account.
-  var newAccountID: @Sendable () -> String
-
-  private var providerID: String { assertion.identity.providerID }
-
-  func decide(_ facts: Facts) -> SignInDecision {
+extension AssertionDecision {
+  /// Decides a sign-in by phone code or sign-in link, which verifies the number or email address (section 3.4).
+  func byCode(_ facts: Facts) -> SignInDecision {
     let isPhone = providerID == SignInMethods.phone
     guard let owner = isPhone ? facts.phoneOwner : facts.emailOwner else {
       return existingOnly ? .refuse(.noAccountYet) : .open(create())

@@ -1,25 +1,13 @@
 import Store
 
-/// Decision for a provider's assertion against the existing accounts (rows S1 to S12).
-///
-/// The first match decides:
-/// - known identity: S10, S11, S1
-/// - no email address to compare, or an unused one: S9, else create
-/// - email address of an account: S8, S12, S10, then S5 to S7, with S11 before any write to that account
-struct FederatedDecision: Sendable {
-  var assertion: Assertion
-  var existingOnly = false
-  var claimAddress = false
-  /// The account whose second factor this call verified.
-  var passedFor: String?
-  var policy: Policy
-  var now: Timestamp
-  /// Generates the id of a new account.
-  var newAccountID: @Sendable () -> String
-
-  private var providerID: String { assertion.identity.providerID }
-
-  func decide(_ facts: Facts) -> SignInDecision {
+extension AssertionDecision {
+  /// Decides on a provider's assertion against the existing accounts (rows S1 to S12).
+  ///
+  /// The first match decides:
+  /// - known identity: S10, S11, S1
+  /// - no email address to compare, or an unused one: S9, else create
+  /// - email address of an account: S8, S12, S10, then S5 to S7, with S11 before any write to that account
+  func federated(_ facts: Facts) -> SignInDecision {
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }
     if let owner = facts.identityOwner { return signIn(owner, emailOwner: facts.emailOwner) }
     if policy.oneAccountPerEmail, assertion.email != nil, let owner = facts.emailOwner { return meet(owner) }
@@ -70,7 +58,7 @@ struct FederatedDecision: Sendable {
 
 // MARK: the email address belongs to an account
 
-extension FederatedDecision {
+extension AssertionDecision {
   private func meet(_ owner: AccountState) -> SignInDecision {
     let ways = SignInMethods(owner, policy)
     if owner.identity(of: providerID) != nil { return subjectChanged(owner, ways) }

@@ -111,15 +111,14 @@ extension SignIn {
   }
 
   @inline(never) private func decide(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> Step<Result> {
-    step(federated(attempt, now).decide(facts), attempt, now)
+    step(decision(attempt, now).federated(facts), attempt, now)
   }
 
-  func federated(_ attempt: Attempt, _ now: Timestamp) -> FederatedDecision {
-    FederatedDecision(
+  func decision(_ attempt: Attempt, _ now: Timestamp) -> AssertionDecision {
+    AssertionDecision(
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
-      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id,
-      policy: environment.policy, now: now,
-      newAccountID: environment.ids.account)
+      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id, policy: environment.policy,
+      now: now, newAccountID: environment.ids.account)
   }
 
   @inline(never)
@@ -181,16 +180,9 @@ extension SignIn {
     let query = attempt.query(environment.policy)
     let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
       attempt.code = try environment.proveAgain(code, facts.code, call, now)
-      return step(byCode(attempt, now).decide(facts), attempt, now)
+      return step(decision(attempt, now).byCode(facts), attempt, now)
     }
     return try await answered(settled, attempt)
-  }
-
-  func byCode(_ attempt: Attempt, _ now: Timestamp) -> CodeDecision {
-    CodeDecision(
-      assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
-      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id, policy: environment.policy,
-      now: now, newAccountID: environment.ids.account)
   }
 
   @inline(never)

@@ -176,8 +176,8 @@ extension SignIn {
     guard let owner = isNumber ? facts.phoneOwner : facts.identityOwner, owner.account.id == attempt.row?.accountID
     else { return .refuse(PendingTable.mismatch("the identity now belongs to another account")) }
     guard environment.policy.enables(providerID) else { return .refuse(.notEnabled(providerID)) }
-    if isNumber { return byCode(attempt, now).decide(facts) }
-    return federated(attempt, now).decide(facts)
+    if isNumber { return decision(attempt, now).byCode(facts) }
+    return decision(attempt, now).federated(facts)
   }
 
   private func heldToPresent(

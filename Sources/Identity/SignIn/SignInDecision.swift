@@ -14,6 +14,21 @@ enum SignInDecision: Hashable, Sendable {
   case checkAgain
 }
 
+/// The decisions about a verified assertion: `federated` and `byCode`.
+struct AssertionDecision: Sendable {
+  var assertion: Assertion
+  var existingOnly = false
+  var claimAddress = false
+  /// The account whose second factor this call verified.
+  var passedFor: String?
+  var policy: Policy
+  var now: Timestamp
+  /// Generates the id of a new account.
+  var newAccountID: @Sendable () -> String
+
+  var providerID: String { assertion.identity.providerID }
+}
+
 /// A session to open, with the writes that precede it in the same transaction.
 struct Opening: Hashable, Sendable {
   /// The account after the writes.

@@ -108,8 +108,8 @@ package struct ResetPassword: Sendable {
 
 /// Decision for a password reset (sections 3.3 and 3.5).
 ///
-/// The rules for an account that never verified the email address are those of a sign-in link (`CodeDecision`). But a
-/// reset opens no session, so it asks for no second factor.
+/// The rules for an account that never verified the email address are those of a sign-in link
+/// (`AssertionDecision.byCode`). But a reset opens no session, so it asks for no second factor.
 struct ResetDecision: Sendable {
   enum Outcome: Hashable, Sendable {
     case refuse(Failure)

@@ -91,7 +91,7 @@ final class BackupFolder: Sendable {
     return zip(name.utf8.dropFirst(prefix.utf8.count), form.utf8).allSatisfy { byte, sign in
       switch sign {
       case UInt8(ascii: "0"): UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-      case UInt8(ascii: "f"): Hexadecimal.digits.contains(byte)
+      case UInt8(ascii: "f"): "0123456789abcdef".utf8.contains(byte)
       default: byte == sign
       }
     }

@@ -172,14 +172,9 @@ struct DeleteAccount: ServiceCommand {
 
   @Argument(help: "Account ID.") var id: String
 
-  @Flag(name: .long, help: "Confirm the deletion.")
-  var yes = false
+  @OptionGroup var confirmation: DeletionConfirmation
 
   @OptionGroup var common: CommonOptions
-
-  func validate() throws {
-    guard yes else { throw ValidationError("Deletion is permanent. Confirm it with --yes.") }
-  }
 
   func perform(_ context: CommandContext) throws -> Report {
     _ = try context.call(AdminRPC.deleteAccount, DeleteAccountRequest(accountID: id))

@@ -270,10 +270,10 @@ import Testing
     let identity = IdentityKey(providerID: "emailLink", subject: ada)
     var facts = Facts()
     facts.emailOwner = owner
-    let decision = CodeDecision(
+    let decision = AssertionDecision(
       assertion: Assertion(identity: identity, email: ada, tier: .authoritative), passedFor: "account-y",
       policy: world.policy, now: world.now, newAccountID: { "new" })
-    guard case .open(let opening) = decision.decide(facts) else {
+    guard case .open(let opening) = decision.byCode(facts) else {
       Issue.record("not opened")
       return
     }
