@@ -1,10 +1,11 @@
 // Store: the storage contract between the domain and its backends.
 //
-// Owns: the records, the closed set of lookups (`Query` -> `Facts`), the unit of work (`Change` -> `Outcome`), the
-// compare-and-swap between a commit and a cancellation (`CommitDecision`), and the notifications for metrics and logs
-// (`StoreObserver`).
-// Does not own: SQL, threads, product rules. A backend owns the first two, Identity the last.
-// Read next: Query.swift, Change.swift; then Tests/StoreConformance, which tests every promise made here.
+// Owns: the records and their columns, the closed set of lookups (`Query` -> `Facts`), the unit of work (`Change` ->
+// `Outcome`), the compare-and-swap between a commit and a cancellation (`CommitDecision`), and the notifications for
+// metrics and logs (`StoreObserver`).
+// Does not own: statements, threads, product rules. A backend owns the first two, Identity the last.
+// Read next: Query.swift, Write.swift, RecordColumns.swift; then Tests/StoreConformance, which tests every promise made
+// here.
 
 /// Durable storage with two read methods and one write method.
 ///

@@ -20,18 +20,6 @@ package enum StoredTable: String, CaseIterable, Sendable {
   case importKeys = "import_keys"
   case audit
 
-  package enum Kind: Sendable {
-    case text
-    case integer
-    case boolean
-    case bytes
-  }
-
-  package struct Column: Sendable {
-    package let name: String
-    package let kind: Kind
-  }
-
   package var name: String { rawValue }
 
   /// The unique key, which also orders the rows. Texts and bytes are compared bytewise.
@@ -48,86 +36,25 @@ package enum StoredTable: String, CaseIterable, Sendable {
     }
   }
 
-  /// The columns in row order.
-  package var columns: [Column] {
+  /// The columns in row order: those of the record, then those that backends derive from it.
+  package var columns: [StoredColumn] {
     switch self {
-    case .accounts: accountColumns
-    case .closedAccounts: columns(text: ["id", "survivor_id", "moved_provider_ids"], integer: ["closed_at"])
-    case .identities:
-      columns(
-        text: ["account_id", "provider_id", "subject", "email", "display_name", "photo_url", "username"],
-        integer: ["tier", "linked_at"])
-    case .factors:
-      columns(
-        text: ["account_id", "id", "kind", "display_name", "phone_number"], integer: ["enrolled_at"],
-        bytes: ["sealed_secret"])
-    case .unlinks: columns(text: ["account_id", "provider_id", "subject"], integer: ["unlinked_at"])
-    case .sessions: sessionColumns
-    case .pendings: pendingColumns
-    case .deliveries:
-      columns(
-        text: ["id", "channel", "kind", "buried_reason"],
-        integer: ["priority", "created_at", "expires_at", "attempts", "next_attempt_at", "buried_at", "kept_until"],
-        bytes: ["sealed", "merge_key"])
-    case .pendingCounts: columns(text: ["scope", "name"], integer: ["held"])
-    case .idempotency:
-      columns(
-        text: ["outcome", "account_id", "session_id"], integer: ["created_at", "expires_at"],
-        bytes: ["key", "request"])
-    case .spentTokens: columns(integer: ["expires_at"], bytes: ["digest"])
-    case .throttles:
-      columns(integer: ["count", "since", "blocks", "blocked_until", "expires_at"], bytes: ["key"])
-    case .signingKeys:
-      columns(
-        text: ["key_id", "algorithm"], integer: ["published_at", "active_from", "retired_at"],
-        bytes: ["sealed_private_key"])
-    case .importKeys: columns(text: ["id"], integer: ["created_at"], bytes: ["sealed_key"])
-    case .audit:
-      columns(text: ["id", "account_id", "event", "caller", "details"], integer: ["position", "at"])
+    case .accounts: AccountRecord.columns + [StoredColumn("idle_since", .integer)]
+    case .closedAccounts: ClosedAccountRecord.columns
+    case .identities: IdentityRecord.columns
+    case .factors: FactorRecord.columns
+    case .unlinks: UnlinkRecord.columns
+    case .sessions: SessionRecord.columns + ["expires_day", "ends_at", "ends_day"].map { StoredColumn($0, .integer) }
+    case .pendings: PendingRecord.columns
+    case .deliveries: DeliveryRecord.columns
+    case .pendingCounts: [StoredColumn("scope", .text), StoredColumn("name", .text), StoredColumn("held", .integer)]
+    case .idempotency: IdempotencyRecord.columns
+    case .spentTokens: [StoredColumn("digest", .bytes), StoredColumn("expires_at", .integer)]
+    case .throttles: ThrottleRecord.columns
+    case .signingKeys: SigningKeyRecord.columns
+    case .importKeys: ImportKeyRecord.columns
+    case .audit: AuditRecord.columns
     }
-  }
-
-  private var accountColumns: [Column] {
-    columns(
-      text: [
-        "id", "email", "email_verification", "email_verification_provider_id", "email_source", "phone_number",
-        "display_name", "photo_url", "custom_claims", "password_hash",
-      ],
-      integer: [
-        "version", "password_set_at", "tokens_valid_after", "created_at", "last_sign_in_at", "email_verified_at",
-        "phone_number_set_at", "idle_since",
-      ],
-      boolean: ["email_link", "custom_token", "anonymous", "disabled", "made_by_administrator"])
-  }
-
-  private var sessionColumns: [Column] {
-    columns(
-      text: [
-        "id", "account_id", "caller", "sign_in_provider_id", "began_with", "methods", "second_factor",
-        "second_factor_id", "audience", "claims_json", "closed_reason", "ip_address", "user_agent", "device_id",
-      ],
-      integer: [
-        "rotated_at", "auth_time", "created_at", "last_used_at", "idle_expires_at", "expires_at", "expires_day",
-        "closed_at", "ends_at", "ends_day",
-      ],
-      bytes: ["refresh_digest", "parent_digest"])
-  }
-
-  private var pendingColumns: [Column] {
-    columns(
-      text: [
-        "purpose", "provider_id", "subject", "email", "account_id", "caller", "attempt_id", "completed_account_id",
-        "completed_session_id",
-      ],
-      integer: ["version", "tier", "created_at", "expires_at", "attempts_left", "completed_at"],
-      bytes: ["digest", "binding", "sealed", "network"])
-  }
-
-  private func columns(
-    text: [String] = [], integer: [String] = [], boolean: [String] = [], bytes: [String] = []
-  ) -> [Column] {
-    text.map { Column(name: $0, kind: .text) } + integer.map { Column(name: $0, kind: .integer) }
-      + boolean.map { Column(name: $0, kind: .boolean) } + bytes.map { Column(name: $0, kind: .bytes) }
   }
 }
 

@@ -4,10 +4,10 @@ extension Script {
   func add(_ write: AccountWrite) {
     switch write {
     case .insert(let account):
-      add(.insertAccount) { Script.bind(account, to: $0).bind(account.createdAt) }
+      add(.insertAccount) { $0.bind(account) }
       // Follows the insert, which waits for a transaction that closes the same account. This step then sees its writes.
       add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id) }
-    case .update(let account): add(.updateAccount, refusing: .stale) { Script.bind(account, to: $0) }
+    case .update(let account): add(.updateAccount, refusing: .stale) { $0.bind(account) }
     case .raise(let id, let version): add(.raiseAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .touch(let id, let version, let at):
       add(.touchAccount, refusing: .stale) { $0.bind(id).bind(version).bind(at) }
@@ -29,16 +29,6 @@ extension Script {
     }
   }
 
-  private static func bind(_ account: AccountRecord, to step: BoundStatement) -> BoundStatement {
-    step.bind(account.id).bind(account.version).bind(account.email).bind(account.emailProof?.rawValue)
-      .bind(account.emailProofProviderID).bind(account.emailSource).bind(account.phoneNumber)
-      .bind(account.displayName).bind(account.photoURL).bind(account.customClaimsJSON).bind(account.passwordHash)
-      .bind(account.passwordSetAt).bind(account.emailLink).bind(account.customToken).bind(account.anonymous)
-      .bind(account.disabled).bind(account.madeByAdministrator).bind(account.tokensValidAfter)
-      .bind(account.createdAt).bind(account.lastSignInAt).bind(account.emailVerifiedAt)
-      .bind(account.phoneNumberSetAt)
-  }
-
   /// Removes everything except the pending rows, which wait for their lock.
   private func close(_ closed: ClosedAccountRecord, _ version: Int64?) {
     if let version {
@@ -50,19 +40,16 @@ extension Script {
       add(statement) { $0.bind(closed.id) }
     }
     addLong(.deleteSessions) { $0.bind(closed.id) }
-    add(.insertClosedAccount) {
-      $0.bind(closed.id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
-        .bind(closed.closedAt)
-    }
+    add(.insertClosedAccount) { $0.bind(closed) }
   }
 
   // MARK: Dependents of an account
 
   func add(_ write: IdentityWrite) {
     switch write {
-    case .insert(let identity):
-      add(.insertIdentity, refusing: .stale) { Script.bind(identity, to: $0).bind(identity.linkedAt) }
-    case .update(let identity): add(.updateIdentity, refusing: .stale) { Script.bind(identity, to: $0) }
+    case .insert(let identity): add(.insertIdentity, refusing: .stale) { $0.bind(identity) }
+    case .update(let identity):
+      add(.updateIdentity, refusing: .stale) { $0.bind(identity, except: "linked_at") }
     case .delete(let key, let accountID):
       add(.deleteIdentity, refusing: .stale) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
     }
@@ -70,10 +57,7 @@ extension Script {
 
   func add(_ write: UnlinkWrite) {
     switch write {
-    case .remember(let unlink):
-      add(.rememberUnlink, refusing: .stale) {
-        $0.bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at)
-      }
+    case .remember(let unlink): add(.rememberUnlink, refusing: .stale) { $0.bind(unlink) }
     case .forget(let accountID, let key):
       add(.forgetUnlink) { $0.bind(accountID).bind(key.providerID).bind(key.subject) }
     }
@@ -81,11 +65,7 @@ extension Script {
 
   func add(_ write: FactorWrite) {
     switch write {
-    case .insert(let factor):
-      add(.insertFactor, refusing: .stale) {
-        $0.bind(factor.accountID).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName)
-          .bind(factor.phoneNumber).bind(factor.sealedSecret).bind(factor.enrolledAt)
-      }
+    case .insert(let factor): add(.insertFactor, refusing: .stale) { $0.bind(factor) }
     case .update(let factor):
       add(.updateFactor, refusing: .stale) {
         $0.bind(factor.accountID).bind(factor.id).bind(factor.displayName).bind(factor.sealedSecret)
@@ -93,11 +73,6 @@ extension Script {
     case .delete(let id, let accountID): add(.deleteFactor, refusing: .stale) { $0.bind(accountID).bind(id) }
     case .requireNone(let accountID): add(.guardNoFactors, refusing: .stale) { $0.bind(accountID) }
     }
-  }
-
-  private static func bind(_ identity: IdentityRecord, to step: BoundStatement) -> BoundStatement {
-    step.bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.email)
-      .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
   }
 }
 
@@ -107,23 +82,19 @@ extension Statement {
   static let insertAccount = Statement(
     "insert_account",
     """
-    INSERT INTO accounts (id, version, email, email_verification, email_verification_provider_id, email_source,
-      phone_number, display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token,
-      anonymous, disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_verified_at,
-      phone_number_set_at, idle_since)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)
+    INSERT INTO accounts (\(AccountRecord.columns.names), idle_since)
+    VALUES (\(AccountRecord.columns.placeholders("$")), \(AccountRecord.columns.placeholder("$", "created_at")))
     """)
   static let guardNeverClosed = Statement(
     "guard_never_closed", "SELECT 1 / (1 - count(*)) FROM closed_accounts WHERE id = $1")
   static let updateAccount = guarding(
     "update_account",
     """
-    UPDATE accounts SET version = version + 1, email = $3, email_verification = $4, email_verification_provider_id = $5,
-      email_source = $6, phone_number = $7, display_name = $8, photo_url = $9, custom_claims = $10,
-      password_hash = $11, password_set_at = $12, email_link = $13, custom_token = $14, anonymous = $15,
-      disabled = $16, made_by_administrator = $17, tokens_valid_after = $18, created_at = $19,
-      last_sign_in_at = greatest(last_sign_in_at, $20), email_verified_at = $21, phone_number_set_at = $22
-    WHERE id = $1 AND version = $2 RETURNING 1
+    UPDATE accounts SET version = version + 1,
+      \(AccountRecord.columns.assignments("$", except: "id", "version", "last_sign_in_at")),
+      last_sign_in_at = greatest(last_sign_in_at, \(AccountRecord.columns.placeholder("$", "last_sign_in_at")))
+    WHERE id = \(AccountRecord.columns.placeholder("$", "id"))
+      AND version = \(AccountRecord.columns.placeholder("$", "version")) RETURNING 1
     """)
   static let raiseAccount = guarding(
     "raise_account", "UPDATE accounts SET version = version + 1 WHERE id = $1 AND version = $2 RETURNING 1")
@@ -157,8 +128,7 @@ extension Statement {
   static let deleteUnlinks = Statement("delete_unlinks", "DELETE FROM unlinks WHERE account_id = $1")
   static let deleteSessions = Statement("delete_sessions", "DELETE FROM sessions WHERE account_id = $1")
   static let insertClosedAccount = Statement(
-    "insert_closed_account",
-    "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES ($1, $2, $3, $4)")
+    "insert_closed_account", ClosedAccountRecord.insert("$"))
   static let lockSessions = Statement(
     "lock_sessions", "SELECT 1::bigint FROM sessions WHERE account_id = $1 ORDER BY id FOR UPDATE")
   static let guardIdle = Statement(
@@ -171,18 +141,24 @@ extension Statement {
 
   // MARK: Dependents of accounts, which need an account that exists until the end of the transaction
 
-  static let insertIdentity = guarding(
-    "insert_identity",
-    """
-    INSERT INTO identities (account_id, provider_id, subject, email, tier, display_name, photo_url, username, linked_at)
-    SELECT id, $2::text, $3::text, $4::text, $5::bigint, $6::text, $7::text, $8::text, $9::bigint
-    FROM accounts WHERE id = $1 FOR UPDATE RETURNING 1
-    """)
+  /// Inserts a record if its account exists, and locks the account.
+  private static func insertDependent<Record: StoredRecord>(_: Record.Type) -> String {
+    let placeholders = Record.typedPlaceholders.map { $0.name == "account_id" ? "id" : $0.placeholder }
+    return """
+      INSERT INTO \(Record.table.name) (\(Record.columns.names)) SELECT \(placeholders.joined(separator: ", "))
+      FROM accounts WHERE id = \(Record.columns.placeholder("$", "account_id")) FOR UPDATE
+      """
+  }
+
+  static let insertIdentity = guarding("insert_identity", "\(insertDependent(IdentityRecord.self)) RETURNING 1")
+  private static let identity = IdentityRecord.columns.without("linked_at")
   static let updateIdentity = guarding(
     "update_identity",
     """
-    UPDATE identities SET email = $4, tier = $5, display_name = $6, photo_url = $7, username = $8
-    WHERE account_id = $1 AND provider_id = $2 AND subject = $3 RETURNING 1
+    UPDATE identities SET \(identity.assignments("$", except: "account_id", "provider_id", "subject"))
+    WHERE account_id = \(identity.placeholder("$", "account_id"))
+      AND provider_id = \(identity.placeholder("$", "provider_id"))
+      AND subject = \(identity.placeholder("$", "subject")) RETURNING 1
     """)
   static let deleteIdentity = guarding(
     "delete_identity",
@@ -191,19 +167,13 @@ extension Statement {
   static let rememberUnlink = guarding(
     "remember_unlink",
     """
-    INSERT INTO unlinks (account_id, provider_id, subject, unlinked_at)
-    SELECT id, $2::text, $3::text, $4::bigint FROM accounts WHERE id = $1 FOR UPDATE
-    ON CONFLICT (account_id, provider_id, subject) DO UPDATE SET unlinked_at = excluded.unlinked_at RETURNING 1
+    \(insertDependent(UnlinkRecord.self))
+    ON CONFLICT (account_id, provider_id, subject)
+    DO UPDATE SET \(UnlinkRecord.columns.takingOver(except: "account_id", "provider_id", "subject")) RETURNING 1
     """)
   static let forgetUnlink = Statement(
     "forget_unlink", "DELETE FROM unlinks WHERE account_id = $1 AND provider_id = $2 AND subject = $3")
-  static let insertFactor = guarding(
-    "insert_factor",
-    """
-    INSERT INTO factors (account_id, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
-    SELECT id, $2::text, $3::text, $4::text, $5::text, $6::bytea, $7::bigint
-    FROM accounts WHERE id = $1 FOR UPDATE RETURNING 1
-    """)
+  static let insertFactor = guarding("insert_factor", "\(insertDependent(FactorRecord.self)) RETURNING 1")
   static let updateFactor = guarding(
     "update_factor",
     "UPDATE factors SET display_name = $3, sealed_secret = $4 WHERE account_id = $1 AND id = $2 RETURNING 1")

@@ -43,11 +43,14 @@ final class BoundStatement {
     return keep(from: start)
   }
 
-  func bind(_ value: [UInt8]) -> BoundStatement {
+  func bind(_ value: [UInt8]?) -> BoundStatement {
+    guard let value else { return bindNull() }
     let start = bytes.count
     bytes += value
     return keep(from: start)
   }
+
+  func bind(_ value: Int64?) -> BoundStatement { value.map { bind($0) } ?? bindNull() }
 
   func bind(_ value: Digest?) -> BoundStatement { value.map { bind($0.bytes) } ?? bindNull() }
 

@@ -5,7 +5,7 @@ extension Script {
     switch write {
     case .enqueue(let delivery, let queueMax):
       hold(.waiting, "", atMost: queueMax, else: .limited(.deliveries))
-      add(.insertDelivery) { bind(delivery, to: $0) }
+      add(.insertDelivery) { $0.bind(delivery) }
     case .enqueueNotice(let notice, let limits): enqueue(notice, within: limits)
     case .claim(let id, let attempts, let nextAttemptAt):
       add(.claimDelivery, refusing: .stale) { $0.bind(id).bind(attempts).bind(nextAttemptAt) }
@@ -17,33 +17,19 @@ extension Script {
     }
   }
 
-  private func bind(_ delivery: DeliveryRecord, to step: BoundStatement) -> BoundStatement {
-    step.bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.sealed)
-      .bind(delivery.createdAt).bind(delivery.expiresAt).bind(delivery.attempts).bind(delivery.nextAttemptAt)
-      .bind(delivery.priority.rawValue).bind(delivery.mergeKey)
-  }
-
   /// The change holds the lock of the row that counts the notice, so no equal notice is queued at the same time.
   private func enqueue(_ notice: DeliveryRecord, within limits: NoticeLimits) {
     guard let counted = throttles.counting(limits) else {
       return addNotice(.mergeNotice, isOverLimit: true) { $0.bind(notice.mergeKey).bind(notice.expiresAt) }
     }
     addNotice(.enqueueNotice, isOverLimit: false) {
-      bind(notice, to: $0).bind(limits.queueMax).bind(limits.count.rule.countMax > 0).bind(counted.key)
-        .bind(counted.count).bind(counted.since).bind(counted.blocks).bind(counted.blockedUntil)
-        .bind(counted.expiresAt)
+      $0.bind(notice).bind(limits.queueMax).bind(limits.count.rule.countMax > 0).bind(counted)
     }
   }
 }
 
 extension Statement {
-  static let insertDelivery = Statement(
-    "insert_delivery",
-    """
-    INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, priority,
-      merge_key)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-    """)
+  static let insertDelivery = Statement("insert_delivery", DeliveryRecord.insert("$"))
   /// Returns how many equal notices waited (0 or 1), and NULL.
   static let mergeNotice = Statement(
     "merge_notice",
@@ -54,32 +40,34 @@ extension Statement {
     SELECT count(*), NULL::bigint FROM merged
     """)
   /// Returns how many equal notices waited (0 or 1), and how many messages wait now; NULL: the notice was not queued.
-  static let enqueueNotice = Statement(
-    "enqueue_notice",
-    """
-    WITH merged AS (
-      UPDATE deliveries SET expires_at = greatest(expires_at, $6::bigint)
-      WHERE merge_key = $10::bytea AND buried_at IS NULL RETURNING 1
-    ), held AS (
-      INSERT INTO pending_counts AS c (scope, name, held)
-        SELECT \(CountScope.waiting.literal), '', 1 WHERE NOT EXISTS (SELECT 1 FROM merged)
-      ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < $11::bigint RETURNING c.held
-    ), queued AS (
-      INSERT INTO deliveries (id, channel, kind, sealed, created_at, expires_at, attempts, next_attempt_at, priority,
-        merge_key)
-      SELECT $1::text, $2::text, $3::text, $4::bytea, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint,
-        $10::bytea
-      WHERE EXISTS (SELECT 1 FROM held) RETURNING 1
-    ), counted AS (
-      INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at)
-        SELECT $13::bytea, $14::bigint, $15::bigint, $16::bigint, $17::bigint, $18::bigint
-        WHERE $12::boolean AND EXISTS (SELECT 1 FROM queued)
-      ON CONFLICT (key) DO UPDATE SET count = excluded.count, since = excluded.since, blocks = excluded.blocks,
-        blocked_until = excluded.blocked_until, expires_at = excluded.expires_at
-      RETURNING 1
-    )
-    SELECT (SELECT count(*) FROM merged), (SELECT max(held) FROM held)
-    """)
+  static let enqueueNotice: Statement = {
+    let (delivery, throttle) = (DeliveryRecord.columns, ThrottleRecord.columns)
+    let values = DeliveryRecord.typedPlaceholders
+    func value(_ name: String) -> String { values.first { $0.name == name }?.placeholder ?? "" }
+    let (queueMax, counts) = ("$\(delivery.count + 1)::bigint", "$\(delivery.count + 2)::boolean")
+    let counted = throttle.enumerated().map { "$\(delivery.count + 3 + $0)::\($1.kind.type)" }
+    return Statement(
+      "enqueue_notice",
+      """
+      WITH merged AS (
+        UPDATE deliveries SET expires_at = greatest(expires_at, \(value("expires_at")))
+        WHERE merge_key = \(value("merge_key")) AND buried_at IS NULL RETURNING 1
+      ), held AS (
+        INSERT INTO pending_counts AS c (scope, name, held)
+          SELECT \(CountScope.waiting.literal), '', 1 WHERE NOT EXISTS (SELECT 1 FROM merged)
+        ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < \(queueMax) RETURNING c.held
+      ), queued AS (
+        INSERT INTO deliveries (\(delivery.names)) SELECT \(values.map(\.placeholder).joined(separator: ", "))
+        WHERE EXISTS (SELECT 1 FROM held) RETURNING 1
+      ), counted AS (
+        INSERT INTO throttles (\(throttle.names)) SELECT \(counted.joined(separator: ", "))
+          WHERE \(counts) AND EXISTS (SELECT 1 FROM queued)
+        ON CONFLICT (key) DO UPDATE SET \(throttle.takingOver(except: "key"))
+        RETURNING 1
+      )
+      SELECT (SELECT count(*) FROM merged), (SELECT max(held) FROM held)
+      """)
+  }()
   static let claimDelivery = guarding(
     "claim_delivery",
     """

@@ -104,11 +104,11 @@ extension Statement {
     WITH moved AS (
       DELETE FROM audit_unplaced
       WHERE id IN (SELECT id FROM audit_unplaced ORDER BY written_at, ordinal, id LIMIT $1)
-      RETURNING id, written_at, ordinal, at, account_id, event, caller, details
+      RETURNING \(unplacedAudit.names), written_at, ordinal
     ), placed AS (
-      INSERT INTO audit (position, id, at, account_id, event, caller, details)
+      INSERT INTO audit (position, \(unplacedAudit.names))
       SELECT (SELECT last FROM audit_position WHERE id = 1) + row_number() OVER (ORDER BY written_at, ordinal, id),
-        id, at, account_id, event, caller, details
+        \(unplacedAudit.names)
       FROM moved RETURNING position
     ), raised AS (
       UPDATE audit_position SET last = last + (SELECT count(*) FROM placed)

@@ -53,6 +53,18 @@ final class LookUp {
     ask(step) { answer throws(RequestError) in while answer.step() { keep(try make(answer)) } }
   }
 
+  private func askOne<Record: StoredRecord>(
+    _ step: BoundStatement, _: Record.Type, _ keep: @escaping (Record) -> Void
+  ) {
+    askOne(step, { row throws(RequestError) in try row.record() }, keep)
+  }
+
+  private func askAll<Record: StoredRecord>(
+    _ step: BoundStatement, _: Record.Type, _ keep: @escaping (Record) -> Void
+  ) {
+    askAll(step, { row throws(RequestError) in try row.record() }, keep)
+  }
+
   // MARK: Accounts
 
   /// Reads an account and its dependents. `bind` completes the selector.
@@ -60,7 +72,7 @@ final class LookUp {
     _ selector: AccountSelector, into place: ReferenceWritableKeyPath<LookUp, AccountState?>,
     _ bind: (BoundStatement) -> BoundStatement
   ) {
-    askOne(bind(BoundStatement(selector.account)), AccountRecord.init) { [unowned self] account in
+    askOne(bind(BoundStatement(selector.account)), AccountRecord.self) { [unowned self] account in
       self[keyPath: place] = AccountState(account: account)
     }
     ask(bind(BoundStatement(selector.dependent))) { [unowned self] answer throws(RequestError) in
@@ -73,7 +85,7 @@ final class LookUp {
   private func askAccounts(_ query: Query) {
     if let id = query.accountID {
       askAccount(.id, into: \.facts.account) { $0.bind(id) }
-      askOne(BoundStatement(.closedAccount).bind(id), ClosedAccountRecord.init) { [unowned self] closed in
+      askOne(BoundStatement(.closedAccount).bind(id), ClosedAccountRecord.self) { [unowned self] closed in
         if facts.account == nil { facts.closedAccount = closed }
       }
     }
@@ -94,11 +106,11 @@ final class LookUp {
 
   private func askSessions(_ query: Query) {
     if let id = query.sessionID {
-      askOne(BoundStatement(.session).bind(id), SessionRecord.init) { [unowned self] in facts.session = $0 }
+      askOne(BoundStatement(.session).bind(id), SessionRecord.self) { [unowned self] in facts.session = $0 }
       askAccount(.session, into: \.facts.sessionAccount) { $0.bind(id) }
     }
     if let id = query.otherSessionID {
-      askOne(BoundStatement(.session).bind(id), SessionRecord.init) { [unowned self] in facts.otherSession = $0 }
+      askOne(BoundStatement(.session).bind(id), SessionRecord.self) { [unowned self] in facts.otherSession = $0 }
       askAccount(.session, into: \.facts.otherSessionAccount) { $0.bind(id) }
     }
     if let open = query.openSessions {
@@ -107,21 +119,21 @@ final class LookUp {
         { row throws(RequestError) in try row.int() }
       ) { [unowned self] in facts.openSessionCount = $0 }
       askAll(
-        BoundStatement(.openSessions).bind(open.accountID).bind(open.at).bind(max(0, open.most)), SessionRecord.init
+        BoundStatement(.openSessions).bind(open.accountID).bind(open.at).bind(max(0, open.most)), SessionRecord.self
       ) { [unowned self] in facts.openSessions.append($0) }
     }
   }
 
   private func askPendings(_ query: Query) {
     if let digest = query.pending {
-      askOne(BoundStatement(.pending).bind(digest), PendingRecord.init) { [unowned self] in facts.pending = $0 }
+      askOne(BoundStatement(.pending).bind(digest), PendingRecord.self) { [unowned self] in facts.pending = $0 }
       askAccount(.pending, into: \.facts.pendingAccount) { $0.bind(digest) }
     }
     if let digest = query.alsoPending {
-      askOne(BoundStatement(.pending).bind(digest), PendingRecord.init) { [unowned self] in facts.alsoPending = $0 }
+      askOne(BoundStatement(.pending).bind(digest), PendingRecord.self) { [unowned self] in facts.alsoPending = $0 }
     }
     if let digest = query.code {
-      askOne(BoundStatement(.pending).bind(digest), PendingRecord.init) { [unowned self] in facts.code = $0 }
+      askOne(BoundStatement(.pending).bind(digest), PendingRecord.self) { [unowned self] in facts.code = $0 }
     }
   }
 
@@ -129,20 +141,20 @@ final class LookUp {
 
   private func askRecords(_ query: Query) {
     if let key = query.idempotency {
-      askOne(BoundStatement(.idempotency).bind(key), IdempotencyRecord.init) { [unowned self] in facts.idempotency = $0
+      askOne(BoundStatement(.idempotency).bind(key), IdempotencyRecord.self) { [unowned self] in facts.idempotency = $0
       }
     }
     if let digest = query.spentToken {
       ask(BoundStatement(.spentToken).bind(digest)) { [unowned self] answer in facts.tokenSpent = answer.step() }
     }
     if query.signingKeys {
-      askAll(BoundStatement(.signingKeys), SigningKeyRecord.init) { [unowned self] in facts.signingKeys.append($0) }
+      askAll(BoundStatement(.signingKeys), SigningKeyRecord.self) { [unowned self] in facts.signingKeys.append($0) }
     }
   }
 
   private func askThrottles(_ query: Query) {
     for key in query.throttles {
-      askOne(BoundStatement(.throttle).bind(key), ThrottleRecord.init) { [unowned self] in facts.throttles.append($0) }
+      askOne(BoundStatement(.throttle).bind(key), ThrottleRecord.self) { [unowned self] in facts.throttles.append($0) }
     }
     guard let name = query.deviceID else { return }
     let owners = [query.deviceOwnerID, query.email, query.phoneNumber, query.sessionID]
@@ -161,7 +173,7 @@ final class LookUp {
     for each in DeliveryClass.all {
       let step = BoundStatement(.dueDeliveries).bind(each.channel.rawValue).bind(each.priority.rawValue).bind(due.at)
         .bind(due.rowsMax[each] ?? 0)
-      askAll(step, DeliveryRecord.init) { [unowned self] in facts.deliveries?.due.append($0) }
+      askAll(step, DeliveryRecord.self) { [unowned self] in facts.deliveries?.due.append($0) }
     }
     func count(_ row: QueryResult) throws(RequestError) -> Int { try row.int() }
     askOne(BoundStatement(.held).bind(CountScope.waiting.rawValue), count) { [unowned self] in
@@ -185,7 +197,7 @@ final class LookUp {
     if let page = query.page {
       // No id is empty.
       let (after, most) = (page.afterID ?? "", page.accountsMax)
-      askAll(BoundStatement(.page).bind(after).bind(most), AccountRecord.init) { [unowned self] in
+      askAll(BoundStatement(.page).bind(after).bind(most), AccountRecord.self) { [unowned self] in
         facts.page.append(AccountState(account: $0))
       }
       ask(BoundStatement(.pageDependent).bind(after).bind(most)) { [unowned self] answer throws(RequestError) in
@@ -198,7 +210,7 @@ final class LookUp {
       }
     }
     if let id = query.importKeyID {
-      askOne(BoundStatement(.importKey).bind(id), ImportKeyRecord.init) { [unowned self] in facts.importKey = $0 }
+      askOne(BoundStatement(.importKey).bind(id), ImportKeyRecord.self) { [unowned self] in facts.importKey = $0 }
     }
   }
 
@@ -209,7 +221,7 @@ final class LookUp {
       facts.lastEvent = try answer.int64()
       hasUnplacedEvents = try answer.bool()
     }
-    askAll(BoundStatement(.events).bind(range.after).bind(range.rowsMax), AuditRecord.init) { [unowned self] in
+    askAll(BoundStatement(.events).bind(range.after).bind(range.rowsMax), AuditRecord.self) { [unowned self] in
       facts.events.append($0)
     }
   }

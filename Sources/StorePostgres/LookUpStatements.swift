@@ -8,7 +8,7 @@ struct AccountSelector {
   /// - Parameter owner: a query that returns the account's id.
   private init(_ name: String, _ owner: String) {
     account = Statement(
-      "account_by_" + name, "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id = (\(owner))")
+      "account_by_" + name, AccountRecord.select("WHERE id = (\(owner))"))
     dependent = Statement(
       "hanging_by_" + name,
       "WITH owner AS (\(owner)) " + DependentRow.select(ofAccounts: "= (SELECT id FROM owner)"))
@@ -27,7 +27,7 @@ struct AccountSelector {
 
 extension Statement {
   static let closedAccount = Statement(
-    "closed_account", "SELECT \(ClosedAccountRecord.columns) FROM closed_accounts WHERE id = $1")
+    "closed_account", ClosedAccountRecord.select("WHERE id = $1"))
 
   static let methodsByEmail = Statement(
     "ways_in_by_email",
@@ -45,11 +45,11 @@ extension Statement {
     ORDER BY i.linked_at, i.provider_id, i.subject
     """)
 
-  static let session = Statement("session", "SELECT \(SessionRecord.columns) FROM sessions WHERE id = $1")
-  private static let open = "FROM sessions WHERE account_id = $1 AND closed_at IS NULL AND ends_at > $2"
-  static let openSessionCount = Statement("open_session_count", "SELECT count(*) \(open)")
+  static let session = Statement("session", SessionRecord.select("WHERE id = $1"))
+  private static let open = "WHERE account_id = $1 AND closed_at IS NULL AND ends_at > $2"
+  static let openSessionCount = Statement("open_session_count", "SELECT count(*) FROM sessions \(open)")
   static let openSessions = Statement(
-    "open_sessions", "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT $3")
+    "open_sessions", SessionRecord.select("\(open) ORDER BY created_at DESC, id DESC LIMIT $3"))
   /// The device of an account, else of the owner of an email address, else of a phone number, else of a session.
   static let device = Statement(
     "device",
@@ -64,30 +64,28 @@ extension Statement {
         (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
     """)
 
-  static let pending = Statement("pending", "SELECT \(PendingRecord.columns) FROM pendings WHERE digest = $1")
-  static let idempotency = Statement(
-    "idempotency", "SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = $1")
+  static let pending = Statement("pending", PendingRecord.select("WHERE digest = $1"))
+  static let idempotency = Statement("idempotency", IdempotencyRecord.select("WHERE key = $1"))
   static let spentToken = Statement("spent_token", "SELECT 1::bigint FROM spent_tokens WHERE digest = $1")
   static let signingKeys = Statement(
-    "signing_keys", "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
-  static let throttle = Statement("throttle", "SELECT \(ThrottleRecord.columns) FROM throttles WHERE key = $1")
-  static let importKey = Statement("import_key", "SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = $1")
+    "signing_keys", SigningKeyRecord.select("ORDER BY active_from, key_id"))
+  static let throttle = Statement("throttle", ThrottleRecord.select("WHERE key = $1"))
+  static let importKey = Statement("import_key", ImportKeyRecord.select("WHERE id = $1"))
 
   static let dueDeliveries = Statement(
     "due_deliveries",
-    """
-    SELECT \(DeliveryRecord.columns) FROM deliveries
-    WHERE buried_at IS NULL AND channel = $1 AND priority = $2 AND next_attempt_at <= $3
-    ORDER BY next_attempt_at LIMIT $4
-    """)
+    DeliveryRecord.select(
+      """
+      WHERE buried_at IS NULL AND channel = $1 AND priority = $2 AND next_attempt_at <= $3
+      ORDER BY next_attempt_at LIMIT $4
+      """))
   static let oldestDelivery = Statement(
     "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
   /// The count of a scope without names.
   static let held = Statement("held", "SELECT held FROM pending_counts WHERE scope = $1 AND name = ''")
 
   private static let pageOwners = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
-  static let page = Statement(
-    "page", "SELECT \(AccountRecord.columns) FROM accounts AS a WHERE a.id > $1 ORDER BY a.id LIMIT $2")
+  static let page = Statement("page", AccountRecord.select("WHERE id > $1 ORDER BY id LIMIT $2"))
   static let pageDependent = Statement(
     "page_hanging", "WITH owner AS (\(pageOwners)) " + DependentRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
   static let idleAnonymous = Statement(
@@ -97,8 +95,7 @@ extension Statement {
     ORDER BY a.idle_since LIMIT $2
     """)
 
-  static let events = Statement(
-    "events", "SELECT \(AuditRecord.columns) FROM audit WHERE position > $1 ORDER BY position LIMIT $2")
+  static let events = Statement("events", AuditRecord.select("WHERE position > $1 ORDER BY position LIMIT $2"))
   /// The newest position, and whether rows without a position exist.
   static let lastEvent = Statement(
     "last_event", "SELECT last, EXISTS (SELECT 1 FROM audit_unplaced) FROM audit_position WHERE id = 1")

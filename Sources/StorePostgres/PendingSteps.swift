@@ -40,14 +40,7 @@ extension Script {
     hold(.purpose, pending.purpose.rawValue, atMost: limits.totalMax, else: .limited(.total))
     hold(.total, "", atMost: .max, else: .limited(.total))
     add(.countNetwork) { $0.bind(pending.quota).bind(pending.network?.bytes ?? []) }
-    add(.insertPending) {
-      $0.bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue)
-        .bind(pending.identity.providerID).bind(pending.identity.subject).bind(pending.email)
-        .bind(pending.tier.rawValue).bind(pending.accountID).bind(pending.caller.text).bind(pending.binding)
-        .bind(pending.attemptID).bind(pending.sealed).bind(pending.createdAt).bind(pending.expiresAt)
-        .bind(pending.attemptsLeft).bind(pending.completedAt).bind(pending.completedAccountID)
-        .bind(pending.completedSessionID).bind(pending.network)
-    }
+    add(.insertPending) { $0.bind(pending) }
   }
 }
 
@@ -63,14 +56,7 @@ extension CountScope {
 }
 
 extension Statement {
-  static let insertPending = Statement(
-    "insert_pending",
-    """
-    INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
-      attempt_id, sealed, created_at, expires_at, attempts_left, completed_at, completed_account_id,
-      completed_session_id, network)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
-    """)
+  static let insertPending = Statement("insert_pending", PendingRecord.insert("$"))
 
   /// Completes a row. It stays, to answer a repeated completion, but no longer counts towards its account. A user who
   /// often signs in with a second factor completes one row each time.

@@ -6,6 +6,8 @@ import Store
   private let handle: OpaquePointer
   private var row: Int32 = -1
   private var column: Int32 = 0
+  /// The first stored value of the row that the program never wrote.
+  var fault: String?
 
   init(_ handle: OpaquePointer) { unsafe self.handle = handle }
 
@@ -63,14 +65,8 @@ import Store
 
   func bytes() -> [UInt8] { unsafe bytes(of: next()).map { unsafe [UInt8]($0) } ?? [] }
 
-  func digest() throws(RequestError) -> Digest {
-    guard let digest = try optionalDigest() else { throw .corrupt("a digest that is NULL") }
-    return digest
-  }
+  func optionalBytes() -> [UInt8]? { unsafe bytes(of: next()).map { unsafe [UInt8]($0) } }
 
-  func optionalDigest() throws(RequestError) -> Digest? {
-    guard let bytes = unsafe bytes(of: next()) else { return nil }
-    guard bytes.count == 32 else { throw .corrupt("a stored digest has \(bytes.count) bytes") }
-    return unsafe Digest([UInt8](bytes))
-  }
+  /// Passes over columns.
+  func skip(_ count: Int) { column += Int32(count) }
 }

@@ -5,23 +5,16 @@ extension Script {
     switch write {
     case .insertIdempotency(let record):
       add(.deleteExpiredIdempotency) { $0.bind(record.key).bind(record.createdAt) }
-      add(.insertIdempotency) {
-        $0.bind(record.key).bind(record.request).bind(record.outcome).bind(record.accountID)
-          .bind(record.sessionID).bind(record.createdAt).bind(record.expiresAt)
-      }
+      add(.insertIdempotency) { $0.bind(record) }
     case .spendToken(let digest, let expiresAt): add(.spendToken) { $0.bind(digest).bind(expiresAt) }
     case .appendAudit(let record): append(record)
-    case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key.id).bind(key.sealedKey).bind(key.createdAt) }
+    case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key) }
     }
   }
 
   func add(_ write: SigningKeyWrite) {
     switch write {
-    case .insert(let key):
-      add(.insertSigningKey) {
-        $0.bind(key.keyID).bind(key.algorithm).bind(key.sealedPrivateKey).bind(key.publishedAt)
-          .bind(key.activeFrom).bind(key.retiredAt)
-      }
+    case .insert(let key): add(.insertSigningKey) { $0.bind(key) }
     case .requireNone:
       // Without a key there is no row to lock. Replicas that create the first key wait for each other at the one row
       // that every schema has.
@@ -36,20 +29,10 @@ extension Script {
 extension Statement {
   static let deleteExpiredIdempotency = Statement(
     "delete_expired_idempotency", "DELETE FROM idempotency WHERE key = $1 AND expires_at <= $2")
-  static let insertIdempotency = Statement(
-    "insert_idempotency",
-    """
-    INSERT INTO idempotency (key, request, outcome, account_id, session_id, created_at, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
-    """)
+  static let insertIdempotency = Statement("insert_idempotency", IdempotencyRecord.insert("$"))
   static let spendToken = Statement(
     "spend_token", "INSERT INTO spent_tokens (digest, expires_at) VALUES ($1, $2)")
-  static let insertSigningKey = Statement(
-    "insert_signing_key",
-    """
-    INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from, retired_at)
-    VALUES ($1, $2, $3, $4, $5, $6)
-    """)
+  static let insertSigningKey = Statement("insert_signing_key", SigningKeyRecord.insert("$"))
   static let lockSchema = Statement("lock_schema", "SELECT version FROM schema_version WHERE id = 1 FOR UPDATE")
   static let guardNoSigningKey = Statement(
     "guard_no_signing_key",
@@ -59,8 +42,7 @@ extension Statement {
     "UPDATE signing_keys SET retired_at = $2 WHERE key_id = $1 AND retired_at IS NULL RETURNING 1")
   static let deleteSigningKeys = Statement("delete_signing_keys", "DELETE FROM signing_keys WHERE retired_at <= $1")
   static let keepImportKey = Statement(
-    "keep_import_key",
-    "INSERT INTO import_keys (id, sealed_key, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING")
+    "keep_import_key", "\(ImportKeyRecord.insert("$")) ON CONFLICT (id) DO NOTHING")
 
   static let ofRecords = [
     deleteExpiredIdempotency, insertIdempotency, spendToken, insertSigningKey, lockSchema, guardNoSigningKey,

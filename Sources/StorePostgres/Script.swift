@@ -118,10 +118,7 @@ final class Script {
   }
 
   func append(_ record: AuditRecord) {
-    add(.appendAudit) {
-      $0.bind(record.id).bind(auditRows).bind(record.at).bind(record.accountID)
-        .bind(record.event).bind(record.caller.text).bind(record.detailsJSON)
-    }
+    add(.appendAudit) { $0.bind(record, except: "position").bind(auditRows) }
     auditRows += 1
   }
 
@@ -162,12 +159,15 @@ extension Statement {
   /// Subtracts removed rows from a scope.
   static let letGo = Statement(
     "let_go", "UPDATE pending_counts SET held = held - $3 WHERE scope = $1 AND name = $2")
+  /// The columns of an audit row that has no position.
+  static let unplacedAudit = AuditRecord.columns.without("position")
   /// Uses the database's clock after the change has its locks. If one change waited for another, from any replica, it
   /// therefore has the later time.
   static let appendAudit = Statement(
     "append_audit",
     """
-    INSERT INTO audit_unplaced (id, written_at, ordinal, at, account_id, event, caller, details)
-    VALUES ($1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $2, $3, $4, $5, $6, $7)
+    INSERT INTO audit_unplaced (\(unplacedAudit.names), ordinal, written_at)
+    VALUES (\(unplacedAudit.placeholders("$")), $\(unplacedAudit.count + 1),
+      (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
     """)
 }

@@ -3,7 +3,10 @@ import Store
 extension Script {
   func add(_ write: SessionWrite) {
     switch write {
-    case .insert(let session): add(.insertSession) { Script.bind(session, to: $0) }
+    case .insert(let session):
+      add(.insertSession) {
+        $0.bind(session).bind(session.expiresAt.day).bind(session.endsAt).bind(session.endsAt.day)
+      }
     case .rotate(let id, let from, let to, let at, let idleExpiresAt):
       add(.rotateSession, refusing: .stale) {
         $0.bind(id).bind(from).bind(to).bind(at).bind(idleExpiresAt).bind(idleExpiresAt.day)
@@ -23,16 +26,6 @@ extension Script {
     case .requireOpen(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
     }
   }
-
-  private static func bind(_ session: SessionRecord, to step: BoundStatement) -> BoundStatement {
-    step.bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
-      .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
-      .bind(session.methodLines).bind(session.secondFactor).bind(session.secondFactorID).bind(session.audience)
-      .bind(session.claimsJSON).bind(session.createdAt).bind(session.lastUsedAt).bind(session.idleExpiresAt)
-      .bind(session.expiresAt).bind(session.expiresAt.day).bind(session.closedAt).bind(session.closedReason)
-      .bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID).bind(session.endsAt)
-      .bind(session.endsAt.day).bind(session.beganWith)
-  }
 }
 
 extension Timestamp {
@@ -41,16 +34,16 @@ extension Timestamp {
 }
 
 extension Statement {
-  static let insertSession = Statement(
-    "insert_session",
-    """
-    INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
-      sign_in_provider_id, methods, second_factor, second_factor_id, audience, claims_json, created_at, last_used_at,
-      idle_expires_at, expires_at, expires_day, closed_at, closed_reason, ip_address, user_agent, device_id, ends_at,
-      ends_day, began_with)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-      $24, $25, $26)
-    """)
+  static let insertSession: Statement = {
+    let columns = SessionRecord.columns
+    let derived = (1...3).map { "$\(columns.count + $0)" }.joined(separator: ", ")
+    return Statement(
+      "insert_session",
+      """
+      INSERT INTO sessions (\(columns.names), expires_day, ends_at, ends_day)
+      VALUES (\(columns.placeholders("$")), \(derived))
+      """)
+  }()
   static let rotateSession = guarding(
     "rotate_session",
     """

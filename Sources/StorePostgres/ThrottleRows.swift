@@ -26,7 +26,7 @@ final class ThrottleRows {
   func read(_ answers: ArraySlice<QueryResult>) throws(RequestError) {
     for answer in answers {
       guard answer.step() else { throw .corrupt("a throttle cannot be locked") }
-      let record = try ThrottleRecord(answer)
+      let record: ThrottleRecord = try answer.record()
       if record.expiresAt != ThrottleRows.placeholderEnd { records[record.key] = record }
     }
   }
@@ -41,10 +41,7 @@ final class ThrottleRows {
       let record = ThrottleRecord.counting(count, after: old)
       records[count.key] = record
       if record.isAlarm(after: count) { halfUsedLimits.append(count.kind) }
-      script.add(.updateThrottle) {
-        $0.bind(record.key).bind(record.count).bind(record.since).bind(record.blocks).bind(record.blockedUntil)
-          .bind(record.expiresAt)
-      }
+      script.add(.updateThrottle) { $0.bind(record) }
     case .reset(let key, let kind, let at, let liftsBlock):
       if !liftsBlock, let until = records[key]?.block(at: at) {
         return script.refuse(.throttled(kind, until: until))
@@ -84,15 +81,14 @@ extension Statement {
     """
     INSERT INTO throttles AS t (key, count, since, blocks, blocked_until, expires_at) VALUES ($1, 0, 0, 0, NULL, $2)
     ON CONFLICT (key) DO UPDATE SET count = t.count
-    RETURNING t.key, t.count, t.since, t.blocks, t.blocked_until, t.expires_at
+    RETURNING \(ThrottleRecord.columns.names(of: "t"))
     """)
   /// Recreates the row if an earlier write of the same change has deleted it.
   static let updateThrottle = Statement(
     "update_throttle",
     """
-    INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at) VALUES ($1, $2, $3, $4, $5, $6)
-    ON CONFLICT (key) DO UPDATE SET count = excluded.count, since = excluded.since, blocks = excluded.blocks,
-      blocked_until = excluded.blocked_until, expires_at = excluded.expires_at
+    \(ThrottleRecord.insert("$"))
+    ON CONFLICT (key) DO UPDATE SET \(ThrottleRecord.columns.takingOver(except: "key"))
     """)
   static let deleteThrottle = Statement("delete_throttle", "DELETE FROM throttles WHERE key = $1")
 

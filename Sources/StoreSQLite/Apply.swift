@@ -95,13 +95,7 @@ extension Writer {
   private func insert(_ record: IdempotencyRecord) throws(SQLiteError) {
     try connection.statement("DELETE FROM idempotency WHERE key = ? AND expires_at <= ?")
       .bind(record.key).bind(record.createdAt).run()
-    try connection.statement(
-      """
-      INSERT INTO idempotency (key, request, outcome, account_id, session_id, created_at, expires_at)
-      VALUES (?, ?, ?, ?, ?, ?, ?)
-      """
-    ).bind(record.key).bind(record.request).bind(record.outcome).bind(record.accountID).bind(record.sessionID)
-      .bind(record.createdAt).bind(record.expiresAt).runInsert()
+    try connection.statement(.insertIdempotency).bind(record).runInsert()
   }
 
   private func spend(_ digest: Digest, until expiresAt: Timestamp) throws(SQLiteError) {
@@ -110,19 +104,11 @@ extension Writer {
   }
 
   private func insert(_ key: SigningKeyRecord) throws(SQLiteError) {
-    try connection.statement(
-      """
-      INSERT INTO signing_keys (key_id, algorithm, sealed_private_key, published_at, active_from, retired_at)
-      VALUES (?, ?, ?, ?, ?, ?)
-      """
-    ).bind(key.keyID).bind(key.algorithm).bind(key.sealedPrivateKey).bind(key.publishedAt).bind(key.activeFrom)
-      .bind(key.retiredAt).runInsert()
+    try connection.statement(.insertSigningKey).bind(key).runInsert()
   }
 
   private func keep(_ key: ImportKeyRecord) throws(SQLiteError) {
-    try connection.statement(
-      "INSERT INTO import_keys (id, sealed_key, created_at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
-    ).bind(key.id).bind(key.sealedKey).bind(key.createdAt).run()
+    try connection.statement(.keepImportKey).bind(key).run()
   }
 
   private func hasSigningKey() throws(SQLiteError) -> Bool {
@@ -139,4 +125,10 @@ extension Writer {
   private func deleteSigningKeys(retiredBy: Timestamp) throws(SQLiteError) {
     try connection.statement("DELETE FROM signing_keys WHERE retired_at <= ?").bind(retiredBy).run()
   }
+}
+
+extension GeneratedSQL {
+  fileprivate static let insertIdempotency = GeneratedSQL(IdempotencyRecord.insert("?"))
+  fileprivate static let insertSigningKey = GeneratedSQL(SigningKeyRecord.insert("?"))
+  fileprivate static let keepImportKey = GeneratedSQL("\(ImportKeyRecord.insert("?")) ON CONFLICT (id) DO NOTHING")
 }

@@ -7,40 +7,11 @@ import Store
 extension Writer {
   /// False: an account with this id was closed.
   func insert(_ account: AccountRecord) throws(SQLiteError) -> Bool {
-    let statement = try connection.statement(
-      """
-      INSERT INTO accounts (email, email_verification, email_verification_provider_id, email_source, phone_number,
-        display_name, photo_url, custom_claims, password_hash, password_set_at, email_link, custom_token, anonymous,
-        disabled, made_by_administrator, tokens_valid_after, created_at, last_sign_in_at, email_verified_at,
-        phone_number_set_at,
-        id, version, idle_since)
-      SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?17
-      WHERE NOT EXISTS (SELECT 1 FROM closed_accounts WHERE id = ?21)
-      """)
-    return try bind(account, to: statement).runHitsRow()
+    try connection.statement(.insertAccount).bind(account).runHitsRow()
   }
 
   func update(_ account: AccountRecord) throws(SQLiteError) -> Bool {
-    let statement = try connection.statement(
-      """
-      UPDATE accounts SET email = ?1, email_verification = ?2, email_verification_provider_id = ?3, email_source = ?4,
-        phone_number = ?5, display_name = ?6, photo_url = ?7, custom_claims = ?8, password_hash = ?9,
-        password_set_at = ?10, email_link = ?11, custom_token = ?12, anonymous = ?13, disabled = ?14,
-        made_by_administrator = ?15, tokens_valid_after = ?16, created_at = ?17,
-        last_sign_in_at = coalesce(max(last_sign_in_at, ?18), last_sign_in_at, ?18), email_verified_at = ?19,
-        phone_number_set_at = ?20, version = version + 1
-      WHERE id = ?21 AND version = ?22
-      """)
-    return try bind(account, to: statement).runHitsRow()
-  }
-
-  private func bind(_ account: AccountRecord, to statement: Statement) -> Statement {
-    statement.bind(account.email).bind(account.emailProof?.rawValue).bind(account.emailProofProviderID)
-      .bind(account.emailSource).bind(account.phoneNumber).bind(account.displayName).bind(account.photoURL)
-      .bind(account.customClaimsJSON).bind(account.passwordHash).bind(account.passwordSetAt).bind(account.emailLink)
-      .bind(account.customToken).bind(account.anonymous).bind(account.disabled).bind(account.madeByAdministrator)
-      .bind(account.tokensValidAfter).bind(account.createdAt).bind(account.lastSignInAt)
-      .bind(account.emailVerifiedAt).bind(account.phoneNumberSetAt).bind(account.id).bind(account.version)
+    try connection.statement(.updateAccount).bind(account).runHitsRow()
   }
 
   func raiseVersion(of id: String, from version: Int64) throws(SQLiteError) -> Bool {
@@ -99,10 +70,7 @@ extension Writer {
     try connection.statement("DELETE FROM unlinks WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM sessions WHERE account_id = ?").bind(id).run()
     try deletePendings(of: id, except: nil, sparing: [])
-    try connection.statement(
-      "INSERT INTO closed_accounts (id, survivor_id, moved_provider_ids, closed_at) VALUES (?, ?, ?, ?)"
-    ).bind(id).bind(closed.survivorID).bind(closed.movedProviderIDs.joined(separator: ","))
-      .bind(closed.closedAt).runInsert()
+    try connection.statement(.insertClosedAccount).bind(closed).runInsert()
     return true
   }
 
@@ -129,27 +97,12 @@ extension Writer {
   }
 
   private func insert(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
-    let isLinked = try connection.statement(
-      """
-      INSERT INTO identities (account_number, provider_id, subject, email, tier, display_name, photo_url, username,
-        linked_at)
-      SELECT number, ?, ?, ?, ?, ?, ?, ?, ? FROM accounts WHERE id = ?
-      """
-    ).bind(identity.key.providerID).bind(identity.key.subject).bind(identity.email)
-      .bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL).bind(identity.username)
-      .bind(identity.linkedAt).bind(identity.accountID).runHitsRow()
+    let isLinked = try connection.statement(.insertIdentity).bind(identity).runHitsRow()
     return isLinked ? try countIdentities(of: identity.accountID, by: 1) : false
   }
 
   private func update(_ identity: IdentityRecord) throws(SQLiteError) -> Bool {
-    try connection.statement(
-      """
-      UPDATE identities SET email = ?, tier = ?, display_name = ?, photo_url = ?, username = ?
-      WHERE account_number = (SELECT number FROM accounts WHERE id = ?) AND provider_id = ? AND subject = ?
-      """
-    ).bind(identity.email).bind(identity.tier.rawValue).bind(identity.displayName).bind(identity.photoURL)
-      .bind(identity.username).bind(identity.accountID).bind(identity.key.providerID).bind(identity.key.subject)
-      .runHitsRow()
+    try connection.statement(.updateIdentity).bind(identity, except: "linked_at").runHitsRow()
   }
 
   private func delete(_ key: IdentityKey, of accountID: String) throws(SQLiteError) -> Bool {
@@ -199,12 +152,7 @@ extension Writer {
     ).bind(unlink.at).bind(unlink.accountID).bind(unlink.key.providerID).bind(unlink.key.subject).runHitsRow() {
       return true
     }
-    let isNew = try connection.statement(
-      """
-      INSERT INTO unlinks (account_number, provider_id, subject, unlinked_at)
-      SELECT number, ?, ?, ? FROM accounts WHERE id = ?
-      """
-    ).bind(unlink.key.providerID).bind(unlink.key.subject).bind(unlink.at).bind(unlink.accountID).runHitsRow()
+    let isNew = try connection.statement(.insertUnlink).bind(unlink).runHitsRow()
     return isNew ? try countUnlinks(of: unlink.accountID, by: 1) : false
   }
 
@@ -224,13 +172,7 @@ extension Writer {
   }
 
   private func insert(_ factor: FactorRecord) throws(SQLiteError) -> Bool {
-    let isEnrolled = try connection.statement(
-      """
-      INSERT INTO factors (account_number, id, kind, display_name, phone_number, sealed_secret, enrolled_at)
-      SELECT number, ?, ?, ?, ?, ?, ? FROM accounts WHERE id = ?
-      """
-    ).bind(factor.id).bind(factor.kind.rawValue).bind(factor.displayName).bind(factor.phoneNumber)
-      .bind(factor.sealedSecret).bind(factor.enrolledAt).bind(factor.accountID).runHitsRow()
+    let isEnrolled = try connection.statement(.insertFactor).bind(factor).runHitsRow()
     return isEnrolled ? try countFactors(of: factor.accountID, by: 1) : false
   }
 
@@ -260,5 +202,53 @@ extension Writer {
   private func countFactors(of accountID: String, by delta: Int) throws(SQLiteError) -> Bool {
     try connection.statement("UPDATE accounts SET factor_count = factor_count + ? WHERE id = ?")
       .bind(delta).bind(accountID).runHitsRow()
+  }
+}
+
+extension GeneratedSQL {
+  fileprivate static let insertAccount: GeneratedSQL = {
+    let columns = AccountRecord.columns
+    return GeneratedSQL(
+      """
+      INSERT INTO accounts (\(columns.names), idle_since)
+      SELECT \(columns.placeholders("?")), \(columns.placeholder("?", "created_at"))
+      WHERE NOT EXISTS (SELECT 1 FROM closed_accounts WHERE id = \(columns.placeholder("?", "id")))
+      """)
+  }()
+  fileprivate static let updateAccount: GeneratedSQL = {
+    let columns = AccountRecord.columns
+    let last = columns.placeholder("?", "last_sign_in_at")
+    return GeneratedSQL(
+      """
+      UPDATE accounts SET \(columns.assignments("?", except: "id", "version", "last_sign_in_at")),
+        last_sign_in_at = coalesce(max(last_sign_in_at, \(last)), last_sign_in_at, \(last)), version = version + 1
+      WHERE id = \(columns.placeholder("?", "id")) AND version = \(columns.placeholder("?", "version"))
+      """)
+  }()
+  fileprivate static let insertClosedAccount = GeneratedSQL(ClosedAccountRecord.insert("?"))
+  fileprivate static let insertIdentity = dependent(IdentityRecord.self)
+  fileprivate static let insertUnlink = dependent(UnlinkRecord.self)
+  fileprivate static let insertFactor = dependent(FactorRecord.self)
+  fileprivate static let updateIdentity: GeneratedSQL = {
+    let columns = IdentityRecord.columns.without("linked_at")
+    func equals(_ name: String) -> String { "\(name) = \(columns.placeholder("?", name))" }
+    return GeneratedSQL(
+      """
+      UPDATE identities SET \(columns.assignments("?", except: "account_id", "provider_id", "subject"))
+      WHERE account_number = (SELECT number FROM accounts WHERE id = \(columns.placeholder("?", "account_id")))
+        AND \(equals("provider_id")) AND \(equals("subject"))
+      """)
+  }()
+
+  /// Inserts a dependent under the number of its account, if the account exists.
+  private static func dependent<Record: StoredRecord>(_: Record.Type) -> GeneratedSQL {
+    let columns = Record.columns
+    let owned = columns.without("account_id")
+    return GeneratedSQL(
+      """
+      INSERT INTO \(Record.table.name) (account_number, \(owned.names))
+      SELECT number, \(owned.map { columns.placeholder("?", $0.name) }.joined(separator: ", "))
+      FROM accounts WHERE id = \(columns.placeholder("?", "account_id"))
+      """)
   }
 }

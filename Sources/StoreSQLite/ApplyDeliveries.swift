@@ -23,16 +23,7 @@ extension Writer {
   /// False: the queue is full.
   private func enqueue(_ delivery: DeliveryRecord, queueMax: Int) throws(SQLiteError) -> Bool {
     guard try hold(.waiting, "", atMost: queueMax) else { return false }
-    try connection.statement(
-      """
-      INSERT INTO deliveries (id, channel, kind, priority, merge_key, sealed, created_at, expires_at, attempts,
-        next_attempt_at, buried_at, buried_reason)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """
-    ).bind(delivery.id).bind(delivery.channel.rawValue).bind(delivery.kind).bind(delivery.priority.rawValue)
-      .bind(delivery.mergeKey).bind(delivery.sealed).bind(delivery.createdAt).bind(delivery.expiresAt)
-      .bind(delivery.attempts).bind(delivery.nextAttemptAt).bind(delivery.buriedAt).bind(delivery.buriedReason)
-      .runInsert()
+    try connection.statement(.insertDelivery).bind(delivery).runInsert()
     return true
   }
 
@@ -90,4 +81,8 @@ extension Writer {
     if removed > 0 { try letGo(.buried, "", Int(removed)) }
     return Int(removed)
   }
+}
+
+extension GeneratedSQL {
+  fileprivate static let insertDelivery = GeneratedSQL(DeliveryRecord.insert("?"))
 }

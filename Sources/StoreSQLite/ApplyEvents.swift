@@ -5,13 +5,7 @@ extension Writer {
   /// other, so rows become visible in their order.
   func insert(_ record: AuditRecord) throws(SQLiteError) {
     eventsAppended = true
-    try connection.statement(
-      """
-      INSERT INTO audit (position, id, at, account_id, event, caller, details)
-      VALUES ((SELECT coalesce(max(position), 0) + 1 FROM audit), ?, ?, ?, ?, ?, ?)
-      """
-    ).bind(record.id).bind(record.at).bind(record.accountID).bind(record.event).bind(record.caller.text)
-      .bind(record.detailsJSON).runInsert()
+    try connection.statement(.appendAudit).bind(record, except: "position").runInsert()
   }
 
   /// Removes old audit rows. Considers only the rows with the lowest positions, which are ordered by time unless a
@@ -24,4 +18,13 @@ extension Writer {
       """
     ).bind(before).bind(rowsMax).run()
   }
+}
+
+extension GeneratedSQL {
+  private static let written = AuditRecord.columns.without("position")
+  fileprivate static let appendAudit = GeneratedSQL(
+    """
+    INSERT INTO audit (\(written.names), position)
+    VALUES (\(written.placeholders("?")), (SELECT coalesce(max(position), 0) + 1 FROM audit))
+    """)
 }

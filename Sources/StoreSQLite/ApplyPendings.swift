@@ -35,18 +35,7 @@ extension Writer {
     }
     _ = try hold(.total, "", atMost: .max)
     try count(pending)
-    try connection.statement(
-      """
-      INSERT INTO pendings (digest, version, purpose, provider_id, subject, email, tier, account_id, caller, binding,
-        attempt_id, sealed, created_at, expires_at, attempts_left, completed_at, completed_account_id,
-        completed_session_id, network)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """
-    ).bind(pending.digest).bind(pending.version).bind(pending.purpose.rawValue).bind(pending.identity.providerID)
-      .bind(pending.identity.subject).bind(pending.email).bind(pending.tier.rawValue).bind(pending.accountID)
-      .bind(pending.caller.text).bind(pending.binding).bind(pending.attemptID).bind(pending.sealed)
-      .bind(pending.createdAt).bind(pending.expiresAt).bind(pending.attemptsLeft).bind(pending.completedAt)
-      .bind(pending.completedAccountID).bind(pending.completedSessionID).bind(pending.network).runInsert()
+    try connection.statement(.insertPending).bind(pending).runInsert()
     return nil
   }
 
@@ -274,4 +263,8 @@ extension Writer {
     let events = try sweepEvents(before: auditedBefore, rowsMax)
     return pendings + deliveries + Int(idempotency + spentTokens + sessions + throttles + events)
   }
+}
+
+extension GeneratedSQL {
+  fileprivate static let insertPending = GeneratedSQL(PendingRecord.insert("?"))
 }

@@ -22,22 +22,7 @@ extension Writer {
   /// - Parameter signedInAt: nil if the session continues another one, or if its change writes the time into the
   ///   account.
   private func insert(_ session: SessionRecord, signedInAt: Timestamp?) throws(SQLiteError) {
-    try connection.statement(
-      """
-      INSERT INTO sessions (id, account_id, caller, refresh_digest, parent_digest, rotated_at, auth_time,
-        sign_in_provider_id, methods, second_factor, audience, claims_json, created_at, last_used_at, idle_expires_at,
-        expires_at, closed_at, closed_reason, ip_address, user_agent, device_id, second_factor_id, began_with,
-        signed_in_at, ends_at, ends_day)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?25, ?25 / 86400000)
-      """
-    ).bind(session.id).bind(session.accountID).bind(session.caller.text).bind(session.refreshDigest)
-      .bind(session.parentDigest).bind(session.rotatedAt).bind(session.authTime).bind(session.signInProviderID)
-      .bind(session.methodLines).bind(session.secondFactor).bind(session.audience).bind(session.claimsJSON)
-      .bind(session.createdAt)
-      .bind(session.lastUsedAt).bind(session.idleExpiresAt).bind(session.expiresAt).bind(session.closedAt)
-      .bind(session.closedReason).bind(session.ipAddress).bind(session.userAgent).bind(session.deviceID)
-      .bind(session.secondFactorID).bind(session.beganWith).bind(signedInAt).bind(session.endsAt)
-      .runInsert()
+    try connection.statement(.insertSession).bind(session).bind(session.endsAt).bind(signedInAt).runInsert()
   }
 
   private func rotate(
@@ -132,4 +117,16 @@ extension Writer {
     defer { statement.reset() }
     return try statement.bind(id).bind(at).step()
   }
+}
+
+extension GeneratedSQL {
+  fileprivate static let insertSession: GeneratedSQL = {
+    let columns = SessionRecord.columns
+    let (endsAt, signedInAt) = (columns.count + 1, columns.count + 2)
+    return GeneratedSQL(
+      """
+      INSERT INTO sessions (\(columns.names), ends_at, ends_day, signed_in_at)
+      VALUES (\(columns.placeholders("?")), ?\(endsAt), ?\(endsAt) / 86400000, ?\(signedInAt))
+      """)
+  }()
 }

@@ -16,14 +16,7 @@ extension Writer {
     if count.refusesBlocked, let until = old?.block(at: count.at) { return .throttled(count.kind, until: until) }
     let record = ThrottleRecord.counting(count, after: old)
     if record.isAlarm(after: count) { halfUsedLimits.append(count.kind) }
-    try connection.statement(
-      """
-      INSERT INTO throttles (key, count, since, blocks, blocked_until, expires_at) VALUES (?, ?, ?, ?, ?, ?)
-      ON CONFLICT (key) DO UPDATE SET count = excluded.count, since = excluded.since, blocks = excluded.blocks,
-        blocked_until = excluded.blocked_until, expires_at = excluded.expires_at
-      """
-    ).bind(record.key).bind(record.count).bind(record.since).bind(record.blocks).bind(record.blockedUntil)
-      .bind(record.expiresAt).runInsert()
+    try connection.statement(.putThrottle).bind(record).runInsert()
     return nil
   }
 
@@ -37,10 +30,9 @@ extension Writer {
   }
 
   func throttle(_ key: Digest) throws(SQLiteError) -> ThrottleRecord? {
-    let statement = try connection.statement(
-      "SELECT key, count, since, blocks, blocked_until, expires_at FROM throttles WHERE key = ?")
+    let statement = try connection.statement(.throttle)
     defer { statement.reset() }
-    return try statement.bind(key).step() ? try ThrottleRecord(statement) : nil
+    return try statement.bind(key).step() ? try statement.record() : nil
   }
 
   func sweepThrottles(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int64 {
@@ -51,4 +43,13 @@ extension Writer {
       """
     ).bind(now).bind(rowsMax).run()
   }
+}
+
+extension GeneratedSQL {
+  fileprivate static let putThrottle = GeneratedSQL(
+    """
+    \(ThrottleRecord.insert("?"))
+    ON CONFLICT (key) DO UPDATE SET \(ThrottleRecord.columns.takingOver(except: "key"))
+    """)
+  fileprivate static let throttle = GeneratedSQL(ThrottleRecord.select("WHERE key = ?"))
 }

@@ -5,7 +5,8 @@ import Store
 @safe final class Connection {
   private let handle: OpaquePointer
   private var isOpen = true
-  /// Statements by the address of their literal. Each is prepared at its first use and kept.
+  /// Statements by the address of their literal or generated text, which are never freed. Each is prepared at its first
+  /// use and kept.
   private var statements: [UInt: Statement] = [:]
   private let busyMillis: Int32
   private var patience: Patience?
@@ -117,7 +118,18 @@ import Store
   func statement(_ sql: StaticString) throws(SQLiteError) -> Statement {
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     if let statement = statements[key] { return statement }
-    let statement = try prepare(sql.description)
+    return try keep(sql.description, key)
+  }
+
+  /// Returns the statement of this generated text, prepared once.
+  func statement(_ sql: GeneratedSQL) throws(SQLiteError) -> Statement {
+    let key = UInt(bitPattern: ObjectIdentifier(sql))
+    if let statement = statements[key] { return statement }
+    return try keep(sql.text, key)
+  }
+
+  private func keep(_ sql: String, _ key: UInt) throws(SQLiteError) -> Statement {
+    let statement = try prepare(sql)
     statements[key] = statement
     return statement
   }

@@ -45,47 +45,36 @@ final class Reader {
       \(methods) WHERE a.number = (
         SELECT account_number FROM identities WHERE email = ? AND tier >= 1 ORDER BY linked_at LIMIT 1)
       """)
-    identities = try connection.prepare("SELECT \(IdentityRecord.columns) FROM identities WHERE account_number = ?")
-    factors = try connection.prepare("SELECT \(FactorRecord.columns) FROM factors WHERE account_number = ?")
-    unlinks = try connection.prepare("SELECT \(UnlinkRecord.columns) FROM unlinks WHERE account_number = ?")
-    session = try connection.prepare("SELECT \(SessionRecord.columns) FROM sessions WHERE id = ?")
-    pending = try connection.prepare("SELECT \(PendingRecord.columns) FROM pendings WHERE digest = ?")
-    idempotency = try connection.prepare("SELECT \(IdempotencyRecord.columns) FROM idempotency WHERE key = ?")
+    identities = try connection.prepare(IdentityRecord.dependents)
+    factors = try connection.prepare(FactorRecord.dependents)
+    unlinks = try connection.prepare(UnlinkRecord.dependents)
+    session = try connection.prepare(SessionRecord.select("WHERE id = ?"))
+    pending = try connection.prepare(PendingRecord.select("WHERE digest = ?"))
+    idempotency = try connection.prepare(IdempotencyRecord.select("WHERE key = ?"))
     spentToken = try connection.prepare("SELECT 1 FROM spent_tokens WHERE digest = ?")
-    signingKeys = try connection.prepare(
-      "SELECT \(SigningKeyRecord.columns) FROM signing_keys ORDER BY active_from, key_id")
-    throttle = try connection.prepare("SELECT \(ThrottleRecord.columns) FROM throttles WHERE key = ?")
-    events = try connection.prepare(
-      "SELECT \(AuditRecord.columns) FROM audit WHERE position > ? ORDER BY position LIMIT ?")
+    signingKeys = try connection.prepare(SigningKeyRecord.select("ORDER BY active_from, key_id"))
+    throttle = try connection.prepare(ThrottleRecord.select("WHERE key = ?"))
+    events = try connection.prepare(AuditRecord.select("WHERE position > ? ORDER BY position LIMIT ?"))
     lastEvent = try connection.prepare("SELECT coalesce(max(position), 0) FROM audit")
-    device = try connection.prepare(
-      """
-      SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ? AND device_id <> ''
-        AND (closed_reason IS NULL OR closed_reason = 'signed_out' AND closed_at > coalesce(
-          (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
-      """)
+    device = try connection.prepare(SessionRecord.onDevice)
     dueDeliveries = try connection.prepare(
-      """
-      SELECT \(DeliveryRecord.columns) FROM deliveries
-      WHERE buried_at IS NULL AND channel = ? AND priority = ? AND next_attempt_at <= ?
-      ORDER BY next_attempt_at LIMIT ?
-      """)
+      DeliveryRecord.select(
+        """
+        WHERE buried_at IS NULL AND channel = ? AND priority = ? AND next_attempt_at <= ?
+        ORDER BY next_attempt_at LIMIT ?
+        """))
     oldestDelivery = try connection.prepare(
       "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
     deliveryCounts = try connection.prepare("SELECT held FROM pending_counts WHERE scope = ? AND name = ''")
     firstPage = try connection.prepare("\(account) ORDER BY a.id LIMIT ?")
     nextPage = try connection.prepare("\(account) WHERE a.id > ? ORDER BY a.id LIMIT ?")
-    let open = "FROM sessions WHERE account_id = ? AND closed_at IS NULL AND ends_at > ?"
+    let open = "WHERE account_id = ? AND closed_at IS NULL AND ends_at > ?"
     openSessions = try connection.prepare(
-      "SELECT \(SessionRecord.columns) \(open) ORDER BY created_at DESC, id DESC LIMIT ?")
-    openSessionCount = try connection.prepare("SELECT COUNT(*) \(open)")
-    closedAccount = try connection.prepare("SELECT \(ClosedAccountRecord.columns) FROM closed_accounts WHERE id = ?")
-    idleAnonymous = try connection.prepare(
-      """
-      SELECT \(IdleAccount.columns) FROM accounts AS a WHERE a.anonymous = 1 AND a.idle_since < ?
-      ORDER BY a.idle_since LIMIT ?
-      """)
-    importKey = try connection.prepare("SELECT \(ImportKeyRecord.columns) FROM import_keys WHERE id = ?")
+      SessionRecord.select("\(open) ORDER BY created_at DESC, id DESC LIMIT ?"))
+    openSessionCount = try connection.prepare("SELECT COUNT(*) FROM sessions \(open)")
+    closedAccount = try connection.prepare(ClosedAccountRecord.select("WHERE id = ?"))
+    idleAnonymous = try connection.prepare(IdleAccount.select)
+    importKey = try connection.prepare(ImportKeyRecord.select("WHERE id = ?"))
   }
 
   /// Returns facts from the snapshot. The first lookup that no cache can answer opens the snapshot.
@@ -93,14 +82,14 @@ final class Reader {
     var facts = Facts()
     if let email = query.methods { facts.methods = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
-      facts.session = try one(session.bind(id), SessionRecord.init)
+      facts.session = try one(session.bind(id))
       if let session = facts.session {
         facts.$sessionAccount = try account(session.accountID, lastSignInMayLag: query.lastSignInMayLag)
       }
     }
     if let id = query.accountID {
       facts.account = try state(accountByID.bind(id))
-      if facts.account == nil { facts.closedAccount = try one(closedAccount.bind(id), ClosedAccountRecord.init) }
+      if facts.account == nil { facts.closedAccount = try one(closedAccount.bind(id)) }
     }
     if let key = query.identity {
       facts.$identityOwner = try owner(of: key, lastSignInMayLag: query.lastSignInMayLag)
@@ -115,27 +104,21 @@ final class Reader {
     }
     if let number = query.phoneNumber { facts.phoneOwner = try state(accountByPhone.bind(number)) }
     if let digest = query.pending {
-      facts.pending = try one(pending.bind(digest), PendingRecord.init)
+      facts.pending = try one(pending.bind(digest))
       if let pending = facts.pending { facts.pendingAccount = try state(accountByID.bind(pending.accountID)) }
     }
-    if let digest = query.alsoPending { facts.alsoPending = try one(pending.bind(digest), PendingRecord.init) }
-    if let digest = query.code { facts.code = try one(pending.bind(digest), PendingRecord.init) }
-    if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key), IdempotencyRecord.init) }
+    if let digest = query.alsoPending { facts.alsoPending = try one(pending.bind(digest)) }
+    if let digest = query.code { facts.code = try one(pending.bind(digest)) }
+    if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key)) }
     if let digest = query.spentToken {
       facts.tokenSpent = try one(spentToken.bind(digest)) { _ in true } ?? false
     }
-    if query.signingKeys { facts.signingKeys = try all(signingKeys, SigningKeyRecord.init) }
+    if query.signingKeys { facts.signingKeys = try all(signingKeys) }
     try readThrottles(query, &facts)
     if let due = query.deliveries { facts.deliveries = try deliveries(due) }
-    if let wanted = query.openSessions {
-      facts.openSessionCount = try one(openSessionCount.bind(wanted.accountID).bind(wanted.at)) { $0.int() } ?? 0
-      if wanted.most > 0 {
-        facts.openSessions = try all(
-          openSessions.bind(wanted.accountID).bind(wanted.at).bind(wanted.most), SessionRecord.init)
-      }
-    }
+    if let wanted = query.openSessions { try readOpenSessions(wanted, &facts) }
     if let id = query.otherSessionID {
-      facts.otherSession = try one(session.bind(id), SessionRecord.init)
+      facts.otherSession = try one(session.bind(id))
       if let session = facts.otherSession {
         facts.otherSessionAccount = try state(accountByID.bind(session.accountID))
       }
@@ -147,15 +130,22 @@ final class Reader {
     if let range = query.events {
       facts.lastEvent = try one(lastEvent) { $0.int64() } ?? 0
       if range.after < facts.lastEvent {
-        facts.events = try all(events.bind(range.after).bind(range.rowsMax), AuditRecord.init)
+        facts.events = try all(events.bind(range.after).bind(range.rowsMax))
       }
     }
     return facts
   }
 
+  private func readOpenSessions(_ wanted: OpenSessionsQuery, _ facts: inout Facts) throws(SQLiteError) {
+    facts.openSessionCount = try one(openSessionCount.bind(wanted.accountID).bind(wanted.at)) { $0.int() } ?? 0
+    if wanted.most > 0 {
+      facts.openSessions = try all(openSessions.bind(wanted.accountID).bind(wanted.at).bind(wanted.most))
+    }
+  }
+
   private func readThrottles(_ query: Query, _ facts: inout Facts) throws(SQLiteError) {
     for key in query.throttles {
-      if let record = try one(throttle.bind(key), ThrottleRecord.init) { facts.throttles.append(record) }
+      if let record: ThrottleRecord = try one(throttle.bind(key)) { facts.throttles.append(record) }
     }
     guard let name = query.deviceID else { return }
     let found = facts.emailOwner ?? facts.phoneOwner ?? facts.sessionAccount
@@ -171,7 +161,7 @@ final class Reader {
     var queue = DeliveryQueue()
     for each in DeliveryClass.all {
       let wanted = dueDeliveries.bind(each.channel.rawValue).bind(each.priority.rawValue).bind(due.at)
-      queue.due += try all(wanted.bind(due.rowsMax[each] ?? 0), DeliveryRecord.init)
+      queue.due += try all(wanted.bind(due.rowsMax[each] ?? 0))
     }
     queue.waitingCount = try count(.waiting)
     queue.buriedCount = try count(.buried)
@@ -186,7 +176,7 @@ final class Reader {
       let rows = try all(statement.bind(page.accountsMax), AccountRow.init)
       facts.page = try rows.map { row throws(SQLiteError) in try state(row) }
     }
-    if let id = query.importKeyID { facts.importKey = try one(importKey.bind(id), ImportKeyRecord.init) }
+    if let id = query.importKeyID { facts.importKey = try one(importKey.bind(id)) }
   }
 
   /// Closes the snapshot. The ROLLBACK cannot fail, because every statement is reset after its last step.
@@ -244,18 +234,14 @@ final class Reader {
     var state = AccountState(account: row.account)
     let id = row.account.id
     if row.identityCount > 0 {
-      state.identities = try all(identities.bind(row.number)) { row throws(SQLiteError) in
-        try IdentityRecord(row, of: id)
-      }
+      state.identities = try all(identities.bind(row.number), ownerID: id)
       if state.identities.count > 1 { state.identities.sort { $0.linkedAt < $1.linkedAt } }
     }
     if row.factorCount > 0 {
-      state.factors = try all(factors.bind(row.number)) { row throws(SQLiteError) in try FactorRecord(row, of: id) }
+      state.factors = try all(factors.bind(row.number), ownerID: id)
       state.factors.sort { $0.enrolledAt < $1.enrolledAt }
     }
-    if row.unlinkCount > 0 {
-      state.unlinks = try all(unlinks.bind(row.number)) { row throws(SQLiteError) in UnlinkRecord(row, of: id) }
-    }
+    if row.unlinkCount > 0 { state.unlinks = try all(unlinks.bind(row.number), ownerID: id) }
     return state
   }
 
@@ -264,6 +250,16 @@ final class Reader {
     guard !connection.isInTransaction else { return }
     snapshotCommit = marks.commit
     try begin.run()
+  }
+
+  private func one<Record: StoredRecord>(_ statement: Statement) throws(SQLiteError) -> Record? {
+    try one(statement) { row throws(SQLiteError) in try row.record() }
+  }
+
+  private func all<Record: StoredRecord>(
+    _ statement: Statement, ownerID: String = ""
+  ) throws(SQLiteError) -> [Record] {
+    try all(statement) { row throws(SQLiteError) in try row.record(ownerID: ownerID) }
   }
 
   private func one<Record>(
@@ -283,6 +279,22 @@ final class Reader {
     while try statement.step() { records.append(try read(statement)) }
     return records
   }
+}
+
+extension StoredRecord {
+  /// Selects the records of the account with a number.
+  fileprivate static var dependents: String {
+    "SELECT \(columns.without("account_id").names) FROM \(table.name) WHERE account_number = ?"
+  }
+}
+
+extension SessionRecord {
+  /// Selects a row if the account is known on the device.
+  fileprivate static let onDevice = """
+    SELECT 1 FROM sessions WHERE account_id = ? AND device_id = ? AND device_id <> ''
+      AND (closed_reason IS NULL OR closed_reason = 'signed_out' AND closed_at > coalesce(
+        (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
+    """
 }
 
 /// A lookup from a thread without its own connection.

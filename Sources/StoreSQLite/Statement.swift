@@ -7,6 +7,8 @@ import Store
   private var bound: Int32 = 0
   private var bindCode = SQLITE_OK
   private var column: Int32 = 0
+  /// The first stored value of the row that the program never wrote.
+  var fault: String?
   /// The texts and blobs of this run, stored consecutively. SQLite would allocate memory for each.
   ///
   /// SQLite does copy what has no room, and the next run has room for that much.
@@ -91,9 +93,12 @@ import Store
     return value.withUTF8 { unsafe bind(UnsafeRawBufferPointer($0), as: csqlite_bind_text) }
   }
 
-  func bind(_ value: [UInt8]) -> Statement {
-    unsafe value.withUnsafeBytes { unsafe bind($0, as: csqlite_bind_blob) }
+  func bind(_ value: [UInt8]?) -> Statement {
+    guard let value else { return bindNull() }
+    return unsafe value.withUnsafeBytes { unsafe bind($0, as: csqlite_bind_blob) }
   }
+
+  func bind(_ value: Int64?) -> Statement { value.map { bind($0) } ?? bindNull() }
 
   private func bind(
     _ value: UnsafeRawBufferPointer,
@@ -165,19 +170,5 @@ import Store
       return nil
     }
     return bytes()
-  }
-
-  func digest() throws(SQLiteError) -> Digest {
-    let bytes = bytes()
-    guard bytes.count == 32 else { throw .corrupt("a stored digest has \(bytes.count) bytes") }
-    return Digest(bytes)
-  }
-
-  func optionalDigest() throws(SQLiteError) -> Digest? {
-    guard unsafe sqlite3_column_type(handle, column) != SQLITE_NULL else {
-      column += 1
-      return nil
-    }
-    return try digest()
   }
 }

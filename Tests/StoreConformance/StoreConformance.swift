@@ -32,8 +32,8 @@ package struct Promise: Sendable, CustomStringConvertible {
   }
 
   package static let all: [Promise] = [
-    accounts, credentials, sessions, pendings, records, changes, races, deliveries, throttles,
-    closedAccounts, idleAccounts, administration, events,
+    columns, accounts, credentials, sessions, pendings, records, changes, races, deliveries, throttles, closedAccounts,
+    idleAccounts, administration, events,
   ].flatMap { $0 }
 }
 

@@ -1,0 +1,63 @@
+import Store
+
+/// The text of a statement that is generated from columns. Its identity is the key under which a connection keeps the
+/// prepared statement.
+final class GeneratedSQL: Sendable {
+  let text: String
+
+  init(_ text: String) { self.text = text }
+}
+
+extension Statement {
+  /// Binds every column of a record, in column order, except the named one.
+  func bind(_ record: some StoredRecord, except name: String? = nil) -> Statement {
+    var record = record
+    record.visit(ColumnBinder(statement: self, except: name))
+    return self
+  }
+
+  /// Reads a record from the next columns.
+  ///
+  /// - Parameter ownerID: the account of a record that depends on one. Its column is not read.
+  func record<Record: StoredRecord>(ownerID: String = "") throws(SQLiteError) -> Record {
+    var record = Record.blank
+    record.visit(RowReader(row: self, ownerID: ownerID))
+    if let fault {
+      self.fault = nil
+      throw .corrupt(fault)
+    }
+    return record
+  }
+}
+
+private struct ColumnBinder: ColumnVisitor {
+  let statement: Statement
+  let except: String?
+
+  private func includes(_ name: StaticString) -> Bool { except.map { $0 != name.description } ?? true }
+
+  func column(_ name: StaticString, _ value: inout String) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout String?) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout Int64) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout Int64?) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout Bool) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout [UInt8]) { if includes(name) { _ = statement.bind(value) } }
+  func column(_ name: StaticString, _ value: inout [UInt8]?) { if includes(name) { _ = statement.bind(value) } }
+  func owner(_ name: StaticString, _ accountID: inout String) { _ = statement.bind(accountID) }
+  func reject(_ name: StaticString, _ why: String) { preconditionFailure("\(name): \(why)") }
+}
+
+private struct RowReader: ColumnVisitor {
+  let row: Statement
+  let ownerID: String
+
+  func column(_ name: StaticString, _ value: inout String) { value = row.text() }
+  func column(_ name: StaticString, _ value: inout String?) { value = row.optionalText() }
+  func column(_ name: StaticString, _ value: inout Int64) { value = row.int64() }
+  func column(_ name: StaticString, _ value: inout Int64?) { value = row.optionalInt64() }
+  func column(_ name: StaticString, _ value: inout Bool) { value = row.bool() }
+  func column(_ name: StaticString, _ value: inout [UInt8]) { value = row.bytes() }
+  func column(_ name: StaticString, _ value: inout [UInt8]?) { value = row.optionalBytes() }
+  func owner(_ name: StaticString, _ accountID: inout String) { accountID = ownerID }
+  func reject(_ name: StaticString, _ why: String) { row.fault = row.fault ?? "\(name): \(why)" }
+}

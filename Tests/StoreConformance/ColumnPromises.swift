@@ -1,0 +1,101 @@
+import Store
+
+/// Fills a record: every field gets a value of its own, also in columns that a later version adds.
+private final class Filler: ColumnVisitor {
+  private var count: Int64 = 0
+
+  private var next: Int64 {
+    count += 1
+    return count
+  }
+
+  private var bytes: [UInt8] {
+    let first = next
+    return (0..<32).map { UInt8(truncatingIfNeeded: first + $0) }
+  }
+
+  // A text that is not empty is that of a closed set.
+  func column(_ name: StaticString, _ value: inout String) { if value.isEmpty { value = "\(name)\n" } }
+  func column(_ name: StaticString, _ value: inout String?) { value = value ?? "\(name)" }
+  func column(_ name: StaticString, _ value: inout Int64) { value = 1_000 + next }
+  func column(_ name: StaticString, _ value: inout Int64?) { value = 1_000 + next }
+  func column(_ name: StaticString, _ value: inout Bool) { value = true }
+  func column(_ name: StaticString, _ value: inout [UInt8]) { value = bytes }
+  func column(_ name: StaticString, _ value: inout [UInt8]?) { value = bytes }
+  func owner(_ name: StaticString, _ accountID: inout String) { accountID = "id\n" }
+  // A field of a closed set keeps its value.
+  func reject(_ name: StaticString, _ why: String) {}
+}
+
+private func filled<Record: StoredRecord>(_: Record.Type) -> Record {
+  var record = Record.blank
+  record.visit(Filler())
+  return record
+}
+
+private func account() -> AccountRecord {
+  var account = filled(AccountRecord.self)
+  account.emailProof = .reset
+  return account
+}
+
+extension Promise {
+  static let columns = [
+    Promise("every column of an account and of its dependents is read back as it was written") { bench in
+      let (account, identity, factor) = (account(), filled(IdentityRecord.self), filled(FactorRecord.self))
+      let unlink = filled(UnlinkRecord.self)
+      try await bench.prepare(
+        .account(.insert(account)), .identity(.insert(identity)), .factor(.insert(factor)),
+        .unlink(.remember(unlink)))
+      let stored = AccountState(account: account, identities: [identity], factors: [factor], unlinks: [unlink])
+      try bench.equal(try await bench.loadAccount(account.id), stored)
+    },
+    Promise("every column of an account, and of an identity but its time, is updated") { bench in
+      var (account, identity) = (account(), filled(IdentityRecord.self))
+      var (old, oldIdentity) = (bench.account(account.id), bench.identity(identity.key.subject, of: account.id))
+      (old.version, oldIdentity.key, oldIdentity.linkedAt) = (account.version, identity.key, Bench.noon)
+      try await bench.prepare(.account(.insert(old)), .identity(.insert(oldIdentity)))
+      try await bench.prepare(.account(.update(account)), .identity(.update(identity)))
+      (account.version, identity.linkedAt) = (account.version + 1, Bench.noon)
+      try bench.equal(
+        try await bench.loadAccount(account.id), AccountState(account: account, identities: [identity]))
+    },
+    Promise("every column of a session is read back as it was written") { bench in
+      let session = filled(SessionRecord.self)
+      try await bench.prepare(.account(.insert(bench.account(session.accountID))), .session(.insert(session)))
+      try bench.equal(try await bench.loadSession(session.id), session)
+    },
+    Promise("every column of a pending row is read back as it was written") { bench in
+      let pending = filled(PendingRecord.self)
+      try await bench.prepare(.pending(.insert(pending, limits: .wide)))
+      try bench.equal(try await bench.loadPending(pending.digest), pending)
+    },
+    Promise("every column of a message is read back as it was written") { bench in
+      var delivery = filled(DeliveryRecord.self)
+      (delivery.buriedAt, delivery.buriedReason, delivery.keptUntil) = (nil, nil, nil)
+      try await bench.prepare(.delivery(.enqueue(delivery, queueMax: 1)))
+      let due = DueDeliveries(at: delivery.nextAttemptAt, rowsMax: [delivery.deliveryClass: 1])
+      try bench.equal(try await bench.load { $0.deliveries = due }.deliveries?.due, [delivery])
+    },
+    Promise("every column of an independent record is read back as it was written") { bench in
+      let (idempotency, signingKey) = (filled(IdempotencyRecord.self), filled(SigningKeyRecord.self))
+      let (importKey, closed) = (filled(ImportKeyRecord.self), filled(ClosedAccountRecord.self))
+      var audit = filled(AuditRecord.self)
+      try await bench.prepare(
+        .record(.insertIdempotency(idempotency)), .signingKey(.insert(signingKey)),
+        .record(.keepImportKey(importKey)), .record(.appendAudit(audit)),
+        .account(.insert(bench.account(closed.id))))
+      try await bench.prepare(.account(.close(closed, version: 1)))
+      let facts = try await bench.load {
+        ($0.idempotency, $0.signingKeys, $0.importKeyID) = (idempotency.key, true, importKey.id)
+        ($0.accountID, $0.events) = (closed.id, EventRange(after: 0, rowsMax: 1))
+      }
+      audit.position = 1
+      try bench.equal(facts.idempotency, idempotency)
+      try bench.equal(facts.signingKeys, [signingKey])
+      try bench.equal(facts.importKey, importKey)
+      try bench.equal(facts.closedAccount, closed)
+      try bench.equal(facts.events, [audit])
+    },
+  ]
+}
