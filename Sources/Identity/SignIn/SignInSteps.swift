@@ -1,37 +1,35 @@
 import Store
 
 /// One sign-in attempt: what the call verified before it loaded any record.
-///
-/// Functions pass it on many times, so its large fields are stored out of line.
 struct Attempt: Sendable {
   /// The content of the pending row if the user must complete another step first.
-  @Boxed var held: PendingAssertion
+  var held: PendingAssertion
   /// The provider's user profile, for the answer.
-  @Held var userInfo: UserInfo?
+  var userInfo: UserInfo?
   /// The tokens of the provider whose credential this call presents.
-  @Held var tokens: ProviderTokens?
+  var tokens: ProviderTokens?
   let call: CallFacts
   /// The pending row that this call completes.
-  @Held var row: PendingRecord?
+  var row: PendingRecord?
   /// The single-use token of the completed row, which is spent in addition to the credential's own.
-  @Held var alsoSpent: SingleUse?
+  var alsoSpent: SingleUse?
   /// The throttle of a password, which counts failures, or of an anonymous sign-up, which counts every attempt.
-  @Held var admitted: AdmittedAttempt?
+  var admitted: AdmittedAttempt?
   /// The throttle of account changes for a completion, which links an identity like Link.
-  @Held var change: AdmittedAttempt?
+  var change: AdmittedAttempt?
   /// The second factor that this call verified.
-  @Held var passed: PassedFactor?
+  var passed: PassedFactor?
   /// The code that is the credential. The commit of this call uses it up.
-  @Held var code: VerifiedCode?
+  var code: VerifiedCode?
 
   /// - Parameter request: the source of `existingOnly` and `claimAddress`.
   init(
     _ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts, asking request: SignInRequest? = nil
   ) {
-    let held = PendingAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
+    let held = PendingAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
     self.init(held, call, asking: request)
     userInfo = UserInfo(verified.assertion)
-    $tokens = verified.$tokens
+    tokens = verified.tokens
   }
 
   private init(_ held: PendingAssertion, _ call: CallFacts, asking request: SignInRequest? = nil) {

@@ -25,8 +25,7 @@ struct ProviderGateway: Identity.Providers {
     }
   }
 
-  /// Not inlined, so that its memory is on the stack and not in the call's task.
-  @inline(never) private func verifyNow(
+  private func verifyNow(
     _ presented: PresentedToken, _ token: ProviderToken, at now: Timestamp
   ) throws -> VerifiedCredential? {
     guard let verified = try registry.verifyNow(presented, of: token.providerID, at: now) else { return nil }
@@ -92,7 +91,7 @@ extension VerifiedCredential {
 
   fileprivate init(_ verified: VerifiedToken, _ tokens: ProviderTokens) {
     self.init(
-      verified.$assertion,
+      assertion: verified.assertion,
       singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) }, tokens: tokens,
       authenticatedAt: verified.authenticatedAt)
   }
