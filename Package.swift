@@ -59,7 +59,8 @@ let package = Package(
     .executableTarget(
       name: "latchkeyd",
       dependencies: [
-        "Server", "Reactor", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Server", "Configuration", "Observability", "Reactor",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "CoreMetrics", package: "swift-metrics"),
       ],
       swiftSettings: swift),
@@ -79,10 +80,24 @@ let package = Package(
       ],
       swiftSettings: swift),
     module("Server", [
-      "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers", "Tokens",
-      "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
+      "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
+      "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite",
+      "StorePostgres", "Import",
+    ]),
+    module("Configuration", [
+      "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
+      "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store", "StorePostgres",
       .product(name: "Logging", package: "swift-log"),
-      .product(name: "CoreMetrics", package: "swift-metrics"),
+    ]),
+    module("HTTP1", ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
+    module("Transport", [
+      "Observability", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
+      "Crypto", "Text", "Store",
+    ]),
+    module("Observability", [
+      "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers", "Tokens",
+      "Encodings", "Store",
+      .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     module("Client", ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("StoreMigration", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
@@ -123,6 +138,10 @@ let package = Package(
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
     .target(name: "TestSupport", dependencies: ["API", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
     .target(
+      name: "LogSupport",
+      dependencies: ["TestSupport", "Observability", "Reactor", .product(name: "Logging", package: "swift-log")],
+      path: "Tests/LogSupport", swiftSettings: swift),
+    .target(
       name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
       swiftSettings: swift),
     tests("Encodings"), tests("API", ["TestSupport"]), tests("GRPC", ["Encodings"]),
@@ -143,16 +162,31 @@ let package = Package(
       "StoreConformance", "TestSupport", "StoreMigration", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
     ]),
     tests("Services", ["TestSupport", "API", "GRPC", "Identity", "Callers", "Crypto", "Store"]),
+    tests("Observability", [
+      "LogSupport", "TestSupport", "Services", "API", "GRPC", "HTTP2", "Reactor", "Identity", "Providers", "HTTPClient",
+      "Callers", "Tokens", "Encodings", "Store",
+      .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
+    ]),
+    tests("Transport", [
+      "Observability", "Services", "API", "GRPC", "HTTP2", "Identity", "Callers", "Crypto", "Store",
+    ]),
+    tests("HTTP1"),
+    tests("Configuration", [
+      "TestSupport", "Transport", "Observability", "Services", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
+      "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store",
+      .product(name: "Logging", package: "swift-log"),
+    ]),
     tests("Server", [
-      "TestSupport", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
-      "Callers", "Tokens", "Crypto", "Delivery", "Encodings", "Store", "Text",
+      "LogSupport", "TestSupport", "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "GRPC",
+      "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers", "Tokens", "Crypto", "Delivery",
+      "Encodings", "Store", "Text",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Server", "Services", "API", "GRPC", "HTTP2", "TLS", "Identity", "Providers", "HTTPClient", "Callers", "Tokens",
-        "Crypto", "Text", "Encodings", "Store",
+        "Server", "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "GRPC", "HTTP2", "TLS",
+        "Identity", "Providers", "HTTPClient", "Callers", "Tokens", "Crypto", "Text", "Encodings", "Store",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),

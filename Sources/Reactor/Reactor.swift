@@ -2,8 +2,8 @@
 //
 // Owns: the epoll loop and its turns, tickets, timers, the command queue and task executor for other threads, bounded
 // worker threads for slow computation, counters with a single writer, plain sockets, private files, the clock.
-// Does not own: TLS on a socket (TLS), fairness among connections (Server).
-// Read next: CommandQueue.swift, then Server/Connection.swift, which does the work of a turn.
+// Does not own: TLS on a socket (TLS), fairness among connections (Transport).
+// Read next: CommandQueue.swift, then Transport/Connection.swift, which does the work of a turn.
 
 internal import CLinux
 

@@ -1,4 +1,5 @@
 internal import Encodings
+internal import Observability
 internal import Reactor
 internal import TLS
 

@@ -1,5 +1,6 @@
 internal import Crypto
 internal import Identity
+internal import Observability
 internal import Store
 internal import Synchronization
 

@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Store
 internal import StorePostgres
 internal import StoreSQLite

@@ -1,3 +1,5 @@
+internal import Observability
+
 /// Periodic removal of expired rows, in small portions so that no caller's commit waits long. The parts run
 /// independently: a failed part does not delay the others.
 struct Sweeper: Sendable {

@@ -1,5 +1,9 @@
 /// A network that rate limits count as one client: an IPv4 address or an IPv6 prefix (check 104).
 package struct Network: Hashable, Sendable {
+  /// The name of the network that counts as one address.
+  package static func name(_ address: String) -> String { Network(address)?.text ?? address }
+
+
   package let text: String
 
   private init(text: String) { self.text = text }

@@ -6,7 +6,9 @@
 // Read next: Served.swift, Server/Server.swift.
 
 import ArgumentParser
+import Configuration
 import CoreMetrics
+import Observability
 import Reactor
 import Server
 
@@ -69,7 +71,7 @@ struct LatchkeyDaemon: ParsableCommand {
     hardenProcess()
     let lines = JSONLines(level: settings.logLevel, descriptor: 2)
     let log = Log(lines)
-    let metrics = MetricsRegistry(settings.limits)
+    let metrics = MetricsRegistry(seriesMax: settings.metricSeriesMax)
     MetricsSystem.bootstrap(metrics)
     let served = Served(lines)
     startThread(named: "start") {

@@ -1,3 +1,4 @@
+import Observability
 import Reactor
 import Server
 import Synchronization

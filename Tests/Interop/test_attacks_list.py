@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 TESTS, SOURCES = HERE.parent, HERE.parent.parent / "Sources"
 TEXT = " ".join((HERE / "ATTACKS.md").read_text().split())
 EFFECTS = (HERE / "ATTACKS.md").read_text().partition("<!-- effects -->")[2]
-LIMITS = {"Limits": "Server/Limits.swift", "SessionLimits": "HTTP2/Session.swift", "Budget": "HTTP2/Budget.swift",
+LIMITS = {"Limits": "Transport/Limits.swift", "SessionLimits": "HTTP2/Session.swift", "Budget": "HTTP2/Budget.swift",
           "Life": "HTTP2/Life.swift", "FetchLimits": "HTTPClient/FetchSettings.swift"}
 # Limits of other structs, which have rows of their own.
 HOLDERS = {"Limits.session", "Limits.life", "Limits.fetch", "SessionLimits.budget"}

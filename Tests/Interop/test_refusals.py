@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.latchkey_only("the metrics of the C core are not teste
               pytest.mark.filterwarnings("ignore:ssl.TLSVersion")]
 
 HERE = Path(__file__).resolve().parent
-KINDS = HERE.parents[1] / "Sources/Server/LimitKind.swift"
+KINDS = HERE.parents[1] / "Sources/Observability/LimitKind.swift"
 
 
 def test_every_limit_that_a_client_can_meet_is_counted_by_a_test() -> None:

@@ -8,7 +8,14 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import Configuration
+@testable import Observability
 @testable import Server
+
+private func settings(_ text: String = "") throws -> Settings {
+  let tls = "tls: { certificate_file: \"server.pem\", key_file: \"server.key\" }"
+  return try Settings.parse(Array("{ \(tls), \(text) }".utf8), folder: "/etc/latchkey", environment: [:])
+}
 
 /// A store whose copies have these bytes, or fail. Before each copy it waits for permission.
 private final class CopiedStore: Store {
@@ -242,6 +249,6 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
       try await postgres.noBackups.make(at: moment, commitDecision: CommitDecision()) { _ in }
     }
     #expect(unsupported?.reason == .backupNotSupported)
-    #expect(try settings(nested("store.backup_folder", "\"copies\"")).backupFolder == "/etc/latchkey/copies")
+    #expect(try settings("store: { backup_folder: \"copies\" }").backupFolder == "/etc/latchkey/copies")
   }
 }

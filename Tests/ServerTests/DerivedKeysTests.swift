@@ -1,7 +1,6 @@
 import Crypto
 import Identity
 import Store
-import TestSupport
 import Testing
 
 @testable import Server
@@ -59,28 +58,4 @@ private let token = [UInt8](repeating: 9, count: 32)
   #expect(keys.equal([1, 2], [1, 2]) && keys.equal([], []))
   #expect(!keys.equal([1, 2], [1, 3]) && !keys.equal([1, 2], [1]) && !keys.equal([], [0]))
   #expect(keys.sha256([]) == Digest(sha256([])))
-}
-
-@Test(arguments: ["", "00", "zz", " \n"])
-func `a master key file holds 64 hex digits and nothing else`(extra: String) async throws {
-  let digits = String(repeating: "0f", count: 32)
-  try await withFolder { folder in
-    let path = folder + "/master.key"
-    try write(digits + extra, to: path)
-    if extra.allSatisfy(\.isWhitespace) {
-      #expect(try MasterKey.read(path).count == 32)
-    } else {
-      #expect(refusal { try MasterKey.read(path) }?.setting == "secrets.master_key_file")
-    }
-  }
-}
-
-@Test func `a master key file that is missing, short or too large is refused`() async throws {
-  try await withFolder { folder in
-    #expect(refusal { try MasterKey.read(folder + "/missing") }?.setting == "secrets.master_key_file")
-    for text in ["", String(repeating: "0f", count: 31), String(repeating: "0f", count: 4_096)] {
-      try write(text, to: folder + "/master.key")
-      #expect(refusal { try MasterKey.read(folder + "/master.key") }?.setting == "secrets.master_key_file")
-    }
-  }
 }

@@ -1,6 +1,7 @@
 import Crypto
 import HTTPClient
 import Identity
+import LogSupport
 import Logging
 import Providers
 import Store
@@ -9,6 +10,8 @@ import TestSupport
 import Testing
 import Tokens
 
+@testable import Configuration
+@testable import Observability
 @testable import Server
 
 /// A store that has only signing keys.
@@ -358,4 +361,13 @@ private struct NotRefused: Error {}
   let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJpc3MiOiJodHRwczovL2FjY291bnRzLmdvb2dsZS5jb20ifQ.eA"
   let failure = try await refusal("google.com", idToken: token)
   #expect(failure.reason == .providerUnavailable && failure.retryAfterMillis == 5_000)
+}
+
+@Test func `milliseconds that cannot be counted are none`() {
+  var own = ProvidersOwnTokens()
+  #expect(own.expiresInMillis == nil)
+  for (seconds, millis) in [(3600, 3_600_000), (Int64.max / 1_000 + 1, nil), (Int64.max, nil)] as [(Int64, Int64?)] {
+    own.expiresInSeconds = seconds
+    #expect(own.expiresInMillis == millis)
+  }
 }

@@ -2,6 +2,7 @@ import Crypto
 import Testing
 import Tokens
 
+@testable import HTTP1
 @testable import Server
 
 private func documents() throws -> KeyDocuments {
@@ -12,7 +13,7 @@ private func documents() throws -> KeyDocuments {
   }
   let tokens = TokenIssuer(ring: KeyRing(keys, tokenLifetimeSecondsMax: 60), issuer: "https://auth.example")
   return KeyDocuments(
-    issuer: "https://auth.example", url: "https://keys.example", maxAgeMillis: 1_800_000, tokens: tokens)
+    issuer: "https://auth.example", url: "https://keys.example", maxAgeMillis: 1_800_000, keys: tokens)
 }
 
 private func get(_ path: String, _ method: String = "GET", tags: String = "") -> HTTPRequest {
@@ -23,7 +24,7 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
   let documents = try documents()
   let answer = documents.answer(get("/.well-known/jwks.json"))
   #expect(answer.status == .ok && answer.contentType == "application/jwk-set+json")
-  #expect(answer.body == documents.tokens.signingKeys())
+  #expect(answer.body == documents.keys.signingKeys())
   #expect(answer.cacheControl == "public, max-age=1800")
 }
 

@@ -1,6 +1,7 @@
 import Store
 import Testing
 
+@testable import Configuration
 @testable import Server
 
 private let now = Timestamp(millis: 1_800_000_000_000)

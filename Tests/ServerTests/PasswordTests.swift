@@ -1,6 +1,6 @@
-import Crypto
 import Encodings
 import Identity
+import LogSupport
 import Logging
 import Reactor
 import Store
@@ -9,6 +9,8 @@ import TestSupport
 import Testing
 import Text
 
+@testable import Crypto
+@testable import Observability
 @testable import Server
 
 @Test(arguments: [

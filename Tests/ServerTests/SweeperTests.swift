@@ -2,6 +2,7 @@ import Logging
 import Synchronization
 import Testing
 
+@testable import Observability
 @testable import Server
 
 private struct Broken: Error {}

@@ -25,3 +25,8 @@ package func withFolder<R>(_ body: (String) async throws -> R) async throws -> R
   defer { folder.remove() }
   return try await body(folder.path)
 }
+
+/// Replaces a file by a text.
+package func write(_ text: String, to path: String) throws {
+  try Data(text.utf8).write(to: URL(filePath: path))
+}

@@ -16,7 +16,8 @@ enum Layers {
 
   static let all = [
     Layer(
-      module: "latchkeyd", firstFile: "LatchkeyDaemon.swift", ours: ["Server", "Reactor"],
+      module: "latchkeyd", firstFile: "LatchkeyDaemon.swift",
+      ours: ["Server", "Configuration", "Observability", "Reactor"],
       others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
@@ -27,12 +28,37 @@ enum Layers {
       ours: ["Client", "API", "Reactor", "Crypto", "Encodings"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
     Layer(
-      module: "Server", firstFile: "Limits.swift",
+      module: "Server", firstFile: "Server.swift",
+      ours: [
+        "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
+        "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
+        "StoreSQLite", "StorePostgres", "Import",
+      ],
+      others: ["Synchronization"]),
+    Layer(
+      module: "Configuration", firstFile: "Settings.swift",
+      ours: [
+        "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
+        "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store", "StorePostgres",
+      ],
+      others: ["Logging", "FoundationEssentials"]),
+    Layer(
+      module: "HTTP1", firstFile: "Endpoint.swift",
+      ours: ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
+    Layer(
+      module: "Transport", firstFile: "Limits.swift",
+      ours: [
+        "Observability", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
+        "Crypto", "Text", "Store",
+      ],
+      others: ["Synchronization"]),
+    Layer(
+      module: "Observability", firstFile: "Log.swift",
       ours: [
         "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers",
-        "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite", "StorePostgres", "Import",
+        "Tokens", "Encodings", "Store",
       ],
-      others: ["CoreMetrics", "Logging", "Synchronization", "FoundationEssentials"]),
+      others: ["CoreMetrics", "Logging", "Synchronization"]),
     Layer(
       module: "StoreMigration", firstFile: "StoreMigration.swift",
       ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),

@@ -33,7 +33,7 @@ private func places(
 
 @Test func `no function is longer than 70 lines, and none of the program than 68`() {
   let long = Tree.files.filter(\.isSwift).flatMap { file in
-    Functions.lengths(file.code).filter { $0.length > (file.module == nil ? 70 : 60) }
+    Functions.lengths(file.code).filter { $0.length > (file.module == nil ? 70 : 68) }
       .map { "\(file.path):\($0.line) (\($0.length) lines)" }
   }
   #expect(long == [])
@@ -101,7 +101,7 @@ private func places(
   let full = Tree.sources.filter { $0.imports.contains("Foundation") }.map(\.path)
   #expect(full == [])
   let homes = [
-    "Sources/Server/Configuration/", "Sources/latchkey-load/", "Sources/Delivery/",
+    "Sources/Configuration/", "Sources/latchkey-load/", "Sources/Delivery/",
   ]
   let essentials = Tree.sources.filter { $0.imports.contains("FoundationEssentials") }.map(\.path)
   #expect(!essentials.isEmpty)
@@ -110,7 +110,7 @@ private func places(
 
 @Test func `what the compiler cannot prove safe is only in wrappers of C, and around bytes of the wire`() {
   let wire = [
-    "Sources/Server/Connection.swift", "Sources/Server/Worker.swift", "Sources/Client/Connection.swift",
+    "Sources/Transport/Connection.swift", "Sources/Transport/Worker.swift", "Sources/Client/Connection.swift",
     "Sources/Client/EventLoop.swift", "Sources/GRPC/HeaderText.swift",
   ]
   let unsafe = places(in: Tree.sources) { code, file in

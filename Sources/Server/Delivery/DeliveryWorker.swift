@@ -1,5 +1,6 @@
 internal import Delivery
 internal import Identity
+internal import Observability
 internal import Reactor
 internal import Store
 internal import Synchronization

@@ -1,4 +1,6 @@
+internal import Configuration
 internal import Crypto
+internal import Observability
 internal import Reactor
 internal import Store
 internal import Synchronization

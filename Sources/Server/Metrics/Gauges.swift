@@ -1,8 +1,10 @@
 internal import HTTPClient
+internal import Observability
 internal import Reactor
 internal import Store
 internal import Synchronization
 internal import TLS
+internal import Transport
 
 /// Gauges that are read at scrape time: the process and its queues.
 struct Gauges {

@@ -1,4 +1,5 @@
 internal import Identity
+internal import Observability
 internal import Providers
 internal import Store
 

@@ -1,4 +1,5 @@
 internal import Encodings
+internal import HTTP1
 internal import Identity
 internal import Reactor
 internal import Store
@@ -6,7 +7,7 @@ internal import Synchronization
 internal import Tokens
 
 /// Issuer and verifier of this service's tokens, with the current key ring.
-final class TokenIssuer: Identity.Tokens {
+final class TokenIssuer: Identity.Tokens, PublicKeys {
   private let ring: Mutex<KeyRing>
   private let issuer: String
   private let signers: [String: CustomTokenSigner]

@@ -1,9 +1,10 @@
+import API
 import Callers
 import GRPC
 import HTTP2
 import Services
 import Store
-import API
+import Transport
 
 /// Drives one connection like the server's own connection code, without a socket: health and reflection as in the
 /// server, and a method whose answer comes one turn later, like that of a task.

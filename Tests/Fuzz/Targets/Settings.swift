@@ -1,7 +1,9 @@
+import Configuration
 import HTTP2
 import Identity
 import Server
 import TLS
+import Transport
 
 extension FuzzTarget {
   /// Environment variables, one in each line, then a NUL, then the file. The result is settings within their limits, or

@@ -1,0 +1,289 @@
+// HTTP1: documents over HTTP/1.1, one request per connection.
+//
+// Owns: the endpoint with its places and limits, the request reader, the responses, the metrics document and the public
+// keys documents.
+// Does not own: the metrics (Observability), the keys (Tokens), the gRPC port (Transport).
+// Read next: Places.swift, RequestReader.swift, KeysEndpoint.swift.
+
+package import Observability
+package import Reactor
+package import TLS
+internal import Text
+
+/// Content and limits of one HTTP endpoint.
+package struct HTTPSite: Sendable {
+  package enum Refusal { case connections, request, time, descriptors }
+
+  package struct Limits: Sendable {
+    var connectionsMax: Int
+    /// Maximum number of connections of one IPv4 address or IPv6 /64 network.
+    var connectionsPerAddressMax: Int
+    var requestBytesMax: Int
+    /// Time from accepting a connection to the end of the response, including the handshake.
+    var requestMillis: Int64
+
+    package init(connectionsMax: Int, connectionsPerAddressMax: Int, requestBytesMax: Int, requestMillis: Int64) {
+      self.connectionsMax = connectionsMax
+      self.connectionsPerAddressMax = connectionsPerAddressMax
+      self.requestBytesMax = requestBytesMax
+      self.requestMillis = requestMillis
+    }
+  }
+
+  /// Name in the log.
+  var name: String
+  var limits: Limits
+  /// TLS context; `nil` for plain HTTP.
+  package var tls: CurrentContext?
+  package var refused: @Sendable (Refusal) -> Void
+  package var answer: @Sendable (HTTPRequest) -> HTTPResponse
+}
+
+/// Server of documents over HTTP/1.1, one request per connection.
+///
+/// Runs on a reactor and thread of its own with a lower priority, so that frequent requests affect only their clients.
+package final class HTTPEndpoint: ReactorDriver {
+  package enum Command: Sendable { case stop }
+
+  private enum Phase {
+    case handshaking(HTTPSocket)
+    case reading(HTTPSocket, HTTPRequestReader)
+    case writing(HTTPSocket, [UInt8], sent: Int)
+    /// The response is sent. Further input is read and discarded, otherwise the client's kernel would discard the
+    /// response.
+    case lingering
+  }
+
+  private struct Slot {
+    var generation: UInt32 = 0
+    var descriptor: Int32?
+    var held = HTTPPlaces.Held(network: "", number: 0)
+    var phase = Phase.lingering
+  }
+
+  private enum Time: UInt32 { case request, farewell, pause }
+
+  private static let listenerTicket = Ticket(slot: .max - 1, generation: 0)
+  private static let readBytesMax = 4_096
+  /// Time to send the response to a slow request.
+  private static let farewellMillis: Int64 = 1_000
+  private static let pauseMillis: Int64 = 10
+
+  private let reactor: Reactor<HTTPEndpoint>
+  private let listening: Listening
+  private let site: HTTPSite
+  private let log: Log
+  private var slots: [Slot]
+  private var acceptedCount: UInt64 = 0
+
+  package init(_ listening: Listening, commandQueue: CommandQueue<Command>, _ site: HTTPSite, log: Log) throws {
+    self.listening = listening
+    self.site = site
+    self.log = log
+    slots = Array(repeating: Slot(), count: site.limits.connectionsMax)
+    reactor = try Reactor(commandQueue: commandQueue)
+    try reactor.watch(listening.descriptor, HTTPEndpoint.listenerTicket, read: true, write: false)
+  }
+
+  /// Starts a thread that serves the socket until `Command.stop`; returns the port.
+  package static func start(
+    _ site: HTTPSite, on socket: BoundSocket, _ commandQueue: CommandQueue<Command>, log: Log
+  ) throws -> UInt16 {
+    try startPart(named: site.name, niceness: 10) {
+      let endpoint = try HTTPEndpoint(Listening(socket), commandQueue: commandQueue, site, log: log)
+      return { endpoint.run() }
+    }
+    return socket.port
+  }
+
+  package func run() {
+    reactor.run(self)
+    for slot in slots.indices { close(slot) }
+  }
+
+  package func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
+    if ticket == HTTPEndpoint.listenerTicket { return accept() }
+    guard let slot = current(ticket) else { return }
+    proceed(slot)
+  }
+
+  package func received(_ command: Command) { reactor.stop() }
+  package func decide() {}
+  package func endTurn() {}
+  package var hasLeftovers: Bool { false }
+
+  /// Handles the end of a connection's time or of the listener's pause.
+  package func timerFired(_ ticket: Ticket, kind: UInt32) {
+    if ticket == HTTPEndpoint.listenerTicket { return watchListener(true) }
+    guard let slot = current(ticket) else { return }
+    guard kind == Time.request.rawValue else { return close(slot) }
+    switch slots[slot].phase {
+    case .lingering: close(slot)
+    case .reading(let socket, let reader) where reader.hasBegun:
+      site.refused(.time)
+      reactor.startTimer(ticket, kind: Time.farewell.rawValue, delayMillis: HTTPEndpoint.farewellMillis)
+      say(slot, socket, HTTPResponse(status: .requestTimeout).bytes())
+    case .handshaking, .reading, .writing:
+      site.refused(.time)
+      close(slot)
+    }
+  }
+
+  private func current(_ ticket: Ticket) -> Int? {
+    let slot = Int(ticket.slot)
+    guard slot < slots.count, slots[slot].generation == ticket.generation, slots[slot].descriptor != nil else {
+      return nil
+    }
+    return slot
+  }
+
+  private func accept() {
+    switch listening.accept() {
+    case .none, .gone: break
+    case .exhausted: pause()
+    case .turnedAway: site.refused(.descriptors)
+    case .connection(let descriptor, let address):
+      let network = Network.name(address)
+      guard let slot = place(of: network, isLocal: HTTPPlaces.isLocal(address)),
+        let socket = HTTPSocket(descriptor, tls: site.tls)
+      else {
+        site.refused(.connections)
+        return closeDescriptor(descriptor)
+      }
+      acceptedCount += 1
+      slots[slot].descriptor = descriptor
+      slots[slot].held = HTTPPlaces.Held(network: network, number: acceptedCount)
+      slots[slot].phase = .handshaking(socket)
+      let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+      perform(slot) { try reactor.watch(descriptor, ticket, read: true, write: false) }
+      reactor.startTimer(ticket, kind: Time.request.rawValue, delayMillis: site.limits.requestMillis)
+      proceed(slot)
+    }
+  }
+
+  /// Returns the slot for a new connection; `nil` if there is none.
+  private func place(of network: String, isLocal: Bool) -> Int? {
+    let places = slots.map { $0.descriptor == nil ? nil : $0.held }
+    switch HTTPPlaces.decide(
+      network: network, isLocal: isLocal, in: places, perAddressMax: site.limits.connectionsPerAddressMax)
+    {
+    case .refuse: return nil
+    case .take(let slot): return slot
+    case .replace(let slot):
+      site.refused(.connections)
+      close(slot)
+      return slot
+    }
+  }
+
+  /// Pauses accepting. A waiting connection that cannot be accepted would wake the reactor again immediately.
+  private func pause() {
+    watchListener(false)
+    let ticket = HTTPEndpoint.listenerTicket
+    reactor.startTimer(ticket, kind: Time.pause.rawValue, delayMillis: HTTPEndpoint.pauseMillis)
+  }
+
+  private func watchListener(_ read: Bool) {
+    do {
+      try reactor.change(listening.descriptor, HTTPEndpoint.listenerTicket, read: read, write: false)
+    } catch {
+      log.error("cannot change the \(site.name) listener in epoll", ["why": "\(error)"])
+    }
+  }
+
+  private func proceed(_ slot: Int) {
+    switch slots[slot].phase {
+    case .handshaking(let socket): handshake(slot, socket)
+    case .reading(let socket, let reader): read(slot, socket, reader)
+    case .writing(let socket, let bytes, let sent): write(slot, socket, bytes, sent: sent)
+    case .lingering: drop(slot)
+    }
+  }
+
+  private func handshake(_ slot: Int, _ socket: HTTPSocket) {
+    switch socket.handshake() {
+    case .done: read(slot, socket, HTTPRequestReader(headBytesMax: site.limits.requestBytesMax))
+    case .wantRead: watch(slot, read: true, write: false)
+    case .wantWrite: watch(slot, read: false, write: true)
+    case .closed: close(slot)
+    }
+  }
+
+  /// Reads until no input is left, since epoll does not report bytes that libssl has read. The size limit ends the loop
+  /// too.
+  private func read(_ slot: Int, _ socket: HTTPSocket, _ reader: HTTPRequestReader) {
+    var reader = reader
+    while true {
+      var bytes: [UInt8] = []
+      switch socket.read(into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) {
+      case .done: break
+      case .closed: return close(slot)
+      case .wantRead:
+        slots[slot].phase = .reading(socket, reader)
+        return watch(slot, read: true, write: false)
+      case .wantWrite:
+        slots[slot].phase = .reading(socket, reader)
+        return watch(slot, read: false, write: true)
+      }
+      switch reader.received(bytes) {
+      case .wait: continue
+      case .request(let request):
+        return say(slot, socket, site.answer(request).bytes(forHead: request.method == "HEAD"))
+      case .refuse(let status):
+        site.refused(.request)
+        return say(slot, socket, HTTPResponse(status: status).bytes())
+      }
+    }
+  }
+
+  private func say(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8]) { write(slot, socket, bytes, sent: 0) }
+
+  private func write(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8], sent: Int) {
+    var sent = sent
+    while sent < bytes.count {
+      switch socket.write(bytes[sent...]) {
+      case .done(let count): sent += count
+      case .closed: return close(slot)
+      case .wantWrite:
+        slots[slot].phase = .writing(socket, bytes, sent: sent)
+        return watch(slot, read: false, write: true)
+      case .wantRead:
+        slots[slot].phase = .writing(socket, bytes, sent: sent)
+        return watch(slot, read: true, write: false)
+      }
+    }
+    socket.sayGoodbye()
+    slots[slot].phase = .lingering
+    watch(slot, read: true, write: false)
+  }
+
+  private func drop(_ slot: Int) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    var bytes: [UInt8] = []
+    if receive(from: descriptor, into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) == .closed { close(slot) }
+  }
+
+  private func watch(_ slot: Int, read: Bool, write: Bool) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+    perform(slot) { try reactor.change(descriptor, ticket, read: read, write: write) }
+  }
+
+  private func perform(_ slot: Int, _ change: () throws -> Void) {
+    do {
+      try change()
+    } catch {
+      log.error("cannot watch a \(site.name) connection in epoll", ["why": "\(error)"])
+      close(slot)
+    }
+  }
+
+  /// Closes a connection. The kernel then removes its descriptor from epoll.
+  private func close(_ slot: Int) {
+    guard let descriptor = slots[slot].descriptor else { return }
+    closeDescriptor(descriptor)
+    slots[slot].descriptor = nil
+    slots[slot].generation &+= 1
+    slots[slot].phase = .lingering
+  }
+}

@@ -1,0 +1,98 @@
+/// All metrics of the server. README.md has the same table.
+package enum Catalogue {
+  package static let calls = MetricFamily(
+    "latchkey_calls_total", .counter, "Completed calls, by method and gRPC status.")
+  static let callSeconds = MetricFamily(
+    "latchkey_call_seconds", .histogram,
+    "Time from the turn in which a unary call began to the end of the turn that answered it.")
+  static let callsInFlight = MetricFamily(
+    "latchkey_calls_in_flight", .gauge, "Calls in progress, by method.")
+  package static let clientGone = MetricFamily(
+    "latchkey_calls_client_gone_total", .counter,
+    "Calls whose client disconnected before the response.")
+  package static let failures = MetricFamily(
+    "latchkey_failures_total", .counter, "Failed calls, by reason.")
+  static let refusals = MetricFamily(
+    "latchkey_refusals_total", .counter, "Requests rejected or delayed by a limit, and unidentified callers.")
+
+  package static let connections = MetricFamily(
+    "latchkey_connections", .gauge, "Open connections, including handshakes.")
+  package static let accepted = MetricFamily(
+    "latchkey_connections_accepted_total", .counter, "Connections accepted within the limits.")
+  package static let streams = MetricFamily("latchkey_streams", .gauge, "Open HTTP/2 streams.")
+  package static let handshakes = MetricFamily("latchkey_tls_handshakes_total", .counter, "TLS handshakes, by result.")
+  package static let certificateEnd = MetricFamily(
+    "latchkey_certificate_not_after_seconds", .gauge, "Expiry of the current certificate, as Unix time.")
+  package static let certificateLoaded = MetricFamily(
+    "latchkey_certificate_loaded_timestamp_seconds", .gauge,
+    "Last load of the certificate files, as Unix time.")
+  package static let certificateReloads = MetricFamily(
+    "latchkey_certificate_reloads_total", .counter, "Reloads of changed certificate files, by result.")
+
+  package static let queueLength = MetricFamily(
+    "latchkey_queue_length", .gauge, "Queued work: for password workers, the store, provider requests and reactors.")
+  static let commitSeconds = MetricFamily(
+    "latchkey_store_commit_seconds", .histogram, "Duration of a write transaction, including its sync to disk.")
+  static let commitChanges = MetricFamily(
+    "latchkey_store_commit_changes", .histogram, "Changes per write transaction.")
+  static let commitFailures = MetricFamily(
+    "latchkey_store_commit_failures_total", .counter, "Failed write transactions; each change is retried separately.")
+  package static let changes = MetricFamily("latchkey_store_changes_total", .counter, "Changes, by outcome.")
+  static let pendingRows = MetricFamily(
+    "latchkey_pending_rows", .gauge, "Pending credentials, including expired ones until the sweep.")
+  static let storeReachable = MetricFamily(
+    "latchkey_store_reachable", .gauge, "Whether the database is reachable: 1 or 0.")
+  static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Removed expired rows.")
+  package static let newestBackup = MetricFamily(
+    "latchkey_backup_newest_timestamp_seconds", .gauge,
+    "Request time of the newest backup, as Unix time; 0 without a backup.")
+  package static let fetches = MetricFamily(
+    "latchkey_fetches_total", .counter, "Requests to identity providers, by provider and result.")
+  static let skippedKeys = MetricFamily(
+    "latchkey_provider_keys_skipped_total", .counter,
+    "Skipped entries of providers' key sets, by provider and reason.")
+  package static let breakerOpen = MetricFamily(
+    "latchkey_fetch_breaker_open", .gauge,
+    "1 if the circuit breaker of the provider is open and requests to it fail immediately.")
+  package static let breakerOpenings = MetricFamily(
+    "latchkey_fetch_breaker_openings_total", .counter, "Circuit-breaker openings per provider.")
+
+  package static let deliveries = MetricFamily(
+    "latchkey_deliveries_total", .counter, "Attempts to send a message, by kind, transport and result.")
+  static let throttleAlarms = MetricFamily(
+    "latchkey_throttle_alarms_total", .counter, "Times a caller used half of a limit in its window, by limit.")
+  static let pendingsRemoved = MetricFamily(
+    "latchkey_pending_rows_removed_total", .counter,
+    "Pending rows removed early because their network filled its caller's quota, by purpose.")
+  static let noticesMerged = MetricFamily(
+    "latchkey_notices_merged_total", .counter, "Notices not queued because an equal one was waiting.")
+  static let deliveriesWaiting = MetricFamily(
+    "latchkey_deliveries_waiting", .gauge, "Messages waiting to be sent.")
+  static let deliveriesBuried = MetricFamily(
+    "latchkey_deliveries_buried", .gauge, "Undeliverable messages kept for the operator.")
+  static let deliveryOldest = MetricFamily(
+    "latchkey_delivery_oldest_seconds", .gauge, "Age of the oldest waiting message; 0 without one.")
+
+  package static let logLinesDropped = MetricFamily(
+    "latchkey_log_lines_dropped_total", .counter, "Log lines dropped because too many waited.")
+  package static let build = MetricFamily(
+    "latchkey_build_info", .gauge, "Always 1; the labels identify the version and the store.")
+  static let seriesRefused = MetricFamily(
+    "latchkey_metric_series_refused_total", .counter, "Series of libraries that are not exported.")
+  package static let residentBytes = MetricFamily("process_resident_memory_bytes", .gauge, "Resident memory.")
+  package static let cpuSeconds = MetricFamily(
+    "process_cpu_seconds_total", .counter, "Processor time of all threads, user and system.")
+  package static let descriptors = MetricFamily("process_open_fds", .gauge, "Open file descriptors.")
+  package static let descriptorsMax = MetricFamily(
+    "process_max_fds", .gauge, "Maximum number of open file descriptors.")
+  package static let startTime = MetricFamily(
+    "process_start_time_seconds", .gauge, "Start of the server, as Unix time.")
+
+  package static let all = [
+    calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
+    certificateEnd, certificateLoaded, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures,
+    changes, pendingRows, storeReachable, sweptRows, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings,
+    deliveries, throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest,
+    logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
+  ]
+}

@@ -1,0 +1,266 @@
+// Observability: the log and the metrics.
+//
+// Owns: the JSON log, the catalogue and the registry of metrics, the counters of calls and of rarer events, the names
+// of the limits in both, and the health of the store as the health service reports it.
+// Does not own: the endpoint that serves the metrics (HTTP1), the limits themselves (Transport).
+// Read next: ServerMetrics.swift, MetricsRegistry.swift, CallMetrics.swift.
+
+package import Callers
+internal import Encodings
+internal import Identity
+package import Logging
+internal import Reactor
+package import Services
+internal import Store
+internal import Synchronization
+internal import API
+
+/// The server's log: one JSON object a line, without secrets. It checks the level before it builds any text.
+package struct Log: Sendable {
+  private let logger: Logger
+  private let lines: JSONLines
+
+  package init(_ lines: JSONLines) {
+    self.lines = lines
+    logger = Logger(label: "latchkeyd") { _ in lines }
+  }
+
+  package func info(_ message: String, _ fields: [String: String] = [:]) { write(.info, message, fields) }
+  package func warning(_ message: String, _ fields: [String: String] = [:]) { write(.warning, message, fields) }
+  package func error(_ message: String, _ fields: [String: String] = [:]) { write(.error, message, fields) }
+
+  package func debug(_ message: @autoclosure () -> String, _ fields: @autoclosure () -> [String: String] = [:]) {
+    if logger.logLevel <= .debug { write(.debug, message(), fields()) }
+  }
+
+  /// Number of lines dropped because too many waited to be written.
+  package var droppedLines: Int { lines.droppedInAll }
+
+  /// Logs that a client reached a limit.
+  package func reached(_ limit: LimitKind, _ address: String) {
+    debug("limit", ["limit": limit.rawValue, "address": address])
+  }
+
+  /// Logs a call that did more than a look-up; successful look-ups are only counted. Bypasses `Logger`, because its
+  /// metadata dictionary is the main cost of a line.
+  /// - Parameter clientGone: the client disconnected before the response.
+  package func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
+    guard logger.logLevel <= .info else { return }
+    var fields = [
+      ("caller", context.caller.name.text), ("credential", context.caller.credential.rawValue),
+      ("method", context.path), ("outcome", outcome), ("peer", context.peerAddress),
+    ]
+    if clientGone { fields.append(Log.clientGone) }
+    lines.write(.info, "call", fields)
+  }
+
+  private static let clientGone = ("client", "gone")
+
+  /// Logs a call of an unidentified caller.
+  package func call(_ path: String, of peerAddress: String, _ refusal: CallerRefusal) {
+    write(.info, "call", [
+      "debug": "\(refusal)", "method": path, "outcome": Failure.Reason.callerUnidentified.rawValue,
+      "peer": peerAddress,
+    ])
+  }
+
+  /// Logs a failed call: a rejected one at `info`, an internal error at `error`. Only the log contains the text of an
+  /// internal error.
+  package func call(_ context: CallContext, error: any Error, clientGone: Bool = false) {
+    switch error {
+    case let failure as Failure:
+      guard logger.logLevel <= .info else { return }
+      var fields = fields(context, failure.reason.rawValue)
+      if clientGone { fields[Log.clientGone.0] = .string(Log.clientGone.1) }
+      if let field = failure.field { fields["field"] = .string(field) }
+      if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
+      write(.info, "call", fields)
+    case let error as ProtobufError:
+      var fields = fields(context, Log.outcome(of: error))
+      if case .text(let field) = error { fields["field"] = .string(field) }
+      if case .malformed(let fault) = error { fields["debug"] = .string("malformed: \(fault.rawValue)") }
+      write(.info, "call", fields)
+    // Without the name, which is client input of any length.
+    case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND"))
+    default:
+      var fields = fields(context, "INTERNAL")
+      fields["error"] = .string("\(error)")
+      write(.error, "call", fields)
+    }
+  }
+
+  /// The outcome as the client receives it: a reason, or the name of a status without one.
+  private static func outcome(of error: ProtobufError) -> String {
+    switch error {
+    case .text: Failure.Reason.invalidField.rawValue
+    case .malformed: "INTERNAL"
+    case .tooLarge: "RESOURCE_EXHAUSTED"
+    }
+  }
+
+  private func fields(_ context: CallContext, _ outcome: String) -> Logger.Metadata {
+    [
+      "caller": .string(context.caller.name.text), "credential": .string(context.caller.credential.rawValue),
+      "method": .string(context.path), "outcome": .string(outcome), "peer": .string(context.peerAddress),
+    ]
+  }
+
+  private func write(_ level: Logger.Level, _ message: String, _ fields: [String: String]) {
+    write(level, message, fields.mapValues { .string($0) })
+  }
+
+  private func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
+    logger.log(level: level, Logger.Message(stringLiteral: message), metadata: fields)
+  }
+}
+
+/// Log handler that formats JSON lines and passes them to a thread, so that no reactor waits for a terminal or a full
+/// disk.
+package struct JSONLines: LogHandler {
+  package var logLevel: Logger.Level
+  package var metadata: Logger.Metadata = [:]
+  private let writer: LineWriter
+
+  /// - Parameter waitingBytesMax: maximum number of bytes that wait to be written.
+  package init(level: Logger.Level, descriptor: Int32, waitingBytesMax: Int = 4 << 20) {
+    logLevel = level
+    writer = LineWriter(descriptor: descriptor, waitingBytesMax: waitingBytesMax)
+  }
+
+  package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  package func log(event: LogEvent) {
+    let fields = (event.metadata ?? [:]).sorted { $0.key < $1.key }
+    write(event.level, event.message.description, fields.map { ($0.key, $0.value.description) })
+  }
+
+  package func write(_ level: Logger.Level, _ message: String, _ fields: [(name: String, value: String)]) {
+    let now = wallMillis()
+    writer.write(JSONLines.line(atMillis: now, level, message, fields), nowMillis: now)
+  }
+
+  package static func line(
+    atMillis millis: Int64, _ level: Logger.Level, _ message: String, _ fields: [(name: String, value: String)]
+  ) -> [UInt8] {
+    var line: [UInt8] = []
+    line.reserveCapacity(256)
+    line += #"{"at":""#.utf8
+    appendRFC3339(millis, to: &line)
+    line += #"","level":""#.utf8
+    line += level.rawValue.utf8
+    line += #"","message":"#.utf8
+    JSONText.append(message, to: &line)
+    for (name, value) in fields {
+      line.append(UInt8(ascii: ","))
+      JSONText.append(name, to: &line)
+      line.append(UInt8(ascii: ":"))
+      JSONText.append(value, to: &line)
+    }
+    line += "}\n".utf8
+    return line
+  }
+
+  var droppedInAll: Int { writer.droppedInAll }
+
+  /// Writes all waiting lines. Call it before the process ends.
+  package func flush() { writer.flush() }
+}
+
+/// Lines that wait to be written. Past the byte limit further lines are dropped, and a log line states their number.
+struct WaitingLines {
+  private let bytesMax: Int
+  private var bytes: [UInt8] = []
+  /// Lines dropped since the last `take`.
+  private var dropped = 0
+  private var droppedSinceMillis: Int64 = 0
+  private var isAwaited = false
+  private(set) var droppedInAll = 0
+
+  init(bytesMax: Int) { self.bytesMax = bytesMax }
+
+  /// Appends a line. Returns whether it is the first since the last `take`, so that the writer must be woken.
+  mutating func append(_ line: [UInt8], nowMillis: Int64) -> Bool {
+    if bytes.count + line.count <= bytesMax {
+      bytes += line
+    } else {
+      lose(1, nowMillis: nowMillis)
+    }
+    defer { isAwaited = true }
+    return !isAwaited
+  }
+
+  /// Counts lost lines.
+  /// - Parameter untold: lines lost earlier whose report was lost as well.
+  mutating func lose(_ lines: Int, untold: Int = 0, nowMillis: Int64) {
+    if dropped == 0 { droppedSinceMillis = nowMillis }
+    dropped += lines + untold
+    droppedInAll += lines
+  }
+
+  /// Removes the waiting lines.
+  /// - Returns: the lines to write, and the number of dropped lines that the last line reports.
+  mutating func take() -> (bytes: [UInt8], told: Int) {
+    if dropped > 0 {
+      bytes += JSONLines.line(atMillis: droppedSinceMillis, .warning, "log lines dropped", [("count", "\(dropped)")])
+    }
+    defer {
+      bytes = []
+      dropped = 0
+      isAwaited = false
+    }
+    return (bytes, dropped)
+  }
+}
+
+/// Writer of whole lines, on a separate thread.
+private final class LineWriter: Sendable {
+  private static let gatherMillis: UInt32 = 5
+  private let waiting: Mutex<WaitingLines>
+  /// Held while lines are written, to keep their order and to let `flush` wait for a write in progress. The value
+  /// states whether the last write ended within a line.
+  private let writing = Mutex(false)
+  private let descriptor: Int32
+  private let wakeups = Wakeups()
+
+  init(descriptor: Int32, waitingBytesMax: Int) {
+    self.descriptor = descriptor
+    waiting = Mutex(WaitingLines(bytesMax: waitingBytesMax))
+    startThread(named: "log") { [self] in
+      while true {
+        wakeups.wait()
+        // Further lines follow soon. A system call for each would cost as much as the line.
+        sleepThread(millis: LineWriter.gatherMillis)
+        flush()
+      }
+    }
+  }
+
+  var droppedInAll: Int { waiting.withLock { $0.droppedInAll } }
+
+  func write(_ line: [UInt8], nowMillis: Int64) {
+    if waiting.withLock({ $0.append(line, nowMillis: nowMillis) }) { wakeups.signal() }
+  }
+
+  /// Writes all waiting lines; returns when every earlier line is written, even by another thread. Concurrent writes
+  /// would mix their lines, and the end of the process would not wait for the other thread.
+  func flush() {
+    let lineEnd = UInt8(ascii: "\n")
+    writing.withLock { isTorn in
+      let (lines, told) = waiting.withLock { $0.take() }
+      let bytes = (isTorn ? [lineEnd] : []) + lines
+      let written = writeAll(bytes, to: descriptor)
+      guard written < bytes.count else {
+        isTorn = false
+        return
+      }
+      // A full disk may have space again for the next lines. The line that reports the dropped ones does not count as
+      // lost.
+      let lost = bytes[max(written, bytes.count - lines.count)...].count { $0 == lineEnd } - (told > 0 ? 1 : 0)
+      if written > 0 { isTorn = bytes[written - 1] != lineEnd }
+      waiting.withLock { $0.lose(lost, untold: told, nowMillis: wallMillis()) }
+    }
+  }
+}

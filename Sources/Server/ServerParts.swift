@@ -1,0 +1,267 @@
+internal import Configuration
+internal import Delivery
+internal import HTTP1
+internal import HTTPClient
+internal import Observability
+internal import Reactor
+internal import Services
+internal import Store
+internal import Synchronization
+internal import Transport
+
+/// The reactors, which serve the connections.
+final class ReactorsPart: Part {
+  typealias Place = (commandQueue: CommandQueue<WorkerCommand>, load: Load)
+
+  let name = "reactors"
+  let places: [Place]
+  private let shared: Shared
+  private let calls: CallMetrics
+  private let fetcher: CurlFetcher
+  private let running: Atomic<Int>
+  private let ended = Wakeups()
+
+  init(_ places: [Place], _ shared: Shared, _ calls: CallMetrics, _ fetcher: CurlFetcher) {
+    self.places = places
+    self.shared = shared
+    self.calls = calls
+    self.fetcher = fetcher
+    running = Atomic(places.count)
+  }
+
+  /// Returns when every reactor accepts connections. A connection handed to one that is not ready would hang.
+  func start() throws {
+    let tried = Wakeups()
+    let failures = Mutex<[ConfigurationError]>([])
+    for (index, place) in places.enumerated() {
+      startThread(named: "reactor-\(index)") { [self] in
+        bePrompt()
+        do {
+          let worker = try Worker(
+            shared: shared, commandQueue: place.commandQueue, load: place.load, meter: calls.meter(ofReactor: index),
+            fetches: fetcher.driver(index))
+          try worker.attach()
+          tried.signal()
+          worker.run()
+        } catch {
+          shared.log.error("a reactor cannot run", ["why": "\(error)"])
+          let isPassing = ConfigurationError.isPassing(error)
+          failures.withLock {
+            $0.append(ConfigurationError(setting: "reactors", why: "one cannot run: \(error)", isPassing: isPassing))
+          }
+          tried.signal()
+        }
+        if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
+      }
+    }
+    for _ in places { tried.wait() }
+    guard let failure = failures.withLock(\.first) else { return }
+    post(.stop)
+    throw failure
+  }
+
+  /// Lets calls in flight finish within `limits.drainMillis`.
+  func drain() async {
+    post(.drain)
+    let hardLimitMillis = shared.limits.drainMillis + 2_000
+    let deadline = Task.detached { [self] in
+      try? await Task.sleep(nanoseconds: UInt64(hardLimitMillis) * 1_000_000)
+      if !Task.isCancelled { post(.stop) }
+    }
+    await ended.heard()
+    deadline.cancel()
+  }
+
+  func stop() async {
+    guard running.load(ordering: .acquiring) > 0 else { return }
+    post(.stop)
+    await ended.heard()
+  }
+
+  private func post(_ command: WorkerCommand) {
+    for place in places { place.commandQueue.post(command) }
+  }
+}
+
+/// The thread that accepts connections, from `allow` on.
+final class AcceptorPart: Part {
+  let name = "acceptor"
+  private let socket: BoundSocket
+  private let reactors: ReactorsPart
+  private let shared: Shared
+  private let commandQueue: CommandQueue<Acceptor.Command>
+  private let mayAccept = Wakeups()
+  private let closed = Wakeups()
+  private let isRunning = Atomic<Bool>(false)
+
+  init(_ socket: BoundSocket, _ reactors: ReactorsPart, _ shared: Shared) throws {
+    self.socket = socket
+    self.reactors = reactors
+    self.shared = shared
+    commandQueue = try CommandQueue()
+  }
+
+  /// Returns when the acceptor exists.
+  func start() throws {
+    try ConfigurationError.naming("listen") {
+      try startPart(named: name) { [self] in
+        var acceptor: Acceptor? = try Acceptor(
+          Listening(socket), commandQueue: commandQueue, workers: reactors.places, shared: shared)
+        return {
+          self.mayAccept.wait()
+          acceptor?.run()
+          // The listening socket closes before the reactors drain, so no accepted connection is left unserved.
+          acceptor = nil
+          self.closed.signal()
+        }
+      }
+    }
+    isRunning.store(true, ordering: .releasing)
+  }
+
+  func allow() { mayAccept.signal() }
+
+  func drain() async {
+    guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
+    commandQueue.post(.stop)
+    await closed.heard()
+  }
+
+  func stop() async {
+    // Without a drain, nobody has allowed it to accept.
+    if isRunning.load(ordering: .acquiring) { allow() }
+    await drain()
+  }
+}
+
+/// An endpoint over HTTP/1.1.
+final class EndpointPart: Part {
+  let name: String
+  private let address: String
+  private let port: UInt16
+  private let backlog: Int32
+  private let site: HTTPSite
+  private let log: Log
+  private let commandQueue: CommandQueue<HTTPEndpoint.Command>
+
+  init(_ name: String, address: String, port: UInt16, backlog: Int32, _ site: HTTPSite, _ log: Log) throws {
+    self.name = name
+    self.address = address
+    self.port = port
+    self.backlog = backlog
+    self.site = site
+    self.log = log
+    commandQueue = try CommandQueue()
+  }
+
+  func start() throws {
+    let bound = try ConfigurationError.naming(name) {
+      let socket = try BoundSocket(address: address, port: port, backlog: backlog)
+      return try HTTPEndpoint.start(site, on: socket, commandQueue, log: log)
+    }
+    log.info(name, ["address": "\(address):\(bound)"])
+  }
+
+  func stop() async { commandQueue.post(.stop) }
+}
+
+/// Work that a task repeats until the server stops.
+final class TaskPart: Part {
+  let name: String
+  private let begin: @Sendable () -> Task<Void, Never>
+  private let task = Mutex<Task<Void, Never>?>(nil)
+
+  init(_ name: String, _ begin: @escaping @Sendable () -> Task<Void, Never>) {
+    self.name = name
+    self.begin = begin
+  }
+
+  func start() { task.withLock { $0 = begin() } }
+
+  func stop() async { task.withLock(\.self)?.cancel() }
+}
+
+/// Something without a thread of its own that must hear of the end.
+struct ClosingPart: Part {
+  let name: String
+  var draining: @Sendable () -> Void = {}
+  var closing: @Sendable () async -> Void = {}
+
+  func drain() async { draining() }
+  func stop() async { await closing() }
+}
+
+/// Delivery of messages. It starts last: if it started earlier, each failed start of the server would send messages.
+final class DeliveryPart: Part {
+  private struct Running {
+    let threads: [DeliveryThread]
+    let task: Task<Void, Never>
+  }
+
+  /// Time to record interrupted attempts.
+  private static let cutOffMillis: Int64 = 500
+
+  let name = "delivery"
+  private let worker: DeliveryWorker
+  private let fetchers: DeliveryFetchers
+  private let patienceMillis: Int64
+  private let running = Mutex<Running?>(nil)
+
+  /// - Parameter patienceMillis: time for attempts in progress when the server stops.
+  init(_ worker: DeliveryWorker, _ fetchers: DeliveryFetchers, patienceMillis: Int64) {
+    self.worker = worker
+    self.fetchers = fetchers
+    self.patienceMillis = patienceMillis
+  }
+
+  func start() throws {
+    let threads = try ConfigurationError.naming(name) { try fetchers.startThreads() }
+    running.withLock { [worker] in
+      $0 = Running(threads: threads, task: Task.detached { await worker.run() })
+    }
+  }
+
+  func drain() async { worker.stop() }
+
+  /// Waits for deliveries in progress, then stops the delivery threads. The next start retries interrupted deliveries.
+  /// Does not wait for a thread that libcurl blocks on a relay; it stops later.
+  func stop() async {
+    worker.stop()
+    guard let running = running.withLock(\.self) else { return }
+    let isOver = AsyncEvent()
+    Task.detached {
+      await running.task.value
+      isOver.end()
+    }
+    await isOver.wait(millis: patienceMillis)
+    for thread in running.threads { thread.stop() }
+    await isOver.wait(millis: DeliveryPart.cutOffMillis)
+  }
+}
+
+/// The limits of the HTTP endpoints.
+extension Limits {
+  var metricsEndpoint: HTTPSite.Limits {
+    HTTPSite.Limits(
+      connectionsMax: metricsConnectionsMax, connectionsPerAddressMax: metricsConnectionsPerAddressMax,
+      requestBytesMax: metricsRequestBytesMax, requestMillis: metricsRequestMillis)
+  }
+
+  var keysEndpoint: HTTPSite.Limits {
+    HTTPSite.Limits(
+      connectionsMax: keysConnectionsMax, connectionsPerAddressMax: keysConnectionsPerAddressMax,
+      requestBytesMax: keysRequestBytesMax, requestMillis: keysRequestMillis)
+  }
+}
+
+extension Wakeups {
+  /// Waits on a separate thread: threads of the task pool must not block.
+  fileprivate func heard() async {
+    await withCheckedContinuation { continuation in
+      startThread(named: "drain") {
+        self.wait()
+        continuation.resume()
+      }
+    }
+  }
+}

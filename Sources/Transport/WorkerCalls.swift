@@ -1,0 +1,103 @@
+internal import API
+internal import GRPC
+internal import Identity
+internal import Observability
+internal import Reactor
+internal import Services
+
+/// Execution of calls: decided immediately, or by one task at a time whose end arrives as a command.
+extension Worker {
+  func run(_ call: ServerCall, _ message: Message, on connection: Connection) {
+    guard case .unary(let start) = call.method.handler else { return }
+    do {
+      switch try start(message, call.context, arena) {
+      case .answer(let bytes): connection.answer(call, bytes)
+      case .task(let work):
+        call.stage.launch()
+        connection.awaitTask(call)
+        launch(work, of: call, on: connection)
+      }
+    } catch {
+      refuse(call, error, on: connection)
+    }
+  }
+
+  /// Starts the call's single task. It starts immediately and always resumes on this thread.
+  private func launch(
+    _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
+  ) {
+    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
+    Task.immediate(executorPreference: commandQueue) {
+      let result: Result<any ProtobufEncodable, any Error>
+      do { result = .success(try await work()) } catch { result = .failure(error) }
+      commandQueue.post(.answered(task: task, result))
+    }
+  }
+
+  /// Starts a task of a streaming call, which continues after it.
+  func launch(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
+    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
+    call.stage.launch()
+    Task.immediate(executorPreference: commandQueue) {
+      let result: Result<any Sendable, any Error>
+      do { result = .success(try await work()) } catch { result = .failure(error) }
+      commandQueue.post(.worked(task: task, result))
+    }
+  }
+
+  func answered(_ task: Int, _ result: Result<any ProtobufEncodable, any Error>) {
+    let (call, connection) = running.remove(task)
+    switch result {
+    case .success(let message):
+      switch call.stage {
+      case .answered: break
+      case .unheard: leave(call, .ok, on: connection)
+      default:
+        if !call.method.isLookUp { log.call(call.context, outcome: "OK") }
+        connection.answer(call, message.encode(arena: arena))
+      }
+    case .failure(let error): refuse(call, error, on: connection)
+    }
+    stopWhenEmpty()
+  }
+
+  func worked(_ task: Int, _ result: Result<any Sendable, any Error>) {
+    let (call, connection) = running.remove(task)
+    switch result {
+    // The work is committed, but the call did not complete.
+    case .success where call.stage.isUnheard: leave(call, .cancelled, on: connection)
+    case .success(let value): connection.worked(call, value)
+    case .failure(let error): refuse(call, error, on: connection)
+    }
+    stopWhenEmpty()
+  }
+
+  /// Ends a call without a response because its client has gone.
+  func leave(_ call: ServerCall, _ code: Status.Code, on connection: Connection) {
+    if call.isWorthALine {
+      let isQuiet = code == .ok && call.method.isLookUp
+      if !isQuiet { log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true) }
+      metrics.clientGone()
+    }
+    connection.settle(call, code)
+  }
+
+  func refuse(_ call: ServerCall, _ error: any Error, on connection: Connection) {
+    let error = call.reason(of: error, nowMillis: nowMillis)
+    guard !call.stage.isAnswered else {
+      // The client and the log already have the deadline status. Only an internal error still needs a line.
+      if !(error is Failure) { log.call(call.context, error: error) }
+      return
+    }
+    let isGone = call.stage.isUnheard
+    let status = Failures.status(of: error, arena: arena)
+    connection.log(call, error, clientGone: isGone)
+    metrics.failed(error, status.code)
+    if isGone {
+      metrics.clientGone()
+      connection.settle(call, status.code)
+    } else {
+      connection.fail(call, status)
+    }
+  }
+}

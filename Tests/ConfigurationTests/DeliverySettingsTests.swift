@@ -1,0 +1,74 @@
+import Crypto
+import Delivery
+import Identity
+import Store
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Reactor
+
+@Test func `without a transport nothing is sent, and what needs one is not offered`() throws {
+  let settings = try settings()
+  #expect(settings.delivery.mail == .off && settings.delivery.textMessages == .off)
+  #expect(!settings.policy.mailEnabled && !settings.policy.textMessagesEnabled)
+  let fetchers = try settings.deliveryFetchers()
+  #expect(try settings.transports(fetchers).isEmpty && fetchers.mails == nil && fetchers.webhook == nil)
+}
+
+@Test func `a transport for mail offers mail alone, and one for text messages those alone`() throws {
+  let mail = try settings("delivery: { mail: 'outbox' }")
+  #expect(mail.policy.mailEnabled && !mail.policy.textMessagesEnabled)
+  let texts = try settings("delivery: { text_messages: 'outbox' }")
+  #expect(!texts.policy.mailEnabled && texts.policy.textMessagesEnabled)
+}
+
+@Test func `each kind of message goes by the transport of its channel`() async throws {
+  try await withFolder { folder in
+    try write(String(repeating: "s", count: 32) + "\n", to: folder + "/secret")
+    let settings = try settings(
+      """
+      delivery: {
+        mail: 'outbox', text_messages: 'webhook', outbox_folder: '\(folder)/out',
+        webhook: { url: 'https://hooks.example/', secret_file: '\(folder)/secret' },
+      }
+      """)
+    let transports = try settings.transports(try settings.deliveryFetchers())
+    #expect(transports[.mail]?.name == "outbox" && transports[.textMessage]?.name == "webhook")
+    #expect(settings.delivery.transportNames == ["outbox", "webhook"])
+  }
+}
+
+@Test func `the templates of every kind of message are there, in the language that is configured`() throws {
+  _ = try settings("delivery: { default_language: 'de' }").templates()
+  #expect(refusal { try settings("delivery: { default_language: 'fr' }").templates() }?.setting
+    == "delivery.default_language")
+  #expect(refusal { try settings("delivery: { template_folder: '/nowhere' }").templates() }?.setting
+    == "delivery.template_folder")
+}
+
+@Test func `a secret of the webhook that is short, missing or no line is refused by its place`() async throws {
+  try await withFolder { folder in
+    let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(folder)/s' } }"
+    for secret in [String(repeating: "s", count: 31), "", String(repeating: "s\n", count: 32)] {
+      try write(secret, to: folder + "/s")
+      let refused = refusal { try settings(text).deliverySecrets() }
+      #expect(refused?.setting == "delivery.webhook.secret_file")
+      #expect(refused?.why == "it must contain one line of ASCII of 32 to 4096 characters")
+    }
+    try write(String(repeating: "s", count: 32) + "\r\n", to: folder + "/s")
+    #expect(try settings(text).deliverySecrets().webhook.first?.count == 32)
+  }
+  let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_env: 'LATCHKEY_NO_SUCH' } }"
+  #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_env")
+}
+
+@Test func `a event that was rung while nobody waited is heard by the next, once`() async {
+  let event = AsyncEvent()
+  event.ring()
+  event.ring()
+  let begun = ContinuousClock.now
+  await event.wait(millis: 60_000)
+  #expect(begun.duration(to: .now) < .seconds(30))
+  await event.wait(millis: 1)
+}

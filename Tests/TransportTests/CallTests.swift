@@ -1,0 +1,88 @@
+import Callers
+import Crypto
+import Identity
+import Services
+import Store
+import Testing
+
+@testable import GRPC
+@testable import HTTP2
+@testable import Transport
+
+private func table() -> CallerTable {
+  func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
+  return CallerTable(
+    [
+      CallerSettings(name: "web", apiKeyDigest: digest("lk_web"), methods: ["*"], audiences: ["web"]),
+      CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: ["*"], audiences: ["batch"]),
+    ],
+    unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: [])
+}
+
+@Test func `a connection's cache of its caller is good for the same credentials only`() throws {
+  var cache = ConnectionCaller()
+  func name(_ authorization: String) throws -> String {
+    try cache.identify(table(), authorization: Array(authorization.utf8)).name.text
+  }
+  #expect(try [name("Bearer lk_web"), name("Bearer lk_web"), name("Bearer lk_batch")] == ["web", "web", "batch"])
+  #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
+  // A rejection, or a call without a key, is not identified as the previous caller.
+  #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
+  #expect(try [name(""), name("Bearer lk_web"), name("")] == ["unidentified", "web", "unidentified"])
+}
+
+/// Whether a call of a method accepts a message of this many bytes.
+private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool {
+  let call = ServerCall(
+    HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: configured, nowMillis: 0,
+    nowNanos: 0)
+  let head: [UInt8] = [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+  return switch call.received(head + [UInt8](repeating: 0, count: count), ended: true) {
+  case .ready, .messages: true
+  case .wait, .refuse: false
+  }
+}
+
+@Test(arguments: [1_024, 65_536, 65_537, 4_194_304])
+func `a message of the configured limit is taken and one byte more is not, and batches have their own`(
+  configured: Int
+) throws {
+  for method in HealthService(HealthState(), services: []).methods {
+    #expect(takes(method, bytes: configured, configured: configured))
+    #expect(!takes(method, bytes: configured + 1, configured: configured))
+  }
+  let batches = Method("/a/Batches", messageBytesMax: 2_000, .unary { _, _, _ in .answer([]) })
+  #expect(takes(batches, bytes: 2_000, configured: configured))
+  #expect(!takes(batches, bytes: 2_001, configured: configured))
+}
+
+@Test func `a drain waits for every call that ends by itself, and not for one that only watches`() throws {
+  let health = HealthService(HealthState(), services: []).methods
+  let check = try #require(health.first)
+  let watch = try #require(health.last)
+  let conversation = try #require(ReflectionService(services: []).methods.first)
+  let export = Method("/a/Export", timeLimitMillis: 5, watch.handler)
+  let holds = [check, conversation, export, watch].map { method in
+    let call = ServerCall(
+      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: 1, nowMillis: 0,
+      nowNanos: 0)
+    return call.kind.holdsDrain
+  }
+  #expect(holds == [true, true, true, false])
+}
+
+@Test(arguments: [
+  (Failure(.cancelled), 99, Failure(.cancelled)), (Failure(.cancelled), 100, Failure(.deadlineExceeded)),
+  (Failure(.cancelled), 101, Failure(.deadlineExceeded)), (Failure(.userDisabled), 101, Failure(.userDisabled)),
+] as [(Failure, Int64, Failure)])
+func `work that gave up when the call's time was up failed of that`(failure: Failure, millis: Int64, reason: Failure)
+  throws
+{
+  let check = try #require(HealthService(HealthState(), services: []).methods.first)
+  var head = RequestHead()
+  head.timeoutMillis = 100
+  let call = ServerCall(
+    HTTP2.Stream(id: 1), head, 0, check, .anyone, address: "", messageBytesMax: 1, nowMillis: 0, nowNanos: 0)
+  #expect(call.reason(of: failure, nowMillis: millis) as? Failure == reason)
+  #expect(call.reason(of: StoreError.closed, nowMillis: millis) as? StoreError == .closed)
+}
