@@ -17,7 +17,7 @@ enum Schema {
       version BIGINT NOT NULL,
       email TEXT COLLATE "C",
       email_verification TEXT COLLATE "C"
-        CONSTRAINT accounts_email_verification CHECK (email_verification IN (\(EmailVerification.literals))),
+        CONSTRAINT accounts_email_verification CHECK (\(EmailVerification.check("email_verification"))),
       email_verification_provider_id TEXT COLLATE "C",
       email_verified_at BIGINT,
       email_source TEXT COLLATE "C",
@@ -58,7 +58,7 @@ enum Schema {
       provider_id TEXT COLLATE "C" NOT NULL,
       subject TEXT COLLATE "C" NOT NULL,
       email TEXT COLLATE "C",
-      tier BIGINT NOT NULL CONSTRAINT identities_tier CHECK (tier IN (\(TrustTier.literals))),
+      tier BIGINT NOT NULL CONSTRAINT identities_tier CHECK (\(TrustTier.check("tier"))),
       display_name TEXT COLLATE "C" NOT NULL,
       photo_url TEXT COLLATE "C" NOT NULL,
       username TEXT COLLATE "C" NOT NULL,
@@ -77,7 +77,7 @@ enum Schema {
     CREATE TABLE factors (
       account_id TEXT COLLATE "C" NOT NULL,
       id TEXT COLLATE "C" NOT NULL,
-      kind TEXT COLLATE "C" NOT NULL CONSTRAINT factors_kind CHECK (kind IN (\(FactorKind.literals))),
+      kind TEXT COLLATE "C" NOT NULL CONSTRAINT factors_kind CHECK (\(FactorKind.check("kind"))),
       display_name TEXT COLLATE "C" NOT NULL,
       phone_number TEXT COLLATE "C",
       sealed_secret BYTEA NOT NULL,
@@ -132,11 +132,11 @@ enum Schema {
       digest BYTEA NOT NULL,
       version BIGINT NOT NULL,
       purpose TEXT COLLATE "C" NOT NULL
-        CONSTRAINT pendings_purpose CHECK (purpose IN (\(PendingPurpose.literals))),
+        CONSTRAINT pendings_purpose CHECK (\(PendingPurpose.check("purpose"))),
       provider_id TEXT COLLATE "C" NOT NULL,
       subject TEXT COLLATE "C" NOT NULL,
       email TEXT COLLATE "C",
-      tier BIGINT NOT NULL CONSTRAINT pendings_tier CHECK (tier IN (\(TrustTier.literals))),
+      tier BIGINT NOT NULL CONSTRAINT pendings_tier CHECK (\(TrustTier.check("tier"))),
       account_id TEXT COLLATE "C" NOT NULL,
       caller TEXT COLLATE "C" NOT NULL,
       binding BYTEA,
@@ -157,7 +157,7 @@ enum Schema {
     CREATE INDEX pendings_by_expiry ON pendings (expires_at);
     CREATE TABLE pending_counts (
       scope TEXT COLLATE "C" NOT NULL
-        CONSTRAINT pending_counts_known_scope CHECK (scope IN (\(CountScope.literals))),
+        CONSTRAINT pending_counts_known_scope CHECK (\(CountScope.check("scope"))),
       name TEXT COLLATE "C" NOT NULL,
       held BIGINT NOT NULL,
       CONSTRAINT pending_counts_scope PRIMARY KEY (scope, name)
@@ -178,9 +178,9 @@ enum Schema {
     CREATE TABLE deliveries (
       id TEXT COLLATE "C" NOT NULL,
       channel TEXT COLLATE "C" NOT NULL
-        CONSTRAINT deliveries_channel CHECK (channel IN (\(DeliveryChannel.literals))),
+        CONSTRAINT deliveries_channel CHECK (\(DeliveryChannel.check("channel"))),
       kind TEXT COLLATE "C" NOT NULL,
-      priority BIGINT NOT NULL CONSTRAINT deliveries_priority CHECK (priority IN (\(DeliveryPriority.literals))),
+      priority BIGINT NOT NULL CONSTRAINT deliveries_priority CHECK (\(DeliveryPriority.check("priority"))),
       merge_key BYTEA,
       sealed BYTEA NOT NULL,
       created_at BIGINT NOT NULL,

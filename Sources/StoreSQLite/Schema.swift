@@ -24,7 +24,7 @@ enum Schema {
       version INTEGER NOT NULL,
       email TEXT UNIQUE,
       email_verification TEXT
-        CONSTRAINT accounts_email_verification CHECK (email_verification IN (\(EmailVerification.literals))),
+        CONSTRAINT accounts_email_verification CHECK (\(EmailVerification.check("email_verification"))),
       email_verification_provider_id TEXT,
       email_verified_at INTEGER,
       email_source TEXT,
@@ -65,7 +65,7 @@ enum Schema {
       provider_id TEXT NOT NULL,
       subject TEXT NOT NULL,
       email TEXT,
-      tier INTEGER NOT NULL CONSTRAINT identities_tier CHECK (tier IN (\(TrustTier.literals))),
+      tier INTEGER NOT NULL CONSTRAINT identities_tier CHECK (\(TrustTier.check("tier"))),
       display_name TEXT NOT NULL,
       photo_url TEXT NOT NULL,
       username TEXT NOT NULL,
@@ -84,7 +84,7 @@ enum Schema {
     CREATE TABLE factors (
       account_number INTEGER NOT NULL,
       id TEXT NOT NULL,
-      kind TEXT NOT NULL CONSTRAINT factors_kind CHECK (kind IN (\(FactorKind.literals))),
+      kind TEXT NOT NULL CONSTRAINT factors_kind CHECK (\(FactorKind.check("kind"))),
       display_name TEXT NOT NULL,
       phone_number TEXT,
       sealed_secret BLOB NOT NULL,
@@ -139,11 +139,11 @@ enum Schema {
     CREATE TABLE pendings (
       digest BLOB NOT NULL PRIMARY KEY,
       version INTEGER NOT NULL,
-      purpose TEXT NOT NULL CONSTRAINT pendings_purpose CHECK (purpose IN (\(PendingPurpose.literals))),
+      purpose TEXT NOT NULL CONSTRAINT pendings_purpose CHECK (\(PendingPurpose.check("purpose"))),
       provider_id TEXT NOT NULL,
       subject TEXT NOT NULL,
       email TEXT,
-      tier INTEGER NOT NULL CONSTRAINT pendings_tier CHECK (tier IN (\(TrustTier.literals))),
+      tier INTEGER NOT NULL CONSTRAINT pendings_tier CHECK (\(TrustTier.check("tier"))),
       account_id TEXT NOT NULL,
       caller TEXT NOT NULL,
       binding BLOB,
@@ -162,7 +162,7 @@ enum Schema {
     CREATE INDEX pendings_by_network ON pendings (purpose, caller, coalesce(network, x''), created_at);
     CREATE INDEX pendings_by_expiry ON pendings (expires_at);
     CREATE TABLE pending_counts (
-      scope TEXT NOT NULL CONSTRAINT pending_counts_known_scope CHECK (scope IN (\(CountScope.literals))),
+      scope TEXT NOT NULL CONSTRAINT pending_counts_known_scope CHECK (\(CountScope.check("scope"))),
       name TEXT NOT NULL,
       held INTEGER NOT NULL,
       PRIMARY KEY (scope, name)
@@ -181,9 +181,9 @@ enum Schema {
   private static let deliveries = """
     CREATE TABLE deliveries (
       id TEXT NOT NULL PRIMARY KEY,
-      channel TEXT NOT NULL CONSTRAINT deliveries_channel CHECK (channel IN (\(DeliveryChannel.literals))),
+      channel TEXT NOT NULL CONSTRAINT deliveries_channel CHECK (\(DeliveryChannel.check("channel"))),
       kind TEXT NOT NULL,
-      priority INTEGER NOT NULL CONSTRAINT deliveries_priority CHECK (priority IN (\(DeliveryPriority.literals))),
+      priority INTEGER NOT NULL CONSTRAINT deliveries_priority CHECK (\(DeliveryPriority.check("priority"))),
       merge_key BLOB,
       sealed BLOB NOT NULL,
       created_at INTEGER NOT NULL,
