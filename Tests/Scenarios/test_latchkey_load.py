@@ -18,11 +18,11 @@ from clients import Client, fresh_email, password, session
 from configuration import KEYS
 from metrics import ON_A_FREE_PORT, address
 from ports import free_port
-from processes import Server, Simulator
+from processes import LATCHKEYD, Server, Simulator
 from stubs import ROOT
 from verification import POLICY
 
-LOAD = Path(os.environ.get("LATCHKEY_LOAD", ROOT / ".build/debug/latchkey-load"))
+LOAD = Path(os.environ.get("LATCHKEY_LOAD", LATCHKEYD.parent / "latchkey-load"))
 Report = dict[str, Any]
 
 # The calls of each workload, by the rows of the report.

@@ -127,7 +127,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(
         Failure(
           .providerAlreadyLinked, field: "credential.password",
-          hint: "The account already has a password. Call Update to change it."))
+          hint: "The account already has a password. To change it, call Update."))
     }
     if policy.signUp == .verifyFirst, account.email == nil {
       return .refuse(.addressIsToBeVerifiedFirst(byLink: policy.enables(SignInMethods.emailLink)))
