@@ -19,6 +19,7 @@ enum WireType: UInt8 {
 // Every read checks its bounds. The bytes come from the network, and a bug must trap instead of reading out of bounds.
 extension Span<UInt8> {
   /// Reads the field at `at`, advances `at` to the next field, and returns the field's number, type and position.
+  @inline(__always)
   func member(_ at: inout Int, end: Int) throws(ProtobufError) -> Member {
     let tag = try varint32(&at, end: end, fault: .tag)
     guard tag >> 3 != 0 else { throw .malformed(.tag) }
@@ -40,6 +41,7 @@ extension Span<UInt8> {
   }
 
   /// Reads a tag or length: 32 bits in at most five bytes. protobuf-c would silently drop the excess bits.
+  @inline(__always)
   func varint32(_ at: inout Int, end: Int, fault: ProtobufFault) throws(ProtobufError) -> UInt32 {
     var value: UInt32 = 0
     var shift: UInt32 = 0
@@ -55,6 +57,7 @@ extension Span<UInt8> {
   }
 
   /// Skips a value: 64 bits in at most ten bytes, so the tenth byte is 0 or 1.
+  @inline(__always)
   func skipVarint(_ at: inout Int, end: Int) throws(ProtobufError) {
     let start = at
     while at < end {
@@ -66,6 +69,7 @@ extension Span<UInt8> {
     throw .malformed(.varint)
   }
 
+  @inline(__always)
   private func skip(_ count: Int, _ at: inout Int, end: Int) throws(ProtobufError) {
     guard count <= end - at else { throw .malformed(.length) }
     at += count

@@ -47,6 +47,7 @@ struct Scan {
   }
 
   /// Charges the memory of a string, byte string or message, in addition to its slot in the enclosing struct or array.
+  @inline(__always)
   private mutating func payload(
     _ bytes: Span<UInt8>, _ range: Range<Int>, _ field: FieldSchema, depth: Int
   ) throws(ProtobufError) {

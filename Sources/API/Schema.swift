@@ -22,11 +22,13 @@ struct MessageSchema {
 
   /// Returns the index of the field, or nil for an unknown number or a wire type that the field cannot have. Both are
   /// unknown fields (protobuf encoding, "Unknown Fields").
+  @inline(__always)
   func index(of member: Member) -> Int? {
     guard let index = index(of: member.number), self[index].accepts(member.wireType) else { return nil }
     return index
   }
 
+  @inline(__always)
   private func index(of number: UInt32) -> Int? {
     guard fieldCount > 0 else { return nil }
     // Fields are sorted by number, mostly without gaps.

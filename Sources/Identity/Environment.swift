@@ -68,8 +68,8 @@ extension Environment {
     return try await load(query)
   }
 
-  /// Reads without waiting.
-  private func now(_ query: Query) throws -> Facts? {
+  /// Reads without waiting. Not inlined, because it would then take memory in each call's task.
+  @inline(never) private func now(_ query: Query) throws -> Facts? {
     do {
       return try store.now(query)
     } catch let error as StoreError {
@@ -96,7 +96,7 @@ extension Environment {
     return try await decideAgain(query, commitDecision, decide: decide)
   }
 
-  private func decideAgain<Answer>(
+  @inline(never) private func decideAgain<Answer>(
     _ query: Query, _ commitDecision: CommitDecision, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
     for _ in 1..<policy.decisionsMax {
@@ -107,7 +107,7 @@ extension Environment {
   }
 
   /// Carries out a step. Returns nil if a race was lost. Nothing was written then.
-  private func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
+  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
     -> Answer?
   {
     switch step {
@@ -121,7 +121,7 @@ extension Environment {
     }
   }
 
-  private func lostRaces() -> Failure {
+  @inline(never) private func lostRaces() -> Failure {
     Failure(
       .overloaded, hint: "Concurrent calls keep changing this account. Try again.", retryAfterMillis: 100,
       debug: "lost \(policy.decisionsMax) races")
@@ -131,7 +131,7 @@ extension Environment {
   ///
   /// A record under the key takes precedence over any decision, in every round. Two equal concurrent calls meet at the
   /// unique key, and the loser answers with the result of the winner.
-  package func settle<Answer>(
+  @inline(never) package func settle<Answer>(
     _ query: Query, _ facts: Facts, call: CallFacts, decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Settled<Answer> {
     try await decideAndCommit(query, facts, call: call) { facts, now in try call.step(facts, now, decide) }
@@ -149,7 +149,7 @@ extension Environment {
     return try isCommitted(outcome)
   }
 
-  private func isCommitted(_ outcome: Outcome) throws -> Bool {
+  @inline(never) private func isCommitted(_ outcome: Outcome) throws -> Bool {
     switch outcome {
     case .committed: return true
     case .conflict, .stale: return false
@@ -186,6 +186,7 @@ extension Change {
 }
 
 extension CallFacts {
+  @inline(never)
   fileprivate func step<Answer>(
     _ facts: Facts, _ now: Timestamp, _ decide: (Facts, Timestamp) throws -> Step<Answer>
   ) throws -> Step<Settled<Answer>> {

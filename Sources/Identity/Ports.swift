@@ -219,16 +219,22 @@ package struct ProviderTokens: Hashable, Sendable {
 }
 
 package struct VerifiedCredential: Hashable, Sendable {
-  package var assertion: Assertion
+  @Boxed package var assertion: Assertion
   package var singleUse: SingleUse?
-  package var tokens: ProviderTokens?
+  @Held package var tokens: ProviderTokens?
   /// When the provider last authenticated the user, if a signed token states it.
   package var authenticatedAt: Timestamp?
 
   package init(
     assertion: Assertion, singleUse: SingleUse? = nil, tokens: ProviderTokens? = nil, authenticatedAt: Timestamp? = nil
   ) {
-    self.assertion = assertion
+    self.init(Boxed(wrappedValue: assertion), singleUse: singleUse, tokens: tokens, authenticatedAt: authenticatedAt)
+  }
+
+  package init(
+    _ assertion: Boxed<Assertion>, singleUse: SingleUse?, tokens: ProviderTokens?, authenticatedAt: Timestamp?
+  ) {
+    _assertion = assertion
     self.singleUse = singleUse
     self.tokens = tokens
     self.authenticatedAt = authenticatedAt

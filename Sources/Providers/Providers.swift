@@ -27,7 +27,7 @@ package struct PresentedToken: Hashable, Sendable {
 }
 
 package struct VerifiedToken: Hashable, Sendable {
-  package var assertion: Assertion
+  @Boxed package var assertion: Assertion
   /// Set if the token may be presented only once.
   package var toSpend: ToSpend?
   package var own = ProvidersOwnTokens()

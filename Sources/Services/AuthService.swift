@@ -102,8 +102,8 @@ extension API.Credential.Kind {
 }
 
 extension SignInResponse {
-  /// Converts the result of a sign-in. Boxed, so that the response takes no space in the call's task.
-  fileprivate static func of(_ answer: SignInAnswer) -> any ProtobufEncodable {
+  /// Converts the result of a sign-in. Not inlined and boxed, so that the response takes no space in the call's task.
+  @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any ProtobufEncodable {
     switch answer {
     case .session(let grant): SignInResponse(outcome: .session(API.Session(grant)))
     case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))

@@ -180,36 +180,34 @@ extension AccountState {
 }
 
 /// The result of a `Query`. nil: nothing was found, or nothing was requested.
-///
-/// The `@Held` accounts come from the cache of `StoreSQLite`, which hands them over without a copy.
 package struct Facts: Hashable, Sendable {
-  package var idempotency: IdempotencyRecord?
-  package var session: SessionRecord?
+  @Held package var idempotency: IdempotencyRecord?
+  @Held package var session: SessionRecord?
   @Held package var sessionAccount: AccountState?
-  package var account: AccountState?
+  @Held package var account: AccountState?
   @Held package var identityOwner: AccountState?
   @Held package var emailOwner: AccountState?
-  package var methods: SignInMethodsRecord?
-  package var phoneOwner: AccountState?
-  package var pending: PendingRecord?
-  package var pendingAccount: AccountState?
-  package var alsoPending: PendingRecord?
-  package var code: PendingRecord?
+  @Held package var methods: SignInMethodsRecord?
+  @Held package var phoneOwner: AccountState?
+  @Held package var pending: PendingRecord?
+  @Held package var pendingAccount: AccountState?
+  @Held package var alsoPending: PendingRecord?
+  @Held package var code: PendingRecord?
   package var tokenSpent = false
   package var signingKeys: [SigningKeyRecord] = []
   /// The existing records, in the order of the keys.
   package var throttles: [ThrottleRecord] = []
   package var deviceIsKnown = false
-  package var deliveries: DeliveryQueue?
+  @Held package var deliveries: DeliveryQueue?
   /// Newest first.
   package var openSessions: [SessionRecord] = []
   package var openSessionCount = 0
-  package var closedAccount: ClosedAccountRecord?
-  package var otherSession: SessionRecord?
-  package var otherSessionAccount: AccountState?
+  @Held package var closedAccount: ClosedAccountRecord?
+  @Held package var otherSession: SessionRecord?
+  @Held package var otherSessionAccount: AccountState?
   package var idleAnonymous: [IdleAccount] = []
   package var page: [AccountState] = []
-  package var importKey: ImportKeyRecord?
+  @Held package var importKey: ImportKeyRecord?
   package var events: [AuditRecord] = []
   /// With `events`: the position of the newest audit row, or 0 if there never was one.
   package var lastEvent: Int64 = 0

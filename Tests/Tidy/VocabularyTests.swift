@@ -66,10 +66,10 @@ private let privateWords = ["way in", "ways in", "telephone", "meanwhile", "anew
   #expect(Tree.largeFiles(bytesMin: 262_144) == ["Tests/ProvidersTests/Fixtures/signed_requests.jsonl"])
 }
 
-/// Names that a protocol of another package, or the language, requires.
+/// Names that a protocol of another package requires.
 private let required: Set = [
   "makeCounter", "makeMeter", "makeRecorder", "makeTimer", "destroyCounter", "destroyMeter", "destroyRecorder",
-  "destroyTimer", "projectedValue",
+  "destroyTimer",
 ]
 
 @Test func `every declaration is used`() {

@@ -16,7 +16,7 @@ package struct PendingAssertion: Hashable, Sendable {
 
   package var intent = Intent.present
   /// For a password: provider id "password", with the account id or email address as the subject.
-  package var assertion: Assertion
+  @Boxed package var assertion: Assertion
   package var firstFactor: FirstFactor
   /// The provider's token, which the completion spends. Until then presenting it again has no further effect.
   package var singleUse: SingleUse?
@@ -29,10 +29,14 @@ package struct PendingAssertion: Hashable, Sendable {
   package var existingOnly = false
   package var claimAddress = false
   /// The code that was sent for this call, if its second factor is a phone.
-  package var sentCode: SentCode?
+  @Held package var sentCode: SentCode?
 
   package init(_ assertion: Assertion, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
-    self.assertion = assertion
+    self.init(Boxed(wrappedValue: assertion), firstFactor: firstFactor, singleUse: singleUse)
+  }
+
+  init(_ assertion: Boxed<Assertion>, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
+    _assertion = assertion
     self.firstFactor = firstFactor
     self.singleUse = singleUse
   }

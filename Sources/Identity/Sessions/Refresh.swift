@@ -32,6 +32,8 @@ package struct Refresh: Sendable {
     indirect case opened(OpenedSession, AccountState)
   }
 
+  /// Not inlined, because it would then take memory in the call's task, which is allocated for each call.
+  @inline(never)
   private func decide(
     _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp, isRepeat: Bool
   ) -> Step<Result> {

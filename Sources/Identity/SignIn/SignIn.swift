@@ -1,6 +1,9 @@
 import Store
 
 /// Verifies a credential and opens a session. A conflict or a required second factor is an answer, not a failure.
+///
+/// Functions with large frames are `@inline(never)`. Inlined, they would enlarge the memory of every call's task, which
+/// is allocated for each call, regardless of its credential.
 package struct SignIn: Sendable {
   let environment: Environment
 
@@ -64,10 +67,11 @@ package struct SignIn: Sendable {
     }
   }
 
-  private func claims(of granted: Granted) -> IDToken {
+  @inline(never) private func claims(of granted: Granted) -> IDToken {
     environment.claims(for: granted.session.record, granted.state, now: environment.clock.now())
   }
 
+  @inline(never)
   private func answer(_ granted: Granted, _ claims: IDToken, idToken: String, _ attempt: Attempt) -> SignInAnswer {
     var grant = environment.grant(granted.session, granted.state, claims, idToken: idToken)
     if let outcome = granted.outcome {
@@ -83,6 +87,7 @@ package struct SignIn: Sendable {
 
 extension SignIn {
   /// Signs in by a provider's assertion (rows S1 to S12).
+  @inline(never)
   private func signIn(
     _ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
@@ -94,17 +99,18 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
+  @inline(never)
   private func attempt(_ verified: VerifiedCredential, _ request: SignInRequest, _ call: CallFacts) -> Attempt {
     Attempt(verified, environment.firstFactor(of: verified), call, asking: request)
   }
 
-  private func query(_ attempt: Attempt) -> Query {
+  @inline(never) private func query(_ attempt: Attempt) -> Query {
     var query = attempt.query(environment.policy)
     query.lastSignInMayLag = true
     return query
   }
 
-  private func decide(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> Step<Result> {
+  @inline(never) private func decide(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> Step<Result> {
     step(decision(attempt, now).federated(facts), attempt, now)
   }
 
@@ -115,6 +121,7 @@ extension SignIn {
       now: now, newAccountID: environment.ids.account)
   }
 
+  @inline(never)
   private func signIn(_ email: String, _ password: String, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
     try environment.passwords.requireRoom()
@@ -151,6 +158,7 @@ extension SignIn {
     return CheckedPassword(email: email, ownerID: owner?.id, hash: hash, check: check)
   }
 
+  @inline(never)
   private func signIn(_ text: String, existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     let token = try environment.verify(customToken: text)
     let attempt = Attempt(.customToken(token), email: nil, passwordHash: nil, call)
@@ -163,6 +171,7 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
+  @inline(never)
   private func signIn(
     _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
@@ -176,6 +185,7 @@ extension SignIn {
     return try await answered(settled, attempt)
   }
 
+  @inline(never)
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.anonymousEnabled else { throw Failure.anonymousNotEnabled }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)

@@ -38,7 +38,7 @@ struct Opening: Hashable, Sendable {
   var isNewAccount = false
   var revokedProviderIDs: [String] = []
   /// The account that loses its email address to a claim, after the writes.
-  var detached: AccountState?
+  @Held var detached: AccountState?
 }
 
 /// An email address that belongs to another account.

@@ -1,35 +1,37 @@
 import Store
 
 /// One sign-in attempt: what the call verified before it loaded any record.
+///
+/// Functions pass it on many times, so its large fields are stored out of line.
 struct Attempt: Sendable {
   /// The content of the pending row if the user must complete another step first.
-  var held: PendingAssertion
+  @Boxed var held: PendingAssertion
   /// The provider's user profile, for the answer.
-  var userInfo: UserInfo?
+  @Held var userInfo: UserInfo?
   /// The tokens of the provider whose credential this call presents.
-  var tokens: ProviderTokens?
+  @Held var tokens: ProviderTokens?
   let call: CallFacts
   /// The pending row that this call completes.
-  var row: PendingRecord?
+  @Held var row: PendingRecord?
   /// The single-use token of the completed row, which is spent in addition to the credential's own.
-  var alsoSpent: SingleUse?
+  @Held var alsoSpent: SingleUse?
   /// The throttle of a password, which counts failures, or of an anonymous sign-up, which counts every attempt.
-  var admitted: AdmittedAttempt?
+  @Held var admitted: AdmittedAttempt?
   /// The throttle of account changes for a completion, which links an identity like Link.
-  var change: AdmittedAttempt?
+  @Held var change: AdmittedAttempt?
   /// The second factor that this call verified.
-  var passed: PassedFactor?
+  @Held var passed: PassedFactor?
   /// The code that is the credential. The commit of this call uses it up.
-  var code: VerifiedCode?
+  @Held var code: VerifiedCode?
 
   /// - Parameter request: the source of `existingOnly` and `claimAddress`.
   init(
     _ verified: VerifiedCredential, _ first: FirstFactor, _ call: CallFacts, asking request: SignInRequest? = nil
   ) {
-    let held = PendingAssertion(verified.assertion, firstFactor: first, singleUse: verified.singleUse)
+    let held = PendingAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
     self.init(held, call, asking: request)
     userInfo = UserInfo(verified.assertion)
-    tokens = verified.tokens
+    $tokens = verified.$tokens
   }
 
   private init(_ held: PendingAssertion, _ call: CallFacts, asking request: SignInRequest? = nil) {

@@ -26,7 +26,8 @@ struct ProviderGateway: Identity.Providers {
     }
   }
 
-  private func verifyNow(
+  /// Not inlined, so that its memory is on the stack and not in the call's task.
+  @inline(never) private func verifyNow(
     _ presented: PresentedToken, _ token: ProviderToken, at now: Timestamp
   ) throws -> VerifiedCredential? {
     guard let verified = try registry.verifyNow(presented, of: token.providerID, at: now) else { return nil }
@@ -92,7 +93,7 @@ extension VerifiedCredential {
 
   fileprivate init(_ verified: VerifiedToken, _ tokens: ProviderTokens) {
     self.init(
-      assertion: verified.assertion,
+      verified.$assertion,
       singleUse: verified.toSpend.map { SingleUse(digest: $0.digest, expiresAt: $0.expiresAt) }, tokens: tokens,
       authenticatedAt: verified.authenticatedAt)
   }

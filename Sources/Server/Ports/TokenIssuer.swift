@@ -31,7 +31,8 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
 
   func mintIDToken(_ token: IDToken) throws -> String { try unsigned(token).signed() }
 
-  private func unsigned(_ token: IDToken) throws -> UnsignedToken {
+  /// Not inlined, so that its memory is on the stack and not in the call's task.
+  @inline(never) private func unsigned(_ token: IDToken) throws -> UnsignedToken {
     var claims = IDTokenClaims(
       issuer: issuer, audience: token.audience, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
       expiresAt: token.expiresAt.seconds, authenticatedAt: token.authTime.seconds, sessionID: token.sessionID,

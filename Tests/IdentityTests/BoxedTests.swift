@@ -2,11 +2,11 @@ import Store
 import Testing
 
 private struct Box: Hashable, Sendable {
-  var text = ""
+  @Boxed var text = ""
   @Held var note: String?
 }
 
-@Suite struct HeldTests {
+@Suite struct BoxedTests {
   @Test("A copy keeps its value when the original is changed, and the other way round")
   func copiesAreApart() {
     let original = Box(text: "a", note: "x")
@@ -24,11 +24,13 @@ private struct Box: Hashable, Sendable {
   @Test("What is handed on by its projection is the same value, and stays it")
   func projection() {
     var first = Box(text: "a", note: "x")
-    var second = Box(text: "a", note: "y")
+    var second = Box(text: "b", note: "y")
+    second.$text = first.$text
     second.$note = first.$note
     #expect(second == first)
+    first.text = "c"
     first.note = nil
-    #expect(second.note == "x")
+    #expect(second.text == "a" && second.note == "x")
   }
 
   @Test("Equal values are equal wherever they are kept, and hash alike")

@@ -11,6 +11,35 @@
   @inlinable init(_ value: Value) { self.value = value }
 }
 
+/// A value that is passed on as one pointer.
+@propertyWrapper @frozen public struct Boxed<Value: Sendable>: Sendable {
+  @usableFromInline var place: Place<Value>
+
+  @inlinable public init(wrappedValue: Value) { place = Place(wrappedValue) }
+
+  /// The value. Change it rarely and as a whole: setting one field copies all fields.
+  @inlinable public var wrappedValue: Value {
+    get { place.value }
+    set { place = Place(newValue) }
+  }
+
+  /// The box itself, to pass it on without a copy of the value.
+  @inlinable public var projectedValue: Boxed {
+    get { self }
+    set { self = newValue }
+  }
+}
+
+extension Boxed: Equatable where Value: Equatable {
+  @inlinable public static func == (left: Boxed, right: Boxed) -> Bool {
+    left.place === right.place || left.place.value == right.place.value
+  }
+}
+
+extension Boxed: Hashable where Value: Hashable {
+  @inlinable public func hash(into hasher: inout Hasher) { hasher.combine(place.value) }
+}
+
 /// An optional value that is passed on as one pointer. Most facts of a call are nil.
 @propertyWrapper @frozen public struct Held<Value: Sendable>: Sendable {
   @usableFromInline var place: Place<Value>?
