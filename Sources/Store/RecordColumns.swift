@@ -13,11 +13,18 @@ extension AccountRecord: StoredRecord {
   package mutating func visit(_ visitor: some ColumnVisitor) {
     visitor.column("id", &id)
     visitor.column("version", &version)
-    visitor.column("email", &email)
-    visitor.column("email_verification", &emailProof)
-    visitor.column("email_verification_provider_id", &emailProofProviderID)
+    var (text, source) = (emailAddress?.text, emailAddress?.source)
+    var (kind, providerID) = (emailAddress?.verification?.kind, emailAddress?.verification?.providerID)
+    visitor.column("email", &text)
+    visitor.column("email_verification", &kind)
+    visitor.column("email_verification_provider_id", &providerID)
     visitor.column("email_verified_at", &emailVerifiedAt)
-    visitor.column("email_source", &emailSource)
+    visitor.column("email_source", &source)
+    let verification = kind.flatMap { EmailVerification($0, providerID: providerID) }
+    if kind != nil, verification == nil {
+      visitor.reject("email_verification_provider_id", "an assertion without its provider")
+    }
+    emailAddress = text.map { EmailAddress($0, source: source, verification: verification) }
     visitor.column("phone_number", &phoneNumber)
     visitor.column("phone_number_set_at", &phoneNumberSetAt)
     visitor.column("display_name", &displayName)
@@ -130,8 +137,11 @@ extension SessionRecord: StoredRecord {
     visitor.column("last_used_at", &lastUsedAt)
     visitor.column("idle_expires_at", &idleExpiresAt)
     visitor.column("expires_at", &expiresAt)
+    var (closedAt, reason) = (closed?.at, closed?.reason)
     visitor.column("closed_at", &closedAt)
-    visitor.column("closed_reason", &closedReason)
+    visitor.column("closed_reason", &reason)
+    closed = if let closedAt, let reason { SessionEnd(at: closedAt, reason: reason) } else { nil }
+    if closedAt != nil, reason == nil { visitor.reject("closed_reason", "a closed session has no reason") }
     visitor.column("ip_address", &ipAddress)
     visitor.column("user_agent", &userAgent)
     visitor.column("device_id", &deviceID)

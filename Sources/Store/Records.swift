@@ -5,20 +5,13 @@
 package struct AccountRecord: Hashable, Sendable {
   package var id: String
   package var version: Int64 = 1
-  /// Normalised. Unique over all accounts where present.
-  package var email: String?
-  /// nil: the address is unverified.
-  package var emailProof: EmailVerification?
+  package var emailAddress: EmailAddress?
   /// When the account's unverified address became verified. nil: there was no such time, for example because the
   /// address was verified from the start.
   ///
   /// Before this time, the owner of the mailbox may not have known of the account. A password reset therefore removes
-  /// the sign-in methods that are older.
+  /// the sign-in methods that are older. The time concerns those methods, so it outlives a change of the address.
   package var emailVerifiedAt: Timestamp?
-  /// The provider whose assertion verified the address, if `emailProof` is `.assertion`.
-  package var emailProofProviderID: String?
-  /// The source of the address: a provider id, or "password". Decides whether an unlink removes the address too.
-  package var emailSource: String?
   /// E.164. Unique over all accounts where present.
   package var phoneNumber: String?
   package var phoneNumberSetAt: Timestamp?
@@ -47,7 +40,8 @@ package struct AccountRecord: Hashable, Sendable {
     self.createdAt = createdAt
   }
 
-  package var emailVerified: Bool { emailProof != nil }
+  package var email: String? { emailAddress?.text }
+  package var emailVerified: Bool { emailAddress?.verification != nil }
 }
 
 /// A linked provider identity.
@@ -144,8 +138,8 @@ package struct SessionRecord: Hashable, Sendable {
   package var lastUsedAt: Timestamp
   package var idleExpiresAt: Timestamp
   package var expiresAt: Timestamp
-  package var closedAt: Timestamp?
-  package var closedReason: String?
+  /// nil: the session is open, or past its time.
+  package var closed: SessionEnd?
   package var ipAddress = ""
   package var userAgent = ""
   package var deviceID = ""
@@ -171,13 +165,13 @@ package struct SessionRecord: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  package func isOpen(at now: Timestamp) -> Bool { closedAt == nil && now < idleExpiresAt && now < expiresAt }
+  package func isOpen(at now: Timestamp) -> Bool { closed == nil && now < idleExpiresAt && now < expiresAt }
 }
 
 // The stored form of a session.
 extension SessionRecord {
   /// The earliest of the session's close, idle and absolute end.
-  package var endsAt: Timestamp { closedAt ?? min(idleExpiresAt, expiresAt) }
+  package var endsAt: Timestamp { closed?.at ?? min(idleExpiresAt, expiresAt) }
 
   /// The method names (RFC 8176), one per line. The names are ours and hold no line end. An empty list therefore
   /// differs from an empty name.

@@ -54,20 +54,6 @@ package enum TrustTier: Int, Comparable, Sendable, CaseIterable {
   package static func < (left: TrustTier, right: TrustTier) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// How the user verified the account's email address.
-package enum EmailVerification: String, Sendable, CaseIterable {
-  /// A provider asserted it at tier verified or authoritative.
-  case assertion
-  /// The user followed a sign-in or sign-up link.
-  case emailLink = "email_link"
-  /// The user confirmed an emailed code inside a session of the account.
-  case confirmation
-  /// The user reset the password through the mailbox.
-  case reset
-  /// An administrator marked the address as verified.
-  case administrator
-}
-
 /// The calling service, as its certificate or API key names it.
 package struct CallerName: Hashable, Sendable {
   package let text: String

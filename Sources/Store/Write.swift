@@ -87,11 +87,11 @@ package indirect enum SessionWrite: Hashable, Sendable {
   /// Changes the sign-in method in the session's tokens if the row is open, else `.stale`.
   case rename(id: String, signInProviderID: String, methods: [String], at: Timestamp)
   /// Has no effect if the session is closed or unknown.
-  case close(id: String, at: Timestamp, reason: String)
+  case close(id: String, at: Timestamp, reason: SessionClosedReason)
   /// Closes all sessions of the account except one.
-  case closeAll(accountID: String, except: String?, at: Timestamp, reason: String)
+  case closeAll(accountID: String, except: String?, at: Timestamp, reason: SessionClosedReason)
   /// Closes the account's sessions that began with this provider, except one.
-  case closeBegun(accountID: String, beganWith: String, except: String?, at: Timestamp, reason: String)
+  case closeBegun(accountID: String, beganWith: String, except: String?, at: Timestamp, reason: SessionClosedReason)
   /// `.stale` unless this session is open at this time. Guards a change made on behalf of a session.
   case requireOpen(id: String, at: Timestamp)
 }

@@ -17,7 +17,7 @@ enum Schema {
       version BIGINT NOT NULL,
       email TEXT COLLATE "C",
       email_verification TEXT COLLATE "C"
-        CONSTRAINT accounts_email_verification CHECK (\(EmailVerification.check("email_verification"))),
+        CONSTRAINT accounts_email_verification CHECK (\(EmailVerificationKind.check("email_verification"))),
       email_verification_provider_id TEXT COLLATE "C",
       email_verified_at BIGINT,
       email_source TEXT COLLATE "C",
@@ -111,7 +111,8 @@ enum Schema {
       idle_expires_at BIGINT NOT NULL,
       expires_at BIGINT NOT NULL,
       closed_at BIGINT,
-      closed_reason TEXT COLLATE "C",
+      closed_reason TEXT COLLATE "C"
+        CONSTRAINT sessions_closed_reason CHECK (\(SessionClosedReason.check("closed_reason"))),
       ip_address TEXT COLLATE "C" NOT NULL,
       user_agent TEXT COLLATE "C" NOT NULL,
       device_id TEXT COLLATE "C" NOT NULL,

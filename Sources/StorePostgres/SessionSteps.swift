@@ -16,12 +16,12 @@ extension Script {
         $0.bind(id).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(at)
       }
     case .close(let id, let at, let reason):
-      add(.closeSession) { $0.bind(id).bind(at).bind(reason).bind(at.day) }
+      add(.closeSession) { $0.bind(id).bind(at).bind(reason.rawValue).bind(at.day) }
     case .closeAll(let accountID, let except, let at, let reason):
-      addLong(.closeSessions) { $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except) }
+      addLong(.closeSessions) { $0.bind(accountID).bind(at).bind(reason.rawValue).bind(at.day).bind(except) }
     case .closeBegun(let accountID, let providerID, let except, let at, let reason):
       addLong(.closeSessionsOf) {
-        $0.bind(accountID).bind(at).bind(reason).bind(at.day).bind(except).bind(providerID)
+        $0.bind(accountID).bind(at).bind(reason.rawValue).bind(at.day).bind(except).bind(providerID)
       }
     case .requireOpen(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
     }

@@ -60,7 +60,8 @@ extension AccountCache.Name: Hashable {
 extension AccountState {
   fileprivate var bytes: Int {
     let texts = [
-      account.id, account.email, account.emailProofProviderID, account.emailSource, account.phoneNumber,
+      account.id, account.email, account.emailAddress?.verification?.providerID, account.emailAddress?.source,
+      account.phoneNumber,
       account.displayName, account.photoURL, account.customClaimsJSON, account.passwordHash,
     ]
     var count = texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }

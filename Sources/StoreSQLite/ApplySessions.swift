@@ -57,28 +57,28 @@ extension Writer {
     ).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(id).bind(at).runHitsRow()
   }
 
-  private func closeSession(_ id: String, _ at: Timestamp, _ reason: String) throws(SQLiteError) {
+  private func closeSession(_ id: String, _ at: Timestamp, _ reason: SessionClosedReason) throws(SQLiteError) {
     _ = try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
       WHERE id = ?3 AND closed_at IS NULL
       """
-    ).bind(at).bind(reason).bind(id).runHitsRow()
+    ).bind(at).bind(reason.rawValue).bind(id).runHitsRow()
   }
 
   private func closeSessions(
-    of accountID: String, except: String?, _ at: Timestamp, _ reason: String
+    of accountID: String, except: String?, _ at: Timestamp, _ reason: SessionClosedReason
   ) throws(SQLiteError) {
     try connection.statement(
       """
       UPDATE sessions SET closed_at = ?1, closed_reason = ?2, ends_at = ?1, ends_day = ?1 / 86400000
       WHERE account_id = ?3 AND closed_at IS NULL AND (?4 IS NULL OR id <> ?4)
       """
-    ).bind(at).bind(reason).bind(accountID).bind(except).run()
+    ).bind(at).bind(reason.rawValue).bind(accountID).bind(except).run()
   }
 
   private func closeSessions(
-    of accountID: String, beganWith providerID: String, except: String?, _ at: Timestamp, _ reason: String
+    of accountID: String, beganWith providerID: String, except: String?, _ at: Timestamp, _ reason: SessionClosedReason
   ) throws(SQLiteError) {
     try connection.statement(
       """
@@ -86,7 +86,7 @@ extension Writer {
       WHERE account_id = ?3 AND began_with = ?5 AND closed_at IS NULL
         AND (?4 IS NULL OR id <> ?4)
       """
-    ).bind(at).bind(reason).bind(accountID).bind(except).bind(providerID).run()
+    ).bind(at).bind(reason.rawValue).bind(accountID).bind(except).bind(providerID).run()
   }
 
   /// Removes the sessions that ended before this day. First copies their last sign-in to the account, unless a later

@@ -306,18 +306,18 @@ struct ReadOrder: Sendable {
 /// The reader thread. It serves all threads that are not attached.
 final class ReadServer {
   private let reader: Reader
-  private let queue_: JobQueue<ReadOrder>
+  private let queue: JobQueue<ReadOrder>
   private static let groupMax = 64
 
-  init(_ reader: Reader, queue_: JobQueue<ReadOrder>) {
+  init(_ reader: Reader, queue: JobQueue<ReadOrder>) {
     self.reader = reader
-    self.queue_ = queue_
+    self.queue = queue
   }
 
   /// Runs until the queue is closed. Opens each snapshot after it has taken the lookups, so the snapshot is as new as
   /// each call.
   func run() {
-    while let orders = queue_.take(atMost: ReadServer.groupMax) {
+    while let orders = queue.take(atMost: ReadServer.groupMax) {
       for order in orders {
         do throws(SQLiteError) {
           order.answer.resume(returning: try reader.facts(order.query))
@@ -327,6 +327,6 @@ final class ReadServer {
       }
       reader.endSnapshot()
     }
-    queue_.end()
+    queue.end()
   }
 }

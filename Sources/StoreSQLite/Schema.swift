@@ -24,7 +24,7 @@ enum Schema {
       version INTEGER NOT NULL,
       email TEXT UNIQUE,
       email_verification TEXT
-        CONSTRAINT accounts_email_verification CHECK (\(EmailVerification.check("email_verification"))),
+        CONSTRAINT accounts_email_verification CHECK (\(EmailVerificationKind.check("email_verification"))),
       email_verification_provider_id TEXT,
       email_verified_at INTEGER,
       email_source TEXT,
@@ -120,7 +120,8 @@ enum Schema {
       idle_expires_at INTEGER NOT NULL,
       expires_at INTEGER NOT NULL,
       closed_at INTEGER,
-      closed_reason TEXT,
+      closed_reason TEXT
+        CONSTRAINT sessions_closed_reason CHECK (\(SessionClosedReason.check("closed_reason"))),
       ip_address TEXT NOT NULL,
       user_agent TEXT NOT NULL,
       device_id TEXT NOT NULL,

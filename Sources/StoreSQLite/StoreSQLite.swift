@@ -53,9 +53,9 @@ package final class SQLiteStore: Store {
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       methods = SignInMethodsCache(accounts: accounts, bytesMax: options.methodsCacheBytesMax, marks: marks)
       let writer = try Writer(
-        connection, lock: lock, queue_: writing, options: options, progress: progress, marks: marks,
+        connection, lock: lock, queue: writing, options: options, progress: progress, marks: marks,
         methods: methods, observer: observer, appended: appended)
-      let server = ReadServer(try Reader(path: path, options: options, marks: marks, methods: methods), queue_: reading)
+      let server = ReadServer(try Reader(path: path, options: options, marks: marks, methods: methods), queue: reading)
       do throws(SystemError) {
         try tryStartThread(named: "store-writer") { writer.run() }
         try tryStartThread(named: "store-reader") { server.run() }
@@ -194,11 +194,11 @@ package final class SQLiteStore: Store {
   }
 
   private func answer<Job, Answer>(
-    from queue_: JobQueue<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
+    from queue: JobQueue<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
   ) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
       do throws(StoreError) {
-        try queue_.push(order(continuation))
+        try queue.push(order(continuation))
       } catch {
         if error != .closed { observer?.refusedByFullQueue() }
         continuation.resume(throwing: error)

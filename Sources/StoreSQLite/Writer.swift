@@ -22,7 +22,7 @@ enum WriteOrder: Sendable {
 final class Writer {
   let connection: Connection
   private var lock: LockFile?
-  private let queue_: JobQueue<WriteOrder>
+  private let queue: JobQueue<WriteOrder>
   private let options: Options
   private let progress: Progress
   private let observer: (any StoreObserver)?
@@ -56,13 +56,13 @@ final class Writer {
   }
 
   init(
-    _ connection: Connection, lock: consuming LockFile, queue_: JobQueue<WriteOrder>, options: Options,
+    _ connection: Connection, lock: consuming LockFile, queue: JobQueue<WriteOrder>, options: Options,
     progress: Progress, marks: CommitMarks, methods: SignInMethodsCache, observer: (any StoreObserver)?,
     appended: (@Sendable () -> Void)?
   ) throws(SQLiteError) {
     self.connection = connection
     self.lock = consume lock
-    self.queue_ = queue_
+    self.queue = queue
     self.options = options
     self.progress = progress
     self.observer = observer
@@ -79,14 +79,14 @@ final class Writer {
   /// Runs until the queue is closed and empty. A reader that is still attached may hold back the last checkpoint. The
   /// next start then reads the WAL.
   func run() {
-    while let orders = queue_.take(atMost: options.groupMax) {
+    while let orders = queue.take(atMost: options.groupMax) {
       serve(orders)
       checkpointWhenDue()
     }
     _ = checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
     connection.close()
     lock = nil
-    queue_.end()
+    queue.end()
   }
 
   private func run(_ bracket: StaticString) throws(SQLiteError) { try connection.statement(bracket).run() }

@@ -98,8 +98,7 @@ let now = Timestamp(millis: 1_800_000_000_000)
 /// An account with every kind of sign-in method.
 func ada() -> AccountState {
   var account = AccountRecord(id: "account-ada", createdAt: Timestamp(millis: 1_000))
-  account.email = "ada@example.com"
-  account.emailProof = .confirmation
+  account.emailAddress = EmailAddress("ada@example.com", verification: .confirmation)
   account.passwordHash = "hash"
   account.passwordSetAt = Timestamp(millis: 2_000)
   account.phoneNumber = "+441632960961"

@@ -49,16 +49,15 @@ extension Bench {
 
   func account(_ id: String, email: String? = nil, phoneNumber: String? = nil) -> AccountRecord {
     var account = AccountRecord(id: id, createdAt: Bench.noon)
-    account.email = email
+    account.emailAddress = email.map { EmailAddress($0) }
     account.phoneNumber = phoneNumber
     return account
   }
 
   func fullAccount(_ id: String) -> AccountRecord {
     var account = account(id, email: "\(id)@example.com", phoneNumber: "+49151\(id.utf8.count)")
-    account.emailProof = .assertion
-    account.emailProofProviderID = "google.com"
-    account.emailSource = "password"
+    account.emailAddress?.verification = .assertion(providerID: "google.com")
+    account.emailAddress?.source = "password"
     account.displayName = "Zoë 漢字 🗝"
     account.photoURL = "https://example.com/\(id).png"
     account.customClaimsJSON = #"{"role":"admin"}"#

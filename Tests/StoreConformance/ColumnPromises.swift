@@ -35,8 +35,14 @@ private func filled<Record: StoredRecord>(_: Record.Type) -> Record {
 
 private func account() -> AccountRecord {
   var account = filled(AccountRecord.self)
-  account.emailProof = .reset
+  account.emailAddress?.verification = .assertion(providerID: "email_verification_provider_id")
   return account
+}
+
+private func session() -> SessionRecord {
+  var session = filled(SessionRecord.self)
+  session.closed = SessionEnd(at: Timestamp(millis: 999), reason: .merged)
+  return session
 }
 
 extension Promise {
@@ -61,7 +67,7 @@ extension Promise {
         try await bench.loadAccount(account.id), AccountState(account: account, identities: [identity]))
     },
     Promise("every column of a session is read back as it was written") { bench in
-      let session = filled(SessionRecord.self)
+      let session = session()
       try await bench.prepare(.account(.insert(bench.account(session.accountID))), .session(.insert(session)))
       try bench.equal(try await bench.loadSession(session.id), session)
     },

@@ -172,12 +172,12 @@ extension Promise {
     Promise("a factor is updated and deleted by its own account only, and once") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       let other = FactorRecord(id: "g", accountID: "ann", kind: .phone, enrolledAt: Bench.noon)
-      var unknowns = factor
-      unknowns.accountID = "bob"
+      var bobs = factor
+      bobs.accountID = "bob"
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)),
         .factor(.insert(other)))
-      try bench.equal(try await bench.commit(.factor(.update(unknowns))), .stale)
+      try bench.equal(try await bench.commit(.factor(.update(bobs))), .stale)
       try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "bob"))), .stale)
       try await bench.prepare(.factor(.delete(id: "f", accountID: "ann")))
       try bench.equal(try await bench.commit(.factor(.delete(id: "f", accountID: "ann"))), .stale)

@@ -39,7 +39,7 @@ extension Promise {
         if runner % 2 == 0 {
           return [
             .session(.requireOpen(id: "own\(pair)", at: Bench.noon)),
-            .session(.closeAll(accountID: "a\(pair)", except: nil, at: Bench.noon, reason: "revoked")),
+            .session(.closeAll(accountID: "a\(pair)", except: nil, at: Bench.noon, reason: .revoked)),
           ]
         }
         return [

@@ -8,8 +8,7 @@ extension Promise {
       closed.secondFactor = nil
       closed.parentDigest = bench.digest(9)
       closed.rotatedAt = Bench.noon
-      closed.closedAt = Bench.noon
-      closed.closedReason = "sign-out"
+      closed.closed = SessionEnd(at: Bench.noon, reason: .signedOut)
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))),
         .session(.insert(closed)))
@@ -125,7 +124,7 @@ extension Promise {
       try bench.equal(try await bench.loadSession("s"), wanted)
       try bench.equal(try await bench.commit(rename("t", after: 1)), .stale)
       try bench.equal(try await bench.commit(rename("s", after: 1000)), .stale)
-      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: "signed_out")))
+      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: .signedOut)))
       try bench.equal(try await bench.commit(rename("s", after: 1)), .stale)
     },
     Promise("a rotation from any other token is stale") { bench in
@@ -149,13 +148,13 @@ extension Promise {
             id: "s", from: bench.digest(1), to: bench.digest(2), at: Bench.noon,
             idleExpiresAt: Bench.noon.adding(millis: 9000))))
       try await expectOpen(bench, "s", until: 5000)
-      try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: "sign-out")))
+      try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: .signedOut)))
       try bench.equal(try await bench.commit(.session(.requireOpen(id: "s", at: Bench.noon))), .stale)
     },
     Promise("a rotation of a session that is closed, idle too long or over is stale") { bench in
       try await bench.prepare(
         .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("idle", of: "ann"))),
-        .session(.close(id: "closed", at: Bench.noon, reason: "sign-out")))
+        .session(.close(id: "closed", at: Bench.noon, reason: .signedOut)))
       for (id, millis) in [("closed", 0), ("idle", 1000)] {
         try bench.equal(
           try await bench.commit(
@@ -168,19 +167,20 @@ extension Promise {
     Promise("a session is closed once, with the first reason") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(
-        .session(.close(id: "s", at: Bench.noon, reason: "first")),
-        .session(.close(id: "s", at: Bench.noon.adding(millis: 1), reason: "second")),
-        .session(.close(id: "unknown", at: Bench.noon, reason: "first")))
+        .session(.close(id: "s", at: Bench.noon, reason: .signedOut)),
+        .session(.close(id: "s", at: Bench.noon.adding(millis: 1), reason: .revoked)),
+        .session(.close(id: "unknown", at: Bench.noon, reason: .signedOut)))
       let session = try bench.require(try await bench.loadSession("s"))
-      try bench.equal(session.closedAt, Bench.noon)
-      try bench.equal(session.closedReason, "first")
+      try bench.equal(session.closed?.at, Bench.noon)
+      try bench.equal(session.closed?.reason, .signedOut)
     },
     Promise("closing the sessions of an account spares one, if asked, and those of others") { bench in
       try await openSessions(bench)
       try await bench.prepare(
-        .session(.closeAll(accountID: "ann", except: "ann-google", at: Bench.noon, reason: "password")))
+        .session(.closeAll(accountID: "ann", except: "ann-google", at: Bench.noon, reason: .passwordChanged)))
       try bench.equal(try await openIDs(bench), ["ann-google", "bob-google"])
-      try await bench.prepare(.session(.closeAll(accountID: "ann", except: nil, at: Bench.noon, reason: "password")))
+      try await bench.prepare(
+        .session(.closeAll(accountID: "ann", except: nil, at: Bench.noon, reason: .passwordChanged)))
       try bench.equal(try await openIDs(bench), ["bob-google"])
     },
     Promise("closing the sessions of a provider spares one, if asked, and those of other providers") { bench in
@@ -189,14 +189,14 @@ extension Promise {
       try await bench.prepare(
         .session(
           .closeBegun(
-            accountID: "ann", beganWith: "google.com", except: "ann-google-2", at: Bench.noon, reason: "unlink")))
+            accountID: "ann", beganWith: "google.com", except: "ann-google-2", at: Bench.noon, reason: .unlinked)))
       try bench.equal(try await openIDs(bench), ["ann-password", "bob-google"])
-      try bench.equal(try await bench.loadSession("ann-google-2")?.closedAt, nil)
+      try bench.equal(try await bench.loadSession("ann-google-2")?.closed, nil)
       try await bench.prepare(
         .session(
           .closeBegun(
-            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink")))
-      try bench.equal(try await bench.loadSession("ann-google-2")?.closedReason, "unlink")
+            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: .unlinked)))
+      try bench.equal(try await bench.loadSession("ann-google-2")?.closed?.reason, .unlinked)
     },
     Promise("closing the sessions of a provider goes by what they began with, not by what was linked since") { bench in
       for (id, began, linked) in [("kept", "password", "google.com"), ("ended", "google.com", "password")] {
@@ -208,9 +208,9 @@ extension Promise {
       try await bench.prepare(
         .session(
           .closeBegun(
-            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: "unlink")))
-      try bench.equal(try await bench.loadSession("kept")?.closedAt, nil)
-      try bench.equal(try await bench.loadSession("ended")?.closedReason, "unlink")
+            accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: .unlinked)))
+      try bench.equal(try await bench.loadSession("kept")?.closed, nil)
+      try bench.equal(try await bench.loadSession("ended")?.closed?.reason, .unlinked)
     },
     Promise("the open sessions of an account are listed with the latest first, and all are counted") { bench in
       for (id, account, millis) in [("s1", "ann", 1), ("s3", "ann", 3), ("s2", "ann", 2), ("other", "bob", 4)] {
@@ -221,7 +221,7 @@ extension Promise {
       try bench.equal(try await listed(bench, at: 4, most: 9), Listed(ids: ["s3", "s2", "s1"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 2), Listed(ids: ["s3", "s2"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 0), Listed(ids: [], count: 3))
-      try await bench.prepare(.session(.close(id: "s2", at: Bench.noon.adding(millis: 5), reason: "sign-out")))
+      try await bench.prepare(.session(.close(id: "s2", at: Bench.noon.adding(millis: 5), reason: .signedOut)))
       try bench.equal(try await listed(bench, at: 999, most: 9), Listed(ids: ["s3", "s1"], count: 2))
       // The end of their idle time.
       try bench.equal(try await listed(bench, at: 1000, most: 9), Listed(ids: [], count: 0))
@@ -251,7 +251,7 @@ extension Promise {
 
   private static func openIDs(_ bench: Bench) async throws -> [String] {
     var open: [String] = []
-    for id in ["ann-google", "ann-password", "bob-google"] where try await bench.loadSession(id)?.closedAt == nil {
+    for id in ["ann-google", "ann-password", "bob-google"] where try await bench.loadSession(id)?.closed == nil {
       open.append(id)
     }
     return open

@@ -106,11 +106,11 @@ import Testing
       CREATE TRIGGER slow BEFORE UPDATE OR DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION slow()
       """)
     await #expect(throws: StoreError.self) {
-      try await store.commit(.session(.close(id: "own", at: at, reason: "revoked")))
+      try await store.commit(.session(.close(id: "own", at: at, reason: .revoked)))
     }
     let ended = try await store.commit(
       .account(.raise(id: "ann", version: 1)),
-      .session(.closeAll(accountID: "ann", except: nil, at: at, reason: "revoked")))
+      .session(.closeAll(accountID: "ann", except: nil, at: at, reason: .revoked)))
     #expect(ended == .committed)
     let closed = ClosedAccountRecord(id: "ann", closedAt: at)
     #expect(try await store.commit(.account(.close(closed, version: 2))) == .committed)

@@ -72,7 +72,7 @@ import Testing
     try await place.wait(forLocks: 1)
     async let ended = store.commit(
       .session(.requireOpen(id: "own", at: Self.now)),
-      .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: "revoked")))
+      .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: .revoked)))
     try await place.wait(forLocks: 2)
     try other.execute("SELECT pg_advisory_unlock(\(place.lock))")
     #expect(try await [opened, ended] == [.committed, .committed])
@@ -103,7 +103,7 @@ import Testing
       ? [.account(.close(ClosedAccountRecord(id: "ann", closedAt: Self.now), version: 1))]
       : [
         .account(.cutOff(accountID: "ann", at: Self.now, disabling: false)),
-        .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: "revoked")),
+        .session(.closeAll(accountID: "ann", except: nil, at: Self.now, reason: .revoked)),
         .pending(.deleteAll(accountID: "ann")),
       ]
     async let ended = store.commit(Change(writes), commitDecision: CommitDecision())

@@ -100,7 +100,7 @@ extension MigrationTests {
     #expect(
       names == """
         accounts_email_verification deliveries_channel deliveries_priority factors_kind identities_tier \
-        pending_counts_known_scope pendings_purpose pendings_tier
+        pending_counts_known_scope pendings_purpose pendings_tier sessions_closed_reason
         """)
     #expect(throws: (any Error).self) { try place.text("UPDATE pending_counts SET scope = 'galaxy' RETURNING 1") }
   }

@@ -100,7 +100,7 @@ final class Embedded: Sendable {
       try await put(store, .session(.insert(session)))
     }
     try await put(
-      store, .session(.close(id: "closed", at: at(5), reason: "signed_out")),
+      store, .session(.close(id: "closed", at: at(5), reason: .signedOut)),
       .session(.rotate(id: "rotated", from: digest(2), to: digest(3), at: at(6), idleExpiresAt: at(86_400_000 * 9))))
   }
 
@@ -174,8 +174,9 @@ final class Embedded: Sendable {
 
   private static func full() -> AccountRecord {
     var account = AccountRecord(id: "full", createdAt: noon)
-    (account.email, account.emailProof, account.emailProofProviderID) = ("f@example.com", .assertion, "google.com")
-    (account.emailSource, account.phoneNumber, account.displayName) = ("password", "+49151", odd)
+    account.emailAddress = EmailAddress(
+      "f@example.com", source: "password", verification: .assertion(providerID: "google.com"))
+    (account.phoneNumber, account.displayName) = ("+49151", odd)
     (account.photoURL, account.customClaimsJSON) = ("https://example.com/f.png", #"{"role":"admin"}"#)
     (account.passwordHash, account.passwordSetAt) = ("$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA", at(1))
     (account.emailLink, account.customToken, account.disabled, account.madeByAdministrator) = (true, true, true, true)

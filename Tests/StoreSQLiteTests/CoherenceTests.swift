@@ -17,7 +17,7 @@ import Testing
   private func change(_ state: AccountState?, _ id: String, _ random: inout SystemRandomNumberGenerator) -> Change {
     guard let state else {
       var account = AccountRecord(id)
-      account.email = Bool.random(using: &random) ? email(&random) : nil
+      account.emailAddress = Bool.random(using: &random) ? EmailAddress(email(&random)) : nil
       return Change([.account(.insert(account)), .session(.insert(session(of: id)))])
     }
     let edited = Write.account(.raise(id: id, version: state.account.version))
@@ -45,7 +45,7 @@ import Testing
     case 16: return Change([.account(.touch(id: id, version: state.account.version, lastSignInAt: now(&random)))])
     default:
       var account = state.account
-      account.email = Int.random(in: 0..<4, using: &random) == 0 ? nil : email(&random)
+      account.emailAddress = Int.random(in: 0..<4, using: &random) == 0 ? nil : EmailAddress(email(&random))
       account.passwordHash = Bool.random(using: &random) ? "hash" : nil
       account.emailLink = Bool.random(using: &random)
       account.phoneNumber = Bool.random(using: &random) ? "+4915114\(id)" : nil

@@ -32,12 +32,13 @@ import Testing
     arguments: [
       ("accounts", "email_verification", "hearsay"), ("identities", "tier", "3"), ("factors", "kind", "fax"),
       ("pendings", "purpose", "favor"), ("pendings", "tier", "-1"), ("deliveries", "channel", "pigeon"),
-      ("deliveries", "priority", "2"), ("pending_counts", "scope", "galaxy"),
+      ("deliveries", "priority", "2"), ("pending_counts", "scope", "galaxy"), ("sessions", "closed_reason", "boredom"),
     ])
   func `a value of no closed set is rejected`(table: String, column: String, value: String) throws {
     try Migrations.run(on: connection)
     let known = [
       "email_verification": "'reset'", "kind": "'totp'", "purpose": "'link'", "channel": "'mail'", "scope": "'total'",
+      "closed_reason": "'merged'",
     ]
     func insert(_ values: [String: String]) throws {
       let columns = try connection.texts("SELECT name || ' ' || type FROM pragma_table_info('\(table)')")

@@ -105,14 +105,13 @@ package struct CreateAccount: Sendable {
     _ now: Timestamp
   ) -> Step<Result> {
     var account = AccountRecord(id: environment.ids.account(), createdAt: now)
-    account.email = request.email
-    account.emailSource = SignInMethods.password
+    account.emailAddress = EmailAddress(
+      request.email, source: SignInMethods.password, verification: code == nil ? nil : .emailLink)
     account.passwordHash = hash
     account.passwordSetAt = now
     account.displayName = request.displayName
     account.photoURL = request.photoURL
     account.lastSignInAt = now
-    if code != nil { account.emailProof = .emailLink }
     let opened = environment.openSession(accountID: account.id, by: .password, call: call, now: now)
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": SignInMethods.password])
     let writes: [Write] = [

@@ -158,13 +158,13 @@ extension MergeAccounts {
     writes += plan.edit.writes
     writes += plan.movedFactors.map { .factor(.insert(environment.moved($0, to: survivorID))) }
     writes += plan.replacedProviderIDs.map {
-      .session(.closeBegun(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: "merged"))
+      .session(.closeBegun(accountID: survivorID, beganWith: $0, except: nil, at: now, reason: .merged))
     }
     // Section 8: the other sessions never showed the factors that the account has now. The session of the call stays
     // open, so that a client that received no answer can repeat the call. An anonymous session ends.
     writes += plan.edit.endOfGuestSessions(at: now)
     writes.append(
-      .session(.closeAll(accountID: survivorID, except: survivor.session.id, at: now, reason: "merged")))
+      .session(.closeAll(accountID: survivorID, except: survivor.session.id, at: now, reason: .merged)))
     writes.append(.session(.insert(opened.record)))
     let details = ["closed_account_id": otherID, "provider_ids": plan.movedProviderIDs.joined(separator: ",")]
     writes.append(

@@ -163,10 +163,7 @@ extension MergePlan {
     edit.edited.account.emailVerifiedAt = nil
     let from = other.account
     guard edit.edited.account.email == nil, from.emailVerified else { return }
-    edit.edited.account.email = from.email
-    edit.edited.account.emailProof = from.emailProof
-    edit.edited.account.emailProofProviderID = from.emailProofProviderID
-    edit.edited.account.emailSource = from.emailSource
+    edit.edited.account.emailAddress = from.emailAddress
     if from.emailLink, !edit.edited.account.emailLink {
       edit.edited.account.emailLink = true
       note(moved: SignInMethods.emailLink, replacing: false)

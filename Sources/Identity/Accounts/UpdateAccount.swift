@@ -104,10 +104,10 @@ package struct UpdateAccount: Sendable {
     var writes: [Write]
     if update.endsOtherSessions {
       opened = environment.continueSession(caller.session, call: call, now: now)
-      let reason = update.isNewPassword ? "password_changed" : "email_changed"
+      let reason = update.isNewPassword ? SessionClosedReason.passwordChanged : .emailChanged
       writes = [.session(.requireOpen(id: caller.session.id, at: now))] + counts + update.edit.writes
       writes += [
-        .session(.close(id: caller.session.id, at: now, reason: "continued")),
+        .session(.close(id: caller.session.id, at: now, reason: .continued)),
         .session(.closeAll(accountID: accountID, except: nil, at: now, reason: reason)),
         .pending(.deleteAll(accountID: accountID, sparing: UpdateAccount.spared(by: update))),
         .session(.insert(opened.record)),

@@ -96,10 +96,7 @@ extension AccountEdit {
   /// A verification, or an administrator's statement, applied to the old address only. The user chose the new one, so
   /// no unlink removes it. `emailVerifiedAt` stays, because the owner of the old address may revert the change.
   mutating func exchangeAddress(for email: String) {
-    edited.account.email = email
-    edited.account.emailProof = nil
-    edited.account.emailProofProviderID = nil
-    edited.account.emailSource = SignInMethods.password
+    edited.account.emailAddress = EmailAddress(email, source: SignInMethods.password)
     edited.account.madeByAdministrator = false
   }
 }

@@ -15,7 +15,7 @@ enum AdminDecision: Hashable, Sendable {
   static func setDisabled(_ disabled: Bool, _ state: AccountState, now: Timestamp) -> AdminDecision {
     guard state.account.disabled != disabled else { return .unchanged }
     guard !disabled else {
-      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: SessionRecord.disabledReason)
+      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: .disabled)
       return .change(state: shut, writes: writes, notes: [AuditNote(.disabled, accountID: state.account.id)])
     }
     var edit = AccountEdit(state)
@@ -36,7 +36,7 @@ enum AdminDecision: Hashable, Sendable {
 
   /// Ends all sessions. Also applies without open sessions, because it invalidates earlier custom tokens.
   static func revokeSessions(_ state: AccountState, open: Int, now: Timestamp) -> AdminDecision {
-    let (after, writes) = state.cutOff(at: now, reason: "revoked")
+    let (after, writes) = state.cutOff(at: now, reason: .revoked)
     return .change(
       state: after, writes: writes,
       notes: [AuditNote(.sessionsRevoked, accountID: state.account.id, details: ["closed": "\(open)"])])
@@ -61,7 +61,7 @@ enum AdminDecision: Hashable, Sendable {
   static func removeSecondFactors(_ state: AccountState, notices: [Write], now: Timestamp) -> AdminDecision {
     guard !state.factors.isEmpty else { return .unchanged }
     let id = state.account.id
-    var (after, writes) = state.cutOff(at: now, reason: "factors_removed")
+    var (after, writes) = state.cutOff(at: now, reason: .factorsRemoved)
     after.factors = []
     writes += state.factors.map { .factor(.delete(id: $0.id, accountID: id)) }
     writes += [.factor(.requireNone(accountID: id)), .pending(.deleteAll(accountID: id, sparing: [.revertEmail]))]
@@ -92,10 +92,10 @@ enum AdminDecision: Hashable, Sendable {
       return .refuse(error)
     }
     var ended = Write.session(.closeBegun(
-      accountID: id, beganWith: providerID, except: nil, at: now, reason: "unlinked"))
+      accountID: id, beganWith: providerID, except: nil, at: now, reason: .unlinked))
     if SignInMethods(edit.state, policy).isEmpty {
       edit.edited.account.tokensValidAfter = max(state.account.tokensValidAfter ?? now, now)
-      ended = .session(.closeAll(accountID: id, except: nil, at: now, reason: "unlinked"))
+      ended = .session(.closeAll(accountID: id, except: nil, at: now, reason: .unlinked))
     }
     var details = byAdministrator
     details["provider_id"] = providerID
@@ -113,7 +113,7 @@ extension AccountState {
   ///
   /// Checks no version. Otherwise an attacker could keep changing the account on a stolen session and win every race.
   func cutOff(
-    at now: Timestamp, disabling: Bool = false, reason: String
+    at now: Timestamp, disabling: Bool = false, reason: SessionClosedReason
   ) -> (state: AccountState, writes: [Write]) {
     var after = self
     after.account.tokensValidAfter = max(account.tokensValidAfter ?? now, now)

@@ -101,9 +101,9 @@ struct ImportDecision: Sendable {
   private var made: AccountState {
     let id = row.id ?? newID
     var account = AccountRecord(id: id, createdAt: row.createdAt ?? now)
-    account.email = row.email
-    account.emailProof = row.email != nil && row.emailVerified ? .administrator : nil
-    account.emailSource = emailSource
+    account.emailAddress = row.email.map { email in
+      EmailAddress(email, source: source(of: email), verification: row.emailVerified ? .administrator : nil)
+    }
     account.phoneNumber = row.phoneNumber
     account.phoneNumberSetAt = row.phoneNumber == nil ? nil : account.createdAt
     account.displayName = row.displayName
@@ -117,9 +117,8 @@ struct ImportDecision: Sendable {
     return AccountState(account: account, identities: identities(of: account), factors: factors(of: account))
   }
 
-  private var emailSource: String? {
-    guard let email = row.email else { return nil }
-    return row.passwordHash != nil ? SignInMethods.password : row.identities.first { $0.email == email }?.key.providerID
+  private func source(of email: String) -> String? {
+    row.passwordHash != nil ? SignInMethods.password : row.identities.first { $0.email == email }?.key.providerID
   }
 
   private func identities(of account: AccountRecord) -> [IdentityRecord] {

@@ -138,7 +138,7 @@ extension FinishEnrollment {
       [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
         .pending(.complete(
           row.digest, version: row.version, at: now, accountID: accountID, sessionID: opened.record.id)),
-        .session(.closeAll(accountID: accountID, except: nil, at: now, reason: "factor_enrolled")),
+        .session(.closeAll(accountID: accountID, except: nil, at: now, reason: .factorEnrolled)),
         .session(.insert(opened.record)),
         environment.audit(AuditNote(.factorEnrolled, accountID: accountID, details: details), call: call, now: now),
       ]

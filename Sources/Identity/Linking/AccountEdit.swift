@@ -38,7 +38,7 @@ extension AccountEdit {
     return [
       .session(.closeBegun(
         accountID: before.id, beganWith: FirstFactor.anonymous.signInProviderID, except: nil, at: now,
-        reason: SessionRecord.guestEndedReason))
+        reason: .becamePermanent))
     ]
   }
 }
@@ -78,14 +78,12 @@ extension AccountEdit {
   private mutating func take(_ email: String, of assertion: Assertion, now: Timestamp) {
     let providerID = assertion.identity.providerID
     if edited.account.email == nil {
-      edited.account.email = email
-      edited.account.emailSource = providerID
+      edited.account.emailAddress = EmailAddress(email, source: providerID)
     }
     guard edited.account.email == email else { return hanging.append(.account(.requireFreeEmail(email))) }
     guard !edited.account.emailVerified, assertion.tier >= .verified else { return }
-    edited.account.emailProof = .assertion
+    edited.account.emailAddress?.verification = .assertion(providerID: providerID)
     noteProof(at: now)
-    edited.account.emailProofProviderID = providerID
   }
 
   mutating func setPhoneNumber(_ number: String, now: Timestamp) {
@@ -97,8 +95,7 @@ extension AccountEdit {
   /// Adds sign-in by link, which verifies the mailbox. Ignores an email address other than the account's own.
   mutating func addEmailLink(_ email: String, now: Timestamp) {
     if edited.account.email == nil {
-      edited.account.email = email
-      edited.account.emailSource = SignInMethods.password
+      edited.account.emailAddress = EmailAddress(email, source: SignInMethods.password)
     }
     guard edited.account.email == email else { return }
     edited.account.emailLink = true
@@ -109,7 +106,7 @@ extension AccountEdit {
   /// Marks the email address as verified. Keeps an earlier verification.
   mutating func prove(by proof: EmailVerification, now: Timestamp) {
     guard !edited.account.emailVerified else { return }
-    edited.account.emailProof = proof
+    edited.account.emailAddress?.verification = proof
     noteProof(at: now)
   }
 
@@ -134,8 +131,7 @@ extension AccountEdit {
   /// Sets a password (L8). Keeps the verification of an email address that the account already has.
   mutating func setPassword(hash: String, email: String, now: Timestamp) {
     if edited.account.email == nil {
-      edited.account.email = email
-      edited.account.emailSource = SignInMethods.password
+      edited.account.emailAddress = EmailAddress(email, source: SignInMethods.password)
     }
     edited.account.passwordHash = hash
     edited.account.passwordSetAt = now
@@ -176,15 +172,17 @@ extension AccountEdit {
   /// then gets a new source, with which a later unlink may remove it.
   private mutating func settleAddress(after providerID: String, keepsAddress: Bool, policy: Policy) {
     let account = edited.account
-    guard let email = account.email, account.emailSource == providerID else { return }
-    let others = edited.identities.filter { $0.email == email }
+    guard let address = account.emailAddress, address.source == providerID else { return }
+    let others = edited.identities.filter { $0.email == address.text }
     let prover = others.first { $0.tier >= .verified }
-    let verifiedByMail = account.emailVerified && account.emailProof != .assertion
+    let isAsserted = address.verification?.providerID != nil
+    let verifiedByMail = account.emailVerified && !isAsserted
     let isName = account.passwordHash != nil || (policy.emailLinkEnabled && account.emailLink)
     guard others.isEmpty, !verifiedByMail, !isName else {
-      edited.account.emailSource = (prover ?? others.first)?.key.providerID ?? (isName ? SignInMethods.password : nil)
-      if account.emailProof == .assertion, let prover {
-        edited.account.emailProofProviderID = prover.key.providerID
+      edited.account.emailAddress?.source =
+        (prover ?? others.first)?.key.providerID ?? (isName ? SignInMethods.password : nil)
+      if isAsserted, let prover {
+        edited.account.emailAddress?.verification = .assertion(providerID: prover.key.providerID)
       }
       return
     }
@@ -192,10 +190,7 @@ extension AccountEdit {
   }
 
   mutating func removeAddress() {
-    edited.account.email = nil
-    edited.account.emailProof = nil
+    edited.account.emailAddress = nil
     edited.account.emailVerifiedAt = nil
-    edited.account.emailProofProviderID = nil
-    edited.account.emailSource = nil
   }
 }

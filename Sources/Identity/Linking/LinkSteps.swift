@@ -19,7 +19,7 @@ extension Link {
   func decide(
     _ verified: VerifiedLink, _ caller: CallerSession, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
   ) throws -> Step<Result> {
-    if caller.session.closedAt != nil { return try afterGuest(verified, caller, facts, call, now) }
+    if caller.session.closed != nil { return try afterGuest(verified, caller, facts, call, now) }
     var row: PendingRecord?
     if let digest = verified.heldIn {
       let record = verified.passed == nil ? facts.pending : facts.alsoPending
@@ -99,7 +99,7 @@ extension Link {
     let guarding = [Write.session(.requireOpen(id: caller.session.id, at: now))]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
     writes += [
-      .session(.close(id: caller.session.id, at: now, reason: "continued")), .session(.insert(opened.record)),
+      .session(.close(id: caller.session.id, at: now, reason: .continued)), .session(.insert(opened.record)),
     ]
     writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes += verified.spentCode(for: caller.state.account.id, sessionID: opened.record.id, now)
@@ -229,7 +229,7 @@ extension Link {
     opened.record.signInProviderID = first.signInProviderID
     opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
     return (
-      opened, [.session(.close(id: caller.session.id, at: now, reason: "continued")), .session(.insert(opened.record))]
+      opened, [.session(.close(id: caller.session.id, at: now, reason: .continued)), .session(.insert(opened.record))]
     )
   }
 
@@ -245,7 +245,7 @@ extension Link {
     let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": SignInMethods.phone])
     let ending = Write.session(.closeBegun(
       accountID: accountID, beganWith: SignInMethods.phone, except: caller.session.id, at: now,
-      reason: "number_replaced"))
+      reason: .numberReplaced))
     return [ending, environment.audit(note, call: call, now: now)]
       + environment.notices(ofUnlinked: SignInMethods.phone, by: edit, now: now)
   }

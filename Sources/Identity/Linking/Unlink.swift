@@ -26,9 +26,9 @@ package struct Unlink: Sendable {
     let opened = environment.continueSession(caller.session, call: call, now: now)
     let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": providerID])
     let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
-      .session(.close(id: caller.session.id, at: now, reason: "continued")),
+      .session(.close(id: caller.session.id, at: now, reason: .continued)),
       .session(.closeBegun(
-        accountID: accountID, beganWith: providerID, except: nil, at: now, reason: "unlinked")),
+        accountID: accountID, beganWith: providerID, except: nil, at: now, reason: .unlinked)),
       .session(.insert(opened.record)),
       environment.audit(note, call: call, now: now),
     ]

@@ -82,7 +82,7 @@ extension Link {
     case .authorizationResponse(let response):
       // A redirect is valid once. This check comes first, so that the redirect is still unspent after a new sign-in. An
       // anonymous session needs no recent login. Neither does an ended one whose account became permanent.
-      if caller.session.closedAt == nil {
+      if caller.session.closed == nil {
         try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
       }
       let accountID = caller.state.account.id

@@ -37,11 +37,6 @@ package struct FirstFactor: Hashable, Sendable {
 }
 
 extension SessionRecord {
-  /// Close reason of a session whose account was disabled.
-  static let disabledReason = "disabled"
-  /// Close reason of an anonymous session whose account became permanent.
-  static let guestEndedReason = "became_permanent"
-
   /// What the session began with. `signInProviderID` is what was linked last.
   ///
   /// Sessions that are older than `beganWith` are identified by their first method.

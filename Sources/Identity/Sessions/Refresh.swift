@@ -87,7 +87,7 @@ package struct Refresh: Sendable {
       .refreshReplayed, accountID: live.state.account.id, details: ["session_id": live.session.id])
     let change = Change([
       .session(.requireOpen(id: live.session.id, at: now)),
-      .session(.close(id: live.session.id, at: now, reason: "refresh_replayed")),
+      .session(.close(id: live.session.id, at: now, reason: .refreshReplayed)),
       environment.audit(note, call: call, now: now),
     ])
     return .refuse(Failure(.tokenRevoked, hint: "Sign in again."), writing: change)

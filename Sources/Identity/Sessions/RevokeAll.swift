@@ -29,7 +29,7 @@ package struct RevokeAll: Sendable {
   private func decide(_ caller: CallerSession, open count: Int, _ call: CallFacts, _ now: Timestamp) -> Step<Int> {
     let accountID = caller.state.account.id
     let note = AuditNote(.sessionsRevoked, accountID: accountID, details: ["closed": String(count)])
-    let (_, writes) = caller.state.cutOff(at: now, reason: "revoked")
+    let (_, writes) = caller.state.cutOff(at: now, reason: .revoked)
     let change = Change(
       [.session(.requireOpen(id: caller.session.id, at: now))] + writes + [
         environment.audit(note, call: call, now: now)

@@ -33,12 +33,12 @@ package enum SessionCheck {
     _ session: SessionRecord?, _ state: AccountState?, endedGuestToo: Bool = false, now: Timestamp
   ) throws(Failure) -> CallerSession {
     guard let session, let state else { throw Failure(.tokenRevoked, hint: "Sign in again.") }
-    if endedGuestToo, session.closedReason == SessionRecord.guestEndedReason, !state.account.disabled {
+    if endedGuestToo, session.closed?.reason == .becamePermanent, !state.account.disabled {
       return CallerSession(session: session, state: state)
     }
-    if session.closedAt != nil {
+    if session.closed != nil {
       // Disabling closed the sessions of the account. No new session can be opened (section 9).
-      let isShut = state.account.disabled && session.closedReason == SessionRecord.disabledReason
+      let isShut = state.account.disabled && session.closed?.reason == .disabled
       throw isShut ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
     }
     guard session.isOpen(at: now) else { throw Failure(.tokenExpired, hint: "Sign in again.") }

@@ -17,13 +17,13 @@ package struct SignOut: Sendable {
     query.sessionID = try sessionID(of: request, call)
     let facts = try await environment.first(query)
     try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<Void> in
-      guard let session = facts.session, session.closedAt == nil else { return .answer(()) }
+      guard let session = facts.session, session.closed == nil else { return .answer(()) }
       if case .refreshToken = request, session.caller != call.caller {
         return .refuse(Failure(.invalidRefreshToken, debug: "another caller's refresh token"))
       }
       let note = AuditNote(.signedOut, accountID: session.accountID, details: ["session_id": session.id])
       let change = Change([
-        .session(.close(id: session.id, at: now, reason: "signed_out")), environment.audit(note, call: call, now: now),
+        .session(.close(id: session.id, at: now, reason: .signedOut)), environment.audit(note, call: call, now: now),
       ])
       return .commit(change, ())
     }

@@ -41,12 +41,9 @@ extension AssertionDecision {
     account.photoURL = assertion.photoURL
     account.lastSignInAt = now
     if policy.oneAccountPerEmail, let email = assertion.email {
-      account.email = email
-      account.emailSource = providerID
-      if assertion.tier >= .verified {
-        account.emailProof = .assertion
-        account.emailProofProviderID = providerID
-      }
+      account.emailAddress = EmailAddress(
+        email, source: providerID,
+        verification: assertion.tier >= .verified ? .assertion(providerID: providerID) : nil)
     }
     let identity = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
     let note = AuditNote(.accountCreated, accountID: account.id, details: ["provider_id": providerID])
@@ -93,11 +90,11 @@ extension AssertionDecision {
   /// shows that the user wanted the provider separate.
   private func meetVerified(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
     let account = owner.account
-    guard policy.autoLink == .authoritative, assertion.tier == .authoritative, let proof = account.emailProof,
-      [.assertion, .emailLink, .confirmation].contains(proof), !account.madeByAdministrator,
+    guard policy.autoLink == .authoritative, assertion.tier == .authoritative,
+      let proof = account.emailAddress?.verification, proof.allowsAutoLink, !account.madeByAdministrator,
       !owner.unlinks.contains(where: { $0.key.providerID == providerID })
     else { return .accountExists(conflict(owner, ways)) }
-    return link(owner, details: ["proof": "authoritative assertion", "account_proof": proof.rawValue])
+    return link(owner, details: ["proof": "authoritative assertion", "account_proof": proof.kind.rawValue])
   }
 
   /// S6a and S6b: the account never verified its email address.
@@ -134,5 +131,15 @@ extension AssertionDecision {
     let details = details.merging(["provider_id": providerID]) { mine, _ in mine }
     let note = AuditNote(.linked, accountID: owner.account.id, details: details)
     return .open(Opening(state: edit.state, writes: edit.writes, notes: [note]))
+  }
+}
+
+extension EmailVerification {
+  /// Whether `auto_link` accepts it from the owner of the address (S5).
+  fileprivate var allowsAutoLink: Bool {
+    switch self {
+    case .assertion, .emailLink, .confirmation: true
+    case .reset, .administrator: false
+    }
   }
 }

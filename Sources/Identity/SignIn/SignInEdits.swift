@@ -37,8 +37,7 @@ extension AccountEdit {
   /// only if this identity is the account's only sign-in method.
   mutating func fillAddress(_ email: String, of assertion: Assertion) {
     if edited.account.email == nil {
-      edited.account.email = email
-      edited.account.emailSource = assertion.identity.providerID
+      edited.account.emailAddress = EmailAddress(email, source: assertion.identity.providerID)
     }
     let account = edited.account
     let isOnlyWayIn =
@@ -46,8 +45,7 @@ extension AccountEdit {
       && edited.identities.count == 1
     guard account.email == email, !account.emailVerified, assertion.tier >= .verified, isOnlyWayIn else { return }
     // No `emailVerifiedAt`: the account has no other sign-in method that could be in doubt.
-    edited.account.emailProof = .assertion
-    edited.account.emailProofProviderID = assertion.identity.providerID
+    edited.account.emailAddress?.verification = .assertion(providerID: assertion.identity.providerID)
   }
 
   /// Removes everything unverified for a reclaim, and returns the removed providers.
@@ -64,8 +62,7 @@ extension AccountEdit {
     edited.account.photoURL = ""
     edited.account.tokensValidAfter = now
     // The next assertion becomes the source of the email address.
-    edited.account.email = nil
-    edited.account.emailSource = nil
+    edited.account.emailAddress = nil
     return gone
   }
 

@@ -31,7 +31,7 @@ struct Takeover: Sendable {
     return Opening(
       state: edit.state,
       writes: edit.writes + [
-        .session(.closeAll(accountID: id, except: nil, at: now, reason: "reclaimed")),
+        .session(.closeAll(accountID: id, except: nil, at: now, reason: .reclaimed)),
         .pending(.deleteAll(accountID: id, except: completing)),
       ],
       notes: notes, revokedProviderIDs: revoked)
@@ -65,7 +65,7 @@ struct DetachedAddress: Sendable {
     edit.detachAddress()
     let id = owner.account.id
     let sessionsOver = [SignInMethods.password, SignInMethods.emailLink].map {
-      Write.session(.closeBegun(accountID: id, beganWith: $0, except: nil, at: now, reason: "address claimed"))
+      Write.session(.closeBegun(accountID: id, beganWith: $0, except: nil, at: now, reason: .addressClaimed))
     }
     writes = edit.writes + sessionsOver + [.pending(.deleteAll(accountID: id, except: row))]
     state = edit.state

@@ -119,7 +119,7 @@ package struct ConfirmEmail: Sendable {
         [.session(.requireOpen(id: caller.session.id, at: now))]
         + [code.spend(for: before.id, sessionID: opened.record.id, now: now)] + edit.writes
       writes += [
-        .session(.closeAll(accountID: before.id, except: nil, at: now, reason: "email_changed")),
+        .session(.closeAll(accountID: before.id, except: nil, at: now, reason: .emailChanged)),
         .session(.insert(opened.record)),
         environment.audit(AuditNote(.emailChanged, accountID: before.id), call: call, now: now),
       ]
@@ -173,7 +173,7 @@ package struct ConfirmEmail: Sendable {
     // Revert links of later changes belong to the attacker. An earlier one may belong to the first owner.
     let writes: [Write] =
       [code.spend(for: account.id, now: now)] + edit.writes + [
-        .session(.closeAll(accountID: account.id, except: nil, at: now, reason: "email_reverted")),
+        .session(.closeAll(accountID: account.id, except: nil, at: now, reason: .emailReverted)),
         .pending(.end(.revertEmail, .addressOf(account.id), createdAfter: code.row.createdAt)),
         .pending(.end(.changeEmail, .addressOf(account.id))),
         environment.audit(AuditNote(.emailReverted, accountID: account.id, details: details), call: call, now: now),

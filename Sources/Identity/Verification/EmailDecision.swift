@@ -67,11 +67,9 @@ extension AccountEdit {
   /// Changes the email address to one that this call verifies. Sign-in methods that a former address left in doubt stay
   /// in doubt.
   mutating func changeAddress(to email: String, now: Timestamp) {
-    edited.account.email = email
+    edited.account.emailAddress = EmailAddress(
+      email, source: SignInMethods.password, verification: .confirmation)
     noteProof(at: now)
-    edited.account.emailSource = SignInMethods.password
-    edited.account.emailProof = .confirmation
-    edited.account.emailProofProviderID = nil
     edited.account.anonymous = false
   }
 

@@ -82,7 +82,7 @@ package struct ResetPassword: Sendable {
     let details = ["revoked_provider_ids": revoked.joined(separator: ",")]
     var writes: [Write] = [code.spend(for: id, now: now)] + edit.writes
     if let email = code.row.email { writes += environment.liftPasswordBlocks(of: email, call: call, now: now) }
-    writes.append(.session(.closeAll(accountID: id, except: nil, at: now, reason: "password_reset")))
+    writes.append(.session(.closeAll(accountID: id, except: nil, at: now, reason: .passwordReset)))
     writes.append(
       isReclaim ? .pending(.deleteAll(accountID: id)) : .pending(.end(.changeEmail, .addressOf(id))))
     if isReclaim {

@@ -57,7 +57,7 @@ struct `Merge, what moves` {
     #expect(answer.closedAccountID == "account-z")
     let left = world.store.contents
     #expect(left.accounts["account-z"] == nil && left.pendings.isEmpty)
-    #expect(left.sessions[session.sessionID] == nil && left.sessions[survivor.sessionID]?.closedAt == nil)
+    #expect(left.sessions[session.sessionID] == nil && left.sessions[survivor.sessionID]?.closed == nil)
     #expect(left.closedAccounts["account-z"]?.survivorID == "account-y")
     #expect(answer.session?.account == state)
   }
@@ -113,7 +113,7 @@ struct `Merge, what moves` {
     let (survivor, other) = try sessions(account(identities: [google(email: nil)]), theirs, in: world)
     let answer = try await world.merge(survivor, other)
     let merged = try #require(world.store.state("account-y")?.account)
-    #expect(merged.email == bea && merged.emailProof == .confirmation && merged.passwordHash == "hash:correct horse")
+    #expect(merged.emailAddress == theirs.account.emailAddress && merged.passwordHash == "hash:correct horse")
     #expect(merged.emailLink && answer.movedProviderIDs == ["emailLink", "password"])
   }
 
@@ -254,9 +254,9 @@ struct `Merge, conflicts` {
     #expect(state.identities.map(\.key.subject).sorted() == ["c-1", "g-2"])
     #expect(state.unlinks.map(\.key.subject) == ["g-1"])
     let left = world.store.contents
-    #expect(left.sessions[byGoogle.sessionID]?.closedReason == "merged")
-    #expect(left.sessions[survivor.sessionID]?.closedReason == "merged")
-    #expect(left.sessions[byCorp.sessionID]?.closedReason == "merged")
+    #expect(left.sessions[byGoogle.sessionID]?.closed?.reason == .merged)
+    #expect(left.sessions[survivor.sessionID]?.closed?.reason == .merged)
+    #expect(left.sessions[byCorp.sessionID]?.closed?.reason == .merged)
   }
 
   @Test func `more than five factors are a conflict, and either side's stay`() async throws {

@@ -27,7 +27,7 @@ import Testing
   @Test func `a notice goes to the verified address and to the others, each once, and nowhere without mail`() {
     var policy = Policy()
     var account = AccountRecord(id: "ann", createdAt: now)
-    account.email = "ann@example.com"
+    account.emailAddress = EmailAddress("ann@example.com")
     func recipients(_ others: [String] = []) -> [OutgoingMessage.Recipient] {
       let environment = World(policy: { $0 = policy }).environment
       return environment.notices(.linked, to: AccountState(account: account), others: others, now: now).compactMap {
@@ -35,13 +35,13 @@ import Testing
         return environment.message(of: record)?.recipient
       }
     }
-    account.emailProof = .confirmation
+    account.emailAddress?.verification = .confirmation
     #expect(recipients() == [])
     policy.mailEnabled = true
     #expect(recipients() == [.email("ann@example.com")])
     #expect(recipients(["old@example.com"]) == [.email("old@example.com"), .email("ann@example.com")])
     #expect(recipients(["ann@example.com"]) == [.email("ann@example.com")])
-    account.emailProof = nil
+    account.emailAddress?.verification = nil
     #expect(recipients() == [])
   }
 

@@ -34,7 +34,7 @@ import Testing
     #expect(check.mode == .signUp && check.email == ada)
     let grant = try await create(password: "another secret", code: code).grant
     let account = grant.account.account
-    #expect(grant.isNewAccount && account.emailProof == .emailLink && account.emailVerifiedAt == nil)
+    #expect(grant.isNewAccount && account.emailAddress?.verification == .emailLink && account.emailVerifiedAt == nil)
     #expect(account.passwordHash == "hash:another secret", "from the call with the code, not from the first one")
     #expect(world.store.contents.events(of: account.id) == ["ACCOUNT_CREATED"])
   }

@@ -80,7 +80,7 @@ struct `UpdateAccount, every rule` {
     let grant = try await world.update(session, password: "a longer secret")
     #expect(world.store.state("account-y")?.account.passwordHash == "hash:a longer secret")
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
-    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "password_changed")
+    #expect(world.store.contents.sessions[other.sessionID]?.closed?.reason == .passwordChanged)
     #expect(try world.claims(grant).authTime == world.claims(session).authTime)
     #expect(world.letters.map(\.kind) == [.passwordChanged] && world.letters[0].recipient == .email(ada))
     #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_CHANGED"])
@@ -114,10 +114,10 @@ struct `UpdateAccount, every rule` {
     _ = world.hold(corp(), for: "account-y")
     let grant = try await world.update(session, email: bea)
     let state = try #require(world.store.state("account-y")?.account)
-    #expect(state.email == bea && !state.emailVerified && state.emailSource == "password")
+    #expect(state.email == bea && !state.emailVerified && state.emailAddress?.source == "password")
     #expect(world.store.contents.pendings.isEmpty)
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
-    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "email_changed")
+    #expect(world.store.contents.sessions[other.sessionID]?.closed?.reason == .emailChanged)
     #expect(try !world.claims(grant).emailVerified)
     #expect(world.letters.map(\.kind) == [.emailChanged, .emailChanged])
     #expect(Set(world.letters.map(\.recipient)) == [.email(ada), .email(bea)])
@@ -137,7 +137,7 @@ struct `UpdateAccount, every rule` {
     world.clock.advance(millis: world.policy.recentLoginMillis)
     _ = try await world.update(session, email: ada)
     #expect(world.store.state("account-y")?.account.emailVerified == true && world.letters.isEmpty)
-    #expect(world.store.contents.sessions[session.sessionID]?.closedAt == nil)
+    #expect(world.store.contents.sessions[session.sessionID]?.closed == nil)
   }
 
   @Test func `a taken address is refused, and only counted: to be told is to learn who has an account`() async throws {

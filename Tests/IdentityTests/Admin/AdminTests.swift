@@ -30,7 +30,7 @@ struct `What an administrator does to an account` {
     let state = try await setDisabled(true)
     #expect(state == world.store.state("account-y") && state.account.disabled && state.account.version == 2)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
-    #expect(world.store.contents.sessions.values.allSatisfy { $0.closedReason == "disabled" })
+    #expect(world.store.contents.sessions.values.allSatisfy { $0.closed?.reason == .disabled })
     #expect(world.store.contents.events(of: "account-y") == ["DISABLED"])
     await refused(.userDisabled) { try await world.signIn(rightPassword) }
   }
@@ -38,7 +38,7 @@ struct `What an administrator does to an account` {
   @Test func `sessions of a shut account are told so, and that they are over once it is open again`() async throws {
     let session = try world.session(of: "account-y")
     let revoked = try world.session(of: "account-y")
-    world.store.edit { $0.sessions[revoked.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[revoked.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     try await setDisabled(true)
     func refused(_ reason: Failure.Reason, _ session: SessionGrant) async {
       await IdentityTests.refused(reason) { try await Refresh(world.environment)(session.refreshToken, world.call()) }

@@ -58,8 +58,10 @@ struct `A row of an import` {
   @Test func `becomes an account with all that it says, whose address an administrator vouches for`() throws {
     let state = try made(fullRow())
     let account = state.account
-    #expect(account.id == "imported-1" && account.email == ada && account.emailProof == .administrator)
-    #expect(account.emailSource == "password" && account.phoneNumber == "+441632960961" && account.madeByAdministrator)
+    #expect(account.id == "imported-1" && account.email == ada && account.emailAddress?.verification == .administrator)
+    #expect(account.emailAddress?.source == "password")
+    #expect(account.phoneNumber == "+441632960961")
+    #expect(account.madeByAdministrator)
     #expect(account.displayName == "Ada" && account.photoURL == "https://example.com/ada.png" && !account.anonymous)
     #expect(account.passwordHash == "old:correct horse" && account.passwordSetAt == beginning)
     #expect(account.phoneNumberSetAt == beginning)
@@ -78,11 +80,11 @@ struct `A row of an import` {
   @Test func `check 109: an address is verified by an administrator's word only, and not without it`() throws {
     var row = fullRow()
     row.emailVerified = false
-    #expect(try made(row).account.emailProof == nil)
+    #expect(try made(row).account.emailAddress?.verification == nil)
     row.email = nil
     row.passwordHash = nil
     row.emailVerified = true
-    #expect(try made(row).account.emailProof == nil, "without an address there is nothing to verify")
+    #expect(try made(row).account.emailAddress?.verification == nil, "without an address there is nothing to verify")
   }
 
   @Test func `without an id it gets a new one, and today is when it was made`() throws {
@@ -90,15 +92,15 @@ struct `A row of an import` {
     row.email = ada
     let account = try made(row).account
     #expect(account.id == "new-id" && account.createdAt.millis == 1_800_000_000_000 && account.passwordSetAt == nil)
-    #expect(account.emailSource == nil && account.phoneNumberSetAt == nil)
+    #expect(account.emailAddress?.source == nil && account.phoneNumberSetAt == nil)
   }
 
   @Test func `the address is its provider's to take along where there is no password`() throws {
     var row = fullRow()
     row.passwordHash = nil
-    #expect(try made(row).account.emailSource == "google.com")
+    #expect(try made(row).account.emailAddress?.source == "google.com")
     row.identities[0].email = "other@example.com"
-    #expect(try made(row).account.emailSource == nil)
+    #expect(try made(row).account.emailAddress?.source == nil)
   }
 
   @Test(arguments: [
@@ -194,13 +196,13 @@ struct `A row of an import meets what is there` {
       return failure?.reason == .invalidField && failure?.field == "account_id"
     }
     #expect(isLeftAlone { $0.account.displayName = "Else" })
-    #expect(isLeftAlone { $0.account.email = "else@example.com" })
+    #expect(isLeftAlone { $0.account.emailAddress?.text = "else@example.com" })
     #expect(isLeftAlone { $0.account.disabled = true })
     #expect(isLeftAlone { $0.account.passwordHash = "another" })
     #expect(isLeftAlone { $0.account.phoneNumberSetAt = beginning.adding(millis: 1) }, "it went, and came back")
     #expect(isLeftAlone { $0.account.customClaimsJSON = "" })
     #expect(isLeftAlone { $0.account.lastSignInAt = nil })
-    #expect(isLeftAlone { $0.account.emailProof = nil })
+    #expect(isLeftAlone { $0.account.emailAddress?.verification = nil })
     #expect(isLeftAlone { $0.identities = [] })
     #expect(isLeftAlone { $0.factors = [] })
   }

@@ -27,7 +27,8 @@ struct `A way in that an administrator removes` {
     let state = try await world.unlinkProvider(providerID)
     #expect(state == world.store.state("account-y") && state.account.version == before.account.version + 1)
     #expect(all.count == 5 && Set(SignInMethods(state, world.policy).methods) == all.subtracting([providerID]))
-    #expect(state.account.email == ada && state.account.emailProof == before.account.emailProof)
+    #expect(state.account.email == ada)
+    #expect(state.account.emailAddress?.verification == before.account.emailAddress?.verification)
     #expect(state.factors == before.factors && state.account.tokensValidAfter == nil)
   }
 
@@ -55,9 +56,8 @@ struct `A way in that an administrator removes` {
   }
 
   @Test func `the address stays with its proof although it came from that identity alone`() async throws {
-    let before = account(.verified(ada, by: .assertion), phone: number, identities: [google()]) {
-      $0.emailProofProviderID = "google.com"
-    }
+    let before = account(
+      .verified(ada, by: .assertion(providerID: "google.com")), phone: number, identities: [google()])
     world.store.insert(before)
     var expected = before.account
     expected.version += 1
@@ -66,11 +66,11 @@ struct `A way in that an administrator removes` {
 
   @Test func `an address that another identity asserts is from then on that one's`() async throws {
     world.store.insert(
-      account(.verified(ada, by: .assertion), identities: [google(), corp(tier: .verified)]) {
-        $0.emailProofProviderID = "google.com"
-      })
+      account(
+        .verified(ada, by: .assertion(providerID: "google.com")), identities: [google(), corp(tier: .verified)]))
     let record = try await world.unlinkProvider("google.com").account
-    #expect(record.emailSource == "oidc.corp" && record.emailProofProviderID == "oidc.corp")
+    #expect(record.emailAddress?.source == "oidc.corp")
+    #expect(record.emailAddress?.verification == .assertion(providerID: "oidc.corp"))
   }
 
   @Test func `it is remembered, leaves an audit row that names the administrator, and its person is told`()
@@ -92,7 +92,7 @@ struct `A way in that an administrator removes` {
     let other = try world.session(of: "account-y")
     _ = try await world.unlinkProvider("google.com")
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [other.sessionID])
-    #expect(world.store.contents.sessions[over.sessionID]?.closedReason == "unlinked")
+    #expect(world.store.contents.sessions[over.sessionID]?.closed?.reason == .unlinked)
   }
 
   @Test func `where none is left, every session ends, and what custom tokens from before could open`() async throws {

@@ -16,7 +16,7 @@ struct `Decided again after the second factor` {
     without.passwordHash = nil
     changed.passwordHash = "hash:new"
     changed.passwordSetAt = world.now
-    moved.email = "new@example.com"
+    moved.emailAddress?.text = "new@example.com"
     for after in [without, changed, moved] {
       world.store.edit { $0.accounts["account-y"] = before }
       let required = try await world.signIn(rightPassword).required
@@ -76,7 +76,7 @@ struct `Decided again after the second factor` {
     let required = try await world.signIn(google()).required
     world.store.edit {
       $0.identities = [:]
-      $0.accounts["account-y"]?.email = nil
+      $0.accounts["account-y"]?.emailAddress = nil
     }
     await refused(.pendingCredentialMismatch) { try await world.finish(required) }
     #expect(world.store.contents.accounts.count == 1)

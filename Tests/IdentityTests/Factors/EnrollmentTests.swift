@@ -139,12 +139,12 @@ struct `Enrolment of second factors` {
   }
 
   @Test func `enrolment wants a verified address, and a first factor that is no telephone and somebody`() async throws {
-    let unverified = try person { $0.emailProof = nil }
+    let unverified = try person { $0.emailAddress?.verification = nil }
     #expect(await refusal(unverified) == .unverifiedEmail)
     let nobody = account(id: "nobody", anonymous: true)
     world.store.insert(nobody)
     #expect(await refusal(try world.session(of: "nobody", by: .anonymous)) == .unsupportedFirstFactor)
-    world.store.edit { $0.accounts["account-y"]?.emailProof = .confirmation }
+    world.store.edit { $0.accounts["account-y"]?.emailAddress?.verification = .confirmation }
     let phone = FirstFactor(signInProviderID: "phone", methods: ["sms"])
     #expect(await refusal(try world.session(of: "account-y", by: phone)) == .unsupportedFirstFactor)
     #expect(await refusal(unverified) == nil)

@@ -310,7 +310,7 @@ struct `Finishing with a second factor` {
     #expect(byPassword.factors.map(\.kind) == [.totp, .phone])
   }
 
-  @Test func `check 105: codes that unknowns have sent to a number do not keep its owner from a second factor`()
+  @Test func `check 105: codes that other users have sent to a number do not keep its owner from a second factor`()
     async throws
   {
     let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 2 }

@@ -63,7 +63,7 @@ struct `Link, completing a held credential` {
     let first = try await world.link(.pendingToken(handle), session).grant
     try await SignOut(world.environment)(.idToken(first.idToken), world.call())
     await refused(.pendingCredentialUsed) { try await world.link(.pendingToken(handle), other) }
-    #expect(world.store.contents.sessions[other.sessionID]?.closedAt == nil)
+    #expect(world.store.contents.sessions[other.sessionID]?.closed == nil)
   }
 
   @Test func `a handle that another account completed is nothing to this one`() async throws {

@@ -150,7 +150,7 @@ struct `Link, the rows` {
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.email == ada)
     #expect(record.emailVerified == (tier >= .verified))
-    #expect(record.emailSource == "google.com")
+    #expect(record.emailAddress?.source == "google.com")
   }
 
   @Test(arguments: TrustTier.allCases)
@@ -166,7 +166,7 @@ struct `Link, the rows` {
   @Test func `L6 a proof that is there already is kept as it is`() async throws {
     world.store.insert(account(.verified(ada, by: .confirmation), password: true))
     _ = try await world.link(google(), try world.session(of: "account-y"))
-    #expect(world.store.state("account-y")?.account.emailProof == .confirmation)
+    #expect(world.store.state("account-y")?.account.emailAddress?.verification == .confirmation)
   }
 
   @Test(arguments: [nil, "bob@example.com"])
@@ -184,7 +184,7 @@ struct `Link, the rows` {
     let linked = try await world.link(credential, try world.session(of: "account-y")).grant
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.passwordHash == "hash:a long secret" && record.passwordSetAt == world.now)
-    #expect(record.emailProof == .confirmation)
+    #expect(record.emailAddress?.verification == .confirmation)
     #expect(try world.claims(linked).signInProviderID == "password")
   }
 

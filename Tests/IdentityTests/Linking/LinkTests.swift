@@ -159,7 +159,7 @@ struct `Link, sessions, repeats and races` {
     let session = try known(world)
     let bad = Credential.providerToken(ProviderToken(providerID: "google.com"))
     await refused(.invalidIDToken) { try await world.link(bad, session, world.call(audience: "another")) }
-    world.store.edit { $0.sessions[session.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.tokenRevoked) { try await world.link(bad, session) }
     world.clock.advance(millis: world.policy.idTokenLifetimeMillis)
     await refused(.tokenExpired) { try await world.link(bad, session) }

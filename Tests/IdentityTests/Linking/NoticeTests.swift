@@ -35,9 +35,8 @@ struct `Notices of links` {
     let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
     world.store.insert(
       account(.verified(ada), password: false, identities: [google(), other]) {
-        $0.emailSource = "google.com"
-        $0.emailProof = .assertion
-        $0.emailProofProviderID = "google.com"
+        $0.emailAddress?.source = "google.com"
+        $0.emailAddress?.verification = .assertion(providerID: "google.com")
       })
     _ = try await world.unlink("google.com", try world.session(of: "account-y"))
     #expect(world.store.state("account-y")?.account.email == nil)

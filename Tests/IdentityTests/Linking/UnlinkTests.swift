@@ -117,7 +117,7 @@ struct `Unlink, every one` {
     let third = try world.session(of: "account-y", by: .password)
     let grant = try await world.unlink("google.com", session)
     #expect(Set(world.store.contents.openSessions(of: "account-y").map(\.id)) == [grant.sessionID, third.sessionID])
-    #expect(world.store.contents.sessions[other.sessionID]?.closedReason == "unlinked")
+    #expect(world.store.contents.sessions[other.sessionID]?.closed?.reason == .unlinked)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
   }
 
@@ -150,8 +150,8 @@ struct `Unlink, every one` {
     let after = try world.claims(grant)
     #expect(after.authTime == before.authTime && after.signInSecondFactor == "totp")
     #expect(after.identities.isEmpty)
-    #expect(world.store.contents.sessions[grant.sessionID]?.closedAt == nil)
-    #expect(world.store.contents.sessions[session.sessionID]?.closedReason == "continued")
+    #expect(world.store.contents.sessions[grant.sessionID]?.closed == nil)
+    #expect(world.store.contents.sessions[session.sessionID]?.closed?.reason == .continued)
   }
 
   @Test func `check 34: the same key answers the session that the first unlink opened`() async throws {
@@ -192,16 +192,14 @@ struct `Unlink, the address` {
   }
 
   func byGoogle(_ record: inout AccountRecord) {
-    record.emailSource = "google.com"
-    record.emailProof = .assertion
-    record.emailProofProviderID = "google.com"
+    record.emailAddress?.source = "google.com"
+    record.emailAddress?.verification = .assertion(providerID: "google.com")
   }
 
   @Test func `an address that came from the provider alone goes with it and is free for others`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), phone: "+15550100", identities: [google()], edit: byGoogle))
-    #expect(record.email == nil && !record.emailVerified)
-    #expect(record.emailSource == nil && record.emailProofProviderID == nil)
+    #expect(record.emailAddress == nil)
     let created = try await CreateAccount(world.environment)(
       CreateAccountRequest(email: ada, password: "a long secret"), world.call()
     ).grant
@@ -211,8 +209,8 @@ struct `Unlink, the address` {
   @Test func `a password uses the address as its name, so that it stays with its proof`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), password: true, identities: [google()], edit: byGoogle))
-    #expect(record.email == ada && record.emailProof == .assertion)
-    #expect(record.emailSource == "password")
+    #expect(record.email == ada && record.emailAddress?.verification == .assertion(providerID: "google.com"))
+    #expect(record.emailAddress?.source == "password")
   }
 
   @Test func `an enabled mailed link uses the address as its name, so that it stays with its proof`() async throws {
@@ -225,22 +223,22 @@ struct `Unlink, the address` {
   func `an address that something else proves stays`(_ proof: EmailVerification) async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada, by: proof), phone: "+15550100", identities: [google()]) {
-        $0.emailSource = "google.com"
+        $0.emailAddress?.source = "google.com"
       })
-    #expect(record.email == ada && record.emailProof == proof)
+    #expect(record.email == ada && record.emailAddress?.verification == proof)
   }
 
   @Test func `an address that another identity asserts stays and is from then on that one's`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), identities: [google(), corp(tier: .verified)], edit: byGoogle))
-    #expect(record.email == ada && record.emailProofProviderID == "oidc.corp")
-    #expect(record.emailSource == "oidc.corp")
+    #expect(record.email == ada && record.emailAddress?.verification == .assertion(providerID: "oidc.corp"))
+    #expect(record.emailAddress?.source == "oidc.corp")
   }
 
   @Test func `an address that did not come from the provider stays`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.unverified(ada), phone: "+15550100", identities: [google(email: "g@example.com")]) {
-        $0.emailSource = "password"
+        $0.emailAddress?.source = "password"
       })
     #expect(record.email == ada)
   }

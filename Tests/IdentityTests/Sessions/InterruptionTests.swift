@@ -27,7 +27,7 @@ struct `Interrupted between decision and commit` {
     let session = try known()
     world.store.insert(account(id: "owner", identities: [corp("c-owned", email: nil)]))
     for assertion in [corp("c-free", email: nil), corp("c-owned", email: nil)] {
-      world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
+      world.store.edit { $0.sessions[session.sessionID]?.closed = nil }
       let token = world.providers.token(assertion)
       await world.signedOut(session) { environment in
         let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
@@ -55,7 +55,7 @@ struct `Interrupted between decision and commit` {
       let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
       _ = try await Link(environment)(request, world.call())
     }
-    world.store.edit { $0.sessions[session.sessionID]?.closedAt = nil }
+    world.store.edit { $0.sessions[session.sessionID]?.closed = nil }
     await world.signedOut(session) { environment in
       let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
       _ = try await Reauthenticate(environment)(request, world.call())

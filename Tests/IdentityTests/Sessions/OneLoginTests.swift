@@ -86,7 +86,7 @@ import Testing
 
   @Test func `a link in a session that was closed meanwhile changes nothing`() async throws {
     let session = try begin()
-    world.store.edit { $0.sessions[session.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.tokenRevoked) { try await world.link(corp(email: nil), session) }
     #expect(world.store.state("account-y")?.identities.isEmpty == true)
   }

@@ -49,7 +49,7 @@ struct `Refresh, every one` {
     let session = try world.session(of: "account-y")
     world.store.edit {
       $0.accounts["account-y"]?.customClaimsJSON = #"{"role":"guest"}"#
-      $0.accounts["account-y"]?.emailProof = nil
+      $0.accounts["account-y"]?.emailAddress?.verification = nil
       $0.identities[google().identity] = nil
     }
     let claims = try world.claims(try await refresh(session.refreshToken))

@@ -118,7 +118,7 @@ import Testing
     let code = try await world.verification(session)
     _ = try await world.confirm(code, session)
     await refused(.expiredCode) { try await world.confirm(code, other) }
-    world.store.edit { $0.accounts["account-y"]?.email = "new@example.com" }
+    world.store.edit { $0.accounts["account-y"]?.emailAddress?.text = "new@example.com" }
     await refused(.expiredCode) { try await world.confirm(code, session) }
   }
 

@@ -23,7 +23,7 @@ struct `RevokeAll, every one` {
     #expect(try await revokeAll(session) == 3)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
     #expect(world.store.contents.openSessions(of: "bystander").map(\.id) == [bystander.sessionID])
-    #expect(Set(world.store.contents.sessions.values.compactMap(\.closedReason)) == ["revoked"])
+    #expect(Set(world.store.contents.sessions.values.compactMap(\.closed?.reason)) == [.revoked])
     for each in others + [session] {
       await refused(.tokenRevoked) { try await Refresh(world.environment)(each.refreshToken, world.call()) }
       let reading = try VerifyIDToken(world.environment, idToken: each.idToken, world.call())
@@ -63,7 +63,7 @@ struct `RevokeAll, every one` {
     let other = try world.session(of: "account-y")
     let now = world.now
     let environment = world.environment { store in
-      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
+      store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: now, reason: .revoked) }
     }
     await refused(.tokenRevoked) {
       _ = try await RevokeAll(environment)(idToken: session.idToken, world.call())

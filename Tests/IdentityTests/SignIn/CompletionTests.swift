@@ -60,7 +60,8 @@ struct `A held credential` {
   {
     let handle = try await met(account(.unverified(ada), password: true, identities: [corp()]))
     let grant = try await world.signIn(rightPassword, pendingToken: handle).grant
-    #expect(grant.account.account.emailProof == .assertion && grant.account.account.passwordHash != nil)
+    #expect(grant.account.account.emailAddress?.verification == .assertion(providerID: "google.com"))
+    #expect(grant.account.account.passwordHash != nil)
   }
 
   @Test func `check 12: a repeated completion answers with the same session and links nothing twice`() async throws {
@@ -88,7 +89,7 @@ struct `A held credential` {
   @Test func `check 12: a completion whose session has ended is used up`() async throws {
     let handle = try await met()
     let grant = try await world.signIn(rightPassword, pendingToken: handle).grant
-    world.store.edit { $0.sessions[grant.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[grant.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.pendingCredentialUsed) { try await world.signIn(rightPassword, pendingToken: handle) }
   }
 
@@ -266,7 +267,8 @@ struct `A held credential` {
     #expect(try await world.environment.read(reading).methods == ["emailLink"])
     _ = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
     let state = try #require(world.store.state("account-y"))
-    #expect(state.account.emailProof == .emailLink && state.account.customClaimsJSON == #"{"role":"editor"}"#)
+    #expect(state.account.emailAddress?.verification == .emailLink)
+    #expect(state.account.customClaimsJSON == #"{"role":"editor"}"#)
     #expect(state.identities.map(\.key) == [corp().identity])
   }
 
@@ -297,7 +299,7 @@ struct `A held credential` {
 
   @Test func `an asserted address that is another account's by now is not copied and not merged`() async throws {
     let handle = try await met()
-    world.store.edit { $0.accounts["account-y"]?.email = "moved@example.com" }
+    world.store.edit { $0.accounts["account-y"]?.emailAddress?.text = "moved@example.com" }
     world.store.insert(account(id: "x", .verified(ada), password: true))
     try await refusedCompletion(.emailAlreadyInUse, counts: true, handle) {
       try await world.signIn(corp(), pendingToken: handle)
@@ -321,7 +323,7 @@ struct `A held credential` {
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
   }
 
-  @Test func `unknowns that say to have somebody's address cannot keep its owner from holding a credential`()
+  @Test func `other users that claim somebody's address cannot keep its owner from holding a credential`()
     async throws
   {
     let world = World { $0.pendingLimits.perAccountMax = 2 }

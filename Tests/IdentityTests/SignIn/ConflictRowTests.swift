@@ -33,7 +33,7 @@ struct `SignIn, somebody's address` {
     #expect(exists.reason == .none && !exists.canClaimAddress)
   }
 
-  @Test(arguments: [EmailVerification.assertion, .emailLink, .confirmation])
+  @Test(arguments: [EmailVerification.assertion(providerID: "oidc.corp"), .emailLink, .confirmation])
   func `S5 check 3: auto_link links where both sides are verified and the event names both`(
     _ proof: EmailVerification
   ) async throws {
@@ -44,7 +44,7 @@ struct `SignIn, somebody's address` {
     #expect(world.store.state("account-y")?.holds(google().identity) == true)
     #expect(world.store.state("account-y")?.account.passwordHash != nil)
     let details = try #require(world.store.contents.audit.first).detailsJSON
-    #expect(details.contains("\"account_proof\":\"\(proof.rawValue)\""))
+    #expect(details.contains("\"account_proof\":\"\(proof.kind.rawValue)\""))
     #expect(details.contains("\"proof\":\"authoritative assertion\""))
   }
 

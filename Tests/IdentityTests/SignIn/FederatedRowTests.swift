@@ -71,7 +71,7 @@ struct `SignIn, an identity or a free address` {
   func `S1 an empty address is filled when it is free and verified by its tier`(_ tier: TrustTier) async throws {
     world.store.insert(account(identities: [google(email: nil)]))
     let account = try await world.signIn(google(tier: tier)).grant.account.account
-    #expect(account.email == ada && account.emailSource == "google.com")
+    #expect(account.email == ada && account.emailAddress?.source == "google.com")
     #expect(account.emailVerified == (tier >= .verified))
   }
 
@@ -85,7 +85,7 @@ struct `SignIn, an identity or a free address` {
   @Test func `S1 an equal unverified address is verified by tier`() async throws {
     world.store.insert(account(.unverified(ada), identities: [google(tier: .unverified)]))
     let account = try await world.signIn(google(tier: .verified)).grant.account.account
-    #expect(account.emailProof == .assertion && account.emailProofProviderID == "google.com")
+    #expect(account.emailAddress?.verification == .assertion(providerID: "google.com"))
   }
 
   @Test func `S1 with 3.5 a first proof without a session does not keep a password that came before it`() async throws {
@@ -123,8 +123,9 @@ struct `SignIn, an identity or a free address` {
     let grant = try await world.signIn(google(tier: tier)).grant
     let stored = try #require(world.store.state(grant.account.account.id))
     #expect(grant.isNewAccount && grant.account == stored)
-    #expect(stored.account.email == ada && stored.account.emailProof == .assertion)
-    #expect(stored.account.emailProofProviderID == "google.com" && stored.account.emailSource == "google.com")
+    #expect(stored.account.email == ada)
+    #expect(stored.account.emailAddress?.verification == .assertion(providerID: "google.com"))
+    #expect(stored.account.emailAddress?.source == "google.com")
     #expect(stored.account.displayName == "Ada at google.com" && stored.identities.count == 1)
     #expect(grant.userInfo?.username == "ada-g-1")
   }

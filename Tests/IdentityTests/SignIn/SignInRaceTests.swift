@@ -133,7 +133,7 @@ struct `SignIn, races` {
         world.store.edit { tables in
           tables.accounts["account-y"]?.passwordHash = "hash:new"
           tables.accounts["account-y"]?.version += 1
-          for id in tables.sessions.keys { tables.sessions[id]?.closedAt = world.now }
+          for id in tables.sessions.keys { tables.sessions[id]?.closed = SessionEnd(at: world.now, reason: .revoked) }
         }
         throw Failure(.cancelled)
       }

@@ -67,10 +67,10 @@ struct `SignIn, repeated or broken off` {
     let id = first.account.account.id
     world.store.edit { $0.accounts[id]?.disabled = true }
     await refused(.userDisabled) { try await world.signIn(google(), world.call(key: "k")) }
-    world.store.edit { $0.sessions[first.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[first.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.tokenRevoked) { try await world.signIn(google(), world.call(key: "k")) }
     world.store.edit { tables in
-      tables.sessions[first.sessionID]?.closedAt = nil
+      tables.sessions[first.sessionID]?.closed = nil
       tables.sessions[first.sessionID]?.expiresAt = world.now
     }
     await refused(.tokenExpired) { try await world.signIn(google(), world.call(key: "k")) }

@@ -55,9 +55,9 @@ extension World {
   ) async {
     let now = self.now
     var expected = store.contents
-    expected.sessions[session.sessionID]?.closedAt = now
+    expected.sessions[session.sessionID]?.closed = SessionEnd(at: now, reason: .revoked)
     let interrupted = self.environment { store in
-      store.edit { $0.sessions[session.sessionID]?.closedAt = now }
+      store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: now, reason: .revoked) }
     }
     await refused(.tokenRevoked, sourceLocation: sourceLocation) { try await body(interrupted) }
     #expect(store.contents == expected, sourceLocation: sourceLocation)

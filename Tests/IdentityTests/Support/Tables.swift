@@ -27,7 +27,7 @@ struct Tables: Hashable, Sendable {
   }
 
   func openSessions(of accountID: String) -> [SessionRecord] {
-    sessions.values.filter { $0.accountID == accountID && $0.closedAt == nil }
+    sessions.values.filter { $0.accountID == accountID && $0.closed == nil }
   }
 
   /// Without the sign-ins themselves, which nearly every test has.
@@ -82,7 +82,7 @@ extension Tables {
     if let name = query.deviceID, let ownerID = query.deviceOwnerID ?? found?.account.id {
       facts.deviceIsKnown = sessions.values.contains {
         $0.accountID == ownerID && $0.deviceID == name
-          && ($0.closedReason == nil || $0.closedReason == "signed_out" && isAfterCutOff($0))
+          && ($0.closed == nil || $0.closed?.reason == .signedOut && isAfterCutOff($0))
       }
     }
     facts.deliveries = query.deliveries.map(queue)
@@ -281,10 +281,9 @@ extension Tables {
     return nil
   }
 
-  private mutating func close(_ at: Timestamp, _ reason: String, where matches: (SessionRecord) -> Bool) {
-    for session in sessions.values where session.closedAt == nil && matches(session) {
-      sessions[session.id]?.closedAt = at
-      sessions[session.id]?.closedReason = reason
+  private mutating func close(_ at: Timestamp, _ reason: SessionClosedReason, where matches: (SessionRecord) -> Bool) {
+    for session in sessions.values where session.closed == nil && matches(session) {
+      sessions[session.id]?.closed = SessionEnd(at: at, reason: reason)
     }
   }
 
@@ -416,7 +415,7 @@ extension Tables {
 
   private func isAfterCutOff(_ session: SessionRecord) -> Bool {
     let cutOff = accounts[session.accountID]?.tokensValidAfter
-    guard let closedAt = session.closedAt, let cutOff else { return true }
+    guard let closedAt = session.closed?.at, let cutOff else { return true }
     return closedAt > cutOff
   }
 

@@ -87,12 +87,11 @@ func account(
   var record = AccountRecord(id: id, createdAt: beginning)
   switch address {
   case .none: break
-  case .unverified(let email): record.email = email
+  case .unverified(let email): record.emailAddress = EmailAddress(email)
   case .verified(let email, let proof):
-    record.email = email
-    record.emailProof = proof
+    record.emailAddress = EmailAddress(email, verification: proof)
   }
-  if record.email != nil { record.emailSource = password ? "password" : identities.first?.identity.providerID }
+  record.emailAddress?.source = password ? "password" : identities.first?.identity.providerID
   if password {
     record.passwordHash = "hash:correct horse"
     record.passwordSetAt = beginning

@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: ["strange", ""])
-  func `check 105: unknowns' wrong codes of a second factor leave its owner's own device its own`(
+  func `check 105: other users' wrong codes of a second factor leave its owner's own device its own`(
     device: String
   ) async throws {
     let world = World()
@@ -78,7 +78,7 @@ import Testing
     #expect(failure?.throttle == .codeFailuresPerAccount)
   }
 
-  @Test func `check 105: unknowns' wrong codes keep nobody from enrolling on a known device`() async throws {
+  @Test func `check 105: other users' wrong codes keep nobody from enrolling on a known device`() async throws {
     let world = World()
     let session = try person(world, [.totp])
     try await tryOut(world, attempts: 6) { world.call(deviceID: "strange") }
@@ -90,7 +90,7 @@ import Testing
     _ = try await world.finishEnrollment(started, session, "", own(world))
   }
 
-  @Test func `check 105: unknowns who use up the messages of a second factor leave its owner's own device its own`()
+  @Test func `check 105: other users who use up the messages of a second factor leave its owner's own device its own`()
     async throws
   {
     let world = World.sending {

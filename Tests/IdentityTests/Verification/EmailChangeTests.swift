@@ -32,7 +32,9 @@ private let new = "new@example.com"
     let confirmed = try await world.confirm(code, session)
     #expect(confirmed.email == new)
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.email == new && stored.emailProof == .confirmation && stored.emailSource == "password")
+    #expect(stored.email == new)
+    #expect(stored.emailAddress?.verification == .confirmation)
+    #expect(stored.emailAddress?.source == "password")
     let open = world.store.contents.openSessions(of: "account-y").map(\.id)
     #expect(open == [confirmed.session?.sessionID] && !open.contains(elsewhere.sessionID))
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED"])
@@ -46,7 +48,7 @@ private let new = "new@example.com"
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y")
     let code = try await world.emailChange(to: new, session)
-    world.store.edit { $0.accounts["account-y"]?.email = new }
+    world.store.edit { $0.accounts["account-y"]?.emailAddress = EmailAddress(new) }
     world.clock.advance(millis: 1)
     _ = try await world.confirm(code, session)
     #expect(world.store.state("account-y")?.account.emailVerifiedAt == world.now)

@@ -20,7 +20,7 @@ import Testing
     let claims = try world.claims(grant)
     #expect(confirmed.email == ada && claims.emailVerified)
     let stored = try #require(world.store.state("account-y"))
-    #expect(stored.account.emailProof == .confirmation && stored.account.emailVerifiedAt == world.now)
+    #expect(stored.account.emailAddress?.verification == .confirmation && stored.account.emailVerifiedAt == world.now)
     #expect(stored.account.passwordHash != nil && stored.identities.count == 1)
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
@@ -59,7 +59,7 @@ import Testing
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
-    world.store.edit { $0.accounts["account-y"]?.email = "new@example.com" }
+    world.store.edit { $0.accounts["account-y"]?.emailAddress?.text = "new@example.com" }
     await refused(.invalidCode) { try await world.confirm(code, session) }
   }
 
@@ -67,7 +67,7 @@ import Testing
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
     await refused(.operationNotAllowed) { try await world.verification(session) }
-    world.store.edit { $0.sessions[session.sessionID]?.closedAt = world.now }
+    world.store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.tokenRevoked) { try await world.verification(session) }
     #expect(world.store.contents.deliveries.isEmpty)
   }

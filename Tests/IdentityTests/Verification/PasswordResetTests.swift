@@ -16,7 +16,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(answer == PasswordWasReset(email: ada))
     let stored = try #require(world.store.state("account-y"))
     #expect(stored.identities == owner.identities && stored.account.phoneNumber == number)
-    #expect(stored.account.emailProof == .confirmation && stored.account.tokensValidAfter == world.now)
+    #expect(stored.account.emailAddress?.verification == .confirmation && stored.account.tokensValidAfter == world.now)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
     await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
@@ -120,7 +120,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     let answer = try await world.reset(world.passwordReset())
     #expect(answer.revokedProviderIDs == ["password"])
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.emailProof == .reset && stored.email == ada && stored.displayName.isEmpty)
+    #expect(stored.emailAddress?.verification == .reset && stored.email == ada && stored.displayName.isEmpty)
     #expect(try world.row(planted) == nil)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(squatter.refreshToken, world.call()) }
     #expect(world.store.contents.events(of: "account-y") == ["RECLAIMED", "PASSWORD_RESET"])
@@ -176,7 +176,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     world.store.insert(account(.unverified(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
     #expect(try await world.reset(world.passwordReset()).revokedProviderIDs.isEmpty)
     let stored = try #require(world.store.state("account-y")).account
-    #expect(stored.displayName == "Ada" && stored.emailProof == .reset && stored.passwordHash != nil)
+    #expect(stored.displayName == "Ada" && stored.emailAddress?.verification == .reset && stored.passwordHash != nil)
   }
 
   @Test func `check 39: a known and an unknown address get one answer, and only the known one gets a mail`()
@@ -242,7 +242,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     await refused(.userDisabled) { try await world.reset(code) }
     world.store.edit { tables in
       tables.accounts["account-y"]?.disabled = false
-      tables.accounts["account-y"]?.email = "new@example.com"
+      tables.accounts["account-y"]?.emailAddress?.text = "new@example.com"
     }
     await refused(.invalidCode) { try await world.reset(code) }
   }

@@ -135,7 +135,7 @@ import Testing
     #expect(Set(answers.map(\.verificationID)).count == 2 && Set(answers.map(\.verificationID.count)).count == 1)
   }
 
-  @Test func `check 105: unknowns who use up a number's tries and messages leave its owner's own device its own`()
+  @Test func `check 105: other users who use up a number's tries and messages leave its owner's own device its own`()
     async throws
   {
     let world = World.sending {

@@ -29,7 +29,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     let answer = try await world.reset(world.passwordReset(), claimAddress: true)
     #expect(answer == PasswordWasReset(email: ada, isNewAccount: true))
     let left = try #require(world.store.state("account-y"))
-    #expect(left.account.email == nil && left.account.emailSource == nil)
+    #expect(left.account.email == nil && left.account.emailAddress?.source == nil)
     #expect(left.account.passwordHash == nil && !left.account.emailLink)
     #expect(left.account.phoneNumber == number && left.account.displayName == "Keeps this")
     #expect(left.identities == owner.identities)
@@ -37,8 +37,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.row(planted) == nil)
 
     let mine = try await world.signIn(newPassword).grant.account.account
-    #expect(mine.id != "account-y" && mine.emailProof == .reset && mine.emailVerifiedAt == nil)
-    #expect(mine.emailSource == "password")
+    #expect(mine.id != "account-y" && mine.emailAddress?.verification == .reset && mine.emailVerifiedAt == nil)
+    #expect(mine.emailAddress?.source == "password")
     await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
     #expect(try await world.signIn(corp()).grant.account.account.id == "account-y")
     #expect(world.store.contents.events(of: "account-y") == ["ADDRESS_DETACHED"])
@@ -131,7 +131,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     let code = try await world.passwordReset()
     let environment = world.environment(interruptedBy: { store in
       store.edit { tables in
-        tables.accounts["account-y"]?.emailProof = .confirmation
+        tables.accounts["account-y"]?.emailAddress?.verification = .confirmation
         tables.accounts["account-y"]?.version += 1
       }
     })
