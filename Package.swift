@@ -144,7 +144,7 @@ let package = Package(
     .target(
       name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
       swiftSettings: swift),
-    tests("Encodings"), tests("API", ["TestSupport"]), tests("GRPC", ["Encodings"]),
+    tests("Encodings"), tests("API", ["TestSupport", "CProtobufC"]), tests("GRPC", ["Encodings"]),
     tests("HTTP2", ["CSessionMemory", "CNghttp2"]),
     tests("Reactor", ["TestSupport", "CLinux"]),
     tests("TLS", ["Certificates", "Reactor", "CLinux"]),

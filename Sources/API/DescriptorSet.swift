@@ -12,6 +12,7 @@ package enum DescriptorSet {
     package let dependencies: [String]
 
     fileprivate let services: [String]
+    fileprivate let methods: [String]
     /// Full names of services, their methods, messages with their fields and oneofs, and enums with their values.
     fileprivate let symbols: [String]
     fileprivate let messages: [String]
@@ -19,6 +20,9 @@ package enum DescriptorSet {
 
   /// Full names of all services, sorted.
   package static let services: [String] = files.flatMap(\.services).sorted()
+
+  /// Paths of all methods, `/package.Service/Method`.
+  package static let methods: [String] = files.flatMap(\.methods)
 
   package static func file(named name: String) -> File? { files.first { $0.name == name } }
 
@@ -55,15 +59,19 @@ package enum DescriptorSet {
     let services = try values(in: bytes, of: 6)
     let names = try services.map { bytes throws(ProtobufError) in try text(bytes, 1, after: package) }
     var symbols = names
+    var methods: [String] = []
     for (service, name) in zip(services, names) {
-      symbols += try fullNames(in: service, of: 2, after: name)
+      for method in try values(in: service, of: 2) {
+        symbols.append(try text(method, 1, after: name))
+        methods.append("/\(name)/\(try text(method, 1))")
+      }
     }
     let types = try types(bytes, messages: 4, enums: 5, after: package)
     symbols += types.flatMap(\.symbols)
     let dependencies = try values(in: bytes, of: 3).map { String(decoding: $0, as: UTF8.self) }
     return File(
-      name: try text(bytes, 1), bytes: bytes, dependencies: dependencies, services: names, symbols: symbols,
-      messages: types.filter(\.isMessage).map(\.name))
+      name: try text(bytes, 1), bytes: bytes, dependencies: dependencies, services: names, methods: methods,
+      symbols: symbols, messages: types.filter(\.isMessage).map(\.name))
   }
 
   private struct NamedType {

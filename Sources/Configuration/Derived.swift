@@ -44,6 +44,6 @@ extension Settings {
     if pattern == "*" { return true }
     let parts = pattern.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 2, DescriptorSet.services.contains(String(parts[0])) else { return false }
-    return parts[1] == "*" || DescriptorSet.file(containingSymbol: "\(parts[0]).\(parts[1])") != nil
+    return parts[1] == "*" || DescriptorSet.methods.contains("/" + pattern)
   }
 }

@@ -60,10 +60,11 @@ import Testing
 
 @Test func `an arena serves message after message, also after a refused one`() throws {
   let arena = Arena(budgetBytes: 2048)
-  let bytes = Samples.signInRequest.bare
+  let request = Samples.first(SignInRequest.self)
+  let bytes = request.bare
   let tooLong = field(2, [UInt8](repeating: 0x61, count: 4000))
   for _ in 0..<1000 {
-    #expect(try SignInRequest.decode(bytes, arena: arena) == Samples.signInRequest)
+    #expect(try SignInRequest.decode(bytes, arena: arena) == request)
     #expect(FetchProvidersResponse.refusal(of: tooLong, arena: arena) == .tooLarge)
     #expect(SignInRequest.refusal(of: [0x0b], arena: arena) == .malformed(.wireType))
     #expect(arena.usedBytes == 0)

@@ -58,7 +58,7 @@ func `groups and wire types that never were are refused`(wireType: UInt8) {
 }
 
 @Test func `messages nest as deep as the limit and no deeper`() {
-  let bytes = Samples.signInRequest.bare  // request, credential, password: three deep
+  let bytes = Samples.first(SignInRequest.self).bare  // request, credential, password: three deep
   #expect(SignInRequest.refusal(of: bytes, arena: Arena(budgetBytes: 65536, depthMax: 3)) == nil)
   #expect(SignInRequest.refusal(of: bytes, arena: Arena(budgetBytes: 65536, depthMax: 2)) == .malformed(.depth))
 }

@@ -6,38 +6,15 @@ import API
 
 @testable import Services
 
-private let served = [
-  "/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AuthService/Link", "/latchkey.v1.AuthService/Unlink",
-  "/latchkey.v1.AuthService/Reauthenticate", "/latchkey.v1.AuthService/FetchProviders",
-  "/latchkey.v1.AccountService/Create", "/latchkey.v1.AccountService/Get", "/latchkey.v1.AccountService/Update",
-  "/latchkey.v1.AccountService/Delete", "/latchkey.v1.AccountService/Merge",
-  "/latchkey.v1.AdminService/Lookup", "/latchkey.v1.AdminService/List", "/latchkey.v1.AdminService/SetDisabled",
-  "/latchkey.v1.AdminService/SetCustomClaims", "/latchkey.v1.AdminService/RevokeSessions",
-  "/latchkey.v1.AdminService/DeleteAccount", "/latchkey.v1.AdminService/RemoveSecondFactors",
-  "/latchkey.v1.AdminService/UnlinkProvider",
-  "/latchkey.v1.AdminService/ImportAccounts", "/latchkey.v1.AdminService/ExportAccounts",
-  "/latchkey.v1.AdminService/CreateCustomToken", "/latchkey.v1.AdminService/Backup",
-  "/latchkey.v1.SessionService/Refresh", "/latchkey.v1.SessionService/SignOut",
-  "/latchkey.v1.SessionService/RevokeAll", "/latchkey.v1.SessionService/ListSessions",
-  "/latchkey.v1.SessionService/VerifyIdToken", "/latchkey.v1.SessionService/GetSigningKeys",
-  "/latchkey.v1.SecondFactorService/StartSecondFactor", "/latchkey.v1.SecondFactorService/FinishSecondFactor",
-  "/latchkey.v1.SecondFactorService/StartEnrollment", "/latchkey.v1.SecondFactorService/FinishEnrollment",
-  "/latchkey.v1.SecondFactorService/Withdraw",
-  "/latchkey.v1.VerificationService/SendPhoneCode", "/latchkey.v1.VerificationService/SendEmailLink",
-  "/latchkey.v1.VerificationService/SendEmailVerification", "/latchkey.v1.VerificationService/SendPasswordReset",
-  "/latchkey.v1.VerificationService/SendEmailChange", "/latchkey.v1.VerificationService/CheckCode",
-  "/latchkey.v1.VerificationService/ConfirmEmail", "/latchkey.v1.VerificationService/ResetPassword",
-]
-
 private func served(_ name: String, _ world: World = World(facts: .adaSignedIn)) throws -> Method {
   try method("/latchkey.v1.\(name)", of: methods(world))
 }
 
 @Test func `the methods are those of the schema, for callers with the right only`() {
-  #expect(methods().map(\.path) == served)
+  let paths = methods().map(\.path)
+  let services = Set(paths.map { $0.split(separator: "/")[0] })
+  #expect(paths.sorted() == DescriptorSet.methods.filter { services.contains($0.split(separator: "/")[0]) }.sorted())
   for method in methods() {
-    let symbol = String(method.path.dropFirst().replacing("/", with: "."))
-    #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
     let (bytesMax, millisMax): (Int?, Int64) = switch method.path.split(separator: "/").last {
     case "ImportAccounts": (524_288, 3_600_000)
     case "ExportAccounts", "Backup": (nil, 3_600_000)

@@ -9,9 +9,14 @@ extension FuzzTarget {
     checkMessage(type, reader.rest())
   }
 
-  /// Every request of the services, and messages with repeated fields of each kind, which no request has. Append new
-  /// ones at the end, so that the corpus keeps its message types.
-  static let messages: [any ProtobufMessage.Type] = [
+  /// All requests, and messages with repeated fields of each kind, which no request has. The corpus selects a type by
+  /// its number, so new requests follow those of `numbered`.
+  static let messages = numbered + messageTypes.filter { type in
+    let name = type.messageName
+    return name.hasPrefix("latchkey.v1.") && name.hasSuffix("Request") && !numbered.contains { $0 == type }
+  }
+
+  private static let numbered: [any ProtobufMessage.Type] = [
     SignInRequest.self, ReauthenticateRequest.self, FetchProvidersRequest.self, LinkRequest.self, UnlinkRequest.self,
     CreateRequest.self, GetRequest.self, DeleteRequest.self, LookupRequest.self, CreateCustomTokenRequest.self,
     RefreshRequest.self, SignOutRequest.self, VerifyIdTokenRequest.self, GetSigningKeysRequest.self,
