@@ -1,3 +1,4 @@
+internal import Callers
 internal import Identity
 internal import API
 
@@ -14,7 +15,9 @@ package struct SessionService: Sendable {
     self.signingKeys = signingKeys
   }
 
-  package var methods: [Method] { [refresh, signOut, revokeAll, listSessions, verifyIDToken, getSigningKeys] }
+  package var methods: [Method] {
+    [refresh, signOut, revokeAll, endSession, listSessions, verifyIDToken, getSigningKeys]
+  }
 
   private var refresh: Method {
     .unary(SessionRPC.refresh) { request, message, context, _ in
@@ -52,6 +55,27 @@ package struct SessionService: Sendable {
       let revokeAll = RevokeAll(shared.environment)
       return .task { RevokeAllResponse(closed: Int32(clamping: try await revokeAll(idToken: idToken, call))) }
     }
+  }
+
+  private var endSession: Method {
+    .unary(SessionRPC.endSession) { request, message, context, _ in
+      let call = try shared.facts(context, message, client: request.client)
+      let sessionID = try Shape.required(request.sessionID, "session_id", bytesMax: Shape.sessionIDBytesMax)
+      let requester = try SessionService.requester(request.idToken, context)
+      let endSession = EndSession(shared.environment)
+      return .task { EndSessionResponse(ended: try await endSession(sessionID, for: requester, call)) }
+    }
+  }
+
+  /// Without an ID token, the call is an administrator's.
+  private static func requester(_ idToken: String, _ context: CallContext) throws -> EndSession.Requester {
+    guard idToken.isEmpty else { return .user(idToken: try Shape.token(idToken, "id_token")) }
+    guard context.caller.rights.include(path: AdminRPC.revokeSessions.path) else {
+      throw Failure(
+        .callerNotAllowed,
+        hint: "Set id_token, or ask the operator to grant AdminService/RevokeSessions to the caller.")
+    }
+    return .administrator
   }
 
   private var listSessions: Method {

@@ -4,7 +4,7 @@ package enum SessionClosedReason: String, Sendable, CaseIterable {
   case continued
   /// The user signed out.
   case signedOut = "signed_out"
-  /// The user or an administrator ended every session of the account.
+  /// The user or an administrator ended it from elsewhere, alone or with all sessions of the account.
   case revoked
   /// A refresh token that was used before was presented again.
   case refreshReplayed = "refresh_replayed"

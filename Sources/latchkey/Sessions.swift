@@ -28,10 +28,17 @@ struct Refresh: ServiceCommand {
 struct SignOut: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "sign-out", abstract: "End the session, and delete it from the session file.",
-    discussion: "latchkey sign-out --all ends the sessions of all devices, for example after you have lost one.")
+    discussion: """
+      latchkey sign-out
+      latchkey sign-out --session ID                   # of another device; sessions shows the IDs
+      latchkey sign-out --all                          # on all devices
+      """)
 
   @Flag(name: .long, help: "End every session of the account, on all devices.")
   var all = false
+
+  @Option(name: .long, help: ArgumentHelp("End only this session of the account.", valueName: "id"))
+  var session: String?
 
   @Flag(name: .long, help: "Only delete the stored session. The service keeps the session open.")
   var local = false
@@ -39,7 +46,9 @@ struct SignOut: ServiceCommand {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard !(all && local) else { throw ValidationError("Give only one of --all and --local.") }
+    guard [all, local, session != nil].count(where: { $0 }) <= 1 else {
+      throw ValidationError("Give only one of --all, --session and --local.")
+    }
   }
 
   func perform(_ context: CommandContext) throws -> Report {
@@ -51,6 +60,7 @@ struct SignOut: ServiceCommand {
         JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
       ])
     }
+    if let session { return try end(session, context) }
     _ = try context.signedIn()
     try context.exclusively {
       let session = try context.signedIn()
@@ -62,6 +72,23 @@ struct SignOut: ServiceCommand {
     }
     return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
   }
+
+  private func end(_ id: String, _ context: CommandContext) throws -> Report {
+    let idToken = try context.session().idToken
+    let answer = try context.call(SessionRPC.endSession, EndSessionRequest(idToken: idToken, sessionID: id))
+    // The ID may be that of the stored session.
+    let own = try context.call(SessionRPC.verifyIDToken, VerifyIdTokenRequest(idToken: idToken))
+    if own.inactiveReason == .tokenRevoked { try context.keep(nil) }
+    return answer.report("signed_out", id)
+  }
+}
+
+extension EndSessionResponse {
+  func report(_ outcome: String, _ id: String) -> Report {
+    Report([ended ? "Ended: session \(printable(id))." : "No open session: \(printable(id))."], [
+      JSONMember("outcome", .string(outcome)), JSONMember("closed", .int(ended ? 1 : 0)),
+    ])
+  }
 }
 
 /// The command `sessions`. Its name is plural, because `Session` is a message.
@@ -70,7 +97,7 @@ struct Sessions: ServiceCommand {
     abstract: "List the open sessions of the account, the newest first.",
     discussion: """
       latchkey sessions
-      latchkey sign-out --all                          # if you do not recognise one
+      latchkey sign-out --session ID                   # if you do not recognise one
       """)
 
   @OptionGroup var common: CommonOptions
@@ -88,6 +115,7 @@ extension SessionInfo {
     if let last = lastUsedAtMillis { parts.append("used \(rfc3339(last))") }
     let client = client ?? ClientContext()
     parts += [client.ipAddress, client.userAgent, client.deviceID].filter { !$0.isEmpty }.map(printable)
+    parts.append("id \(printable(sessionID))")
     return parts.joined(separator: ", ")
   }
 

@@ -8,7 +8,9 @@ private let paths = [
 
 private func allowed(_ patterns: [String], isIdentified: Bool = true) -> [String] {
   let rights = Rights(patterns, paths: paths, isIdentified: isIdentified)
-  return paths.indices.filter(rights.include).map { String(paths[$0].dropFirst("/latchkey.v1.".count)) }
+  let byNumber = paths.indices.filter { rights.include(methodNumber: $0) }.map { paths[$0] }
+  #expect(paths.filter { rights.include(path: $0) } == byNumber)
+  return byNumber.map { String($0.dropFirst("/latchkey.v1.".count)) }
 }
 
 @Test func `no pattern gives no right`() {
@@ -73,7 +75,7 @@ func `check 114: administration is never for unidentified callers, whatever is g
     unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: paths)
   let rights = try ["web", "operations", nil].map { name in
     let caller = try table.identify(certificateName: name, authorization: [])
-    return paths.indices.map(caller.rights.include)
+    return paths.indices.map { caller.rights.include(methodNumber: $0) }
   }
   let (yes, no) = (true, false)
   #expect(rights == [[yes, yes, no, no, no], [yes, yes, yes, yes, yes], [yes, yes, yes, no, no]])

@@ -175,6 +175,11 @@ class Client:
     def revoke_all(self, id_token: str) -> int:
         return _call(self._sessions.RevokeAll, sessions.RevokeAllRequest(id_token=id_token)).closed
 
+    def end_session(self, session_id: str, id_token: str = "", **fields: Any) -> bool:
+        """Without `id_token`, as an administrator."""
+        request = sessions.EndSessionRequest(session_id=session_id, id_token=id_token, **fields)
+        return _call(self._sessions.EndSession, request).ended
+
     def list_sessions(self, id_token: str) -> list[sessions.SessionInfo]:
         request = sessions.ListSessionsRequest(id_token=id_token)
         return list(_call(self._sessions.ListSessions, request).sessions)

@@ -104,24 +104,6 @@ def test_text_of_others_moves_no_terminal(person: Person, admin: Client) -> None
         assert made in shown and not set(shown) & set("\x9b\u202e\x7f\u2028")
 
 
-def test_the_sessions_of_an_account_are_listed_and_ended_together(person: Person) -> None:
-    email = fresh_email()
-    person.sign_up(email)
-    person.json("sign-in", "--email", email, "--profile", "other", LATCHKEY_PASSWORD=PASSWORD)
-    listed = person.json("sessions")["sessions"]
-    assert [each["current"] for each in listed] == [False, True]
-    assert {each["sign_in_provider"] for each in listed} == {"password"}
-    assert len({each["session_id"] for each in listed}) == 2
-    lines = person.run("sessions", "--profile", "other").stdout.splitlines()
-    assert [line[:2] for line in lines] == ["* ", "  "] and all("password" in line for line in lines)
-
-    assert person.run("sign-out", "--all", "--local").returncode == USAGE
-    assert person.json("sign-out", "--all") == {"outcome": "signed_out", "closed": 2}
-    assert person.run("whoami").returncode == NOBODY
-    ended = person.json("refresh", "--profile", "other", code=REFUSED)
-    assert ended["error"]["reason"] == "TOKEN_REVOKED"
-
-
 def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -> None:
     person.sign_up(fresh_email())
     assert stat.S_IMODE(person.sessions.stat().st_mode) == 0o600

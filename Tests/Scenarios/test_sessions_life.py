@@ -1,4 +1,4 @@
-"""Many sessions of one user: listed, ended together, refreshed concurrently, and stolen."""
+"""Many sessions of one user: listed, ended alone and together, refreshed concurrently, and stolen."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 import grpc
 from clients import Client, channel_credentials, fresh_email, password, session
@@ -123,3 +124,124 @@ def test_both_calls_want_an_id_token_of_their_callers_audience(web: Client, shop
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN"):
             call(made.refresh_token)
     assert web.verify(made.id_token).active
+
+
+def assert_ended(web: Client, each: types.Session) -> None:
+    """The session's tokens are rejected."""
+    answer = web.verify(each.id_token)
+    assert (answer.active, answer.inactive_reason) == (False, ERROR_REASON_TOKEN_REVOKED)
+    with expect_failure(*DEAD):
+        web.refresh(each.refresh_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        web.get(each.id_token)
+
+
+def test_check_98_one_session_is_ended_from_another_one_and_all_others_go_on(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    web, email = connect(server), fresh_email()
+    own = web.create(email)
+    lost, kept = session(web.sign_in(password(email))), session(web.sign_in(password(email)))
+    someone = web.create(fresh_email())
+    old_tokens, lost = lost, web.refresh(lost.refresh_token)
+    assert web.end_session(lost.session_id, own.id_token)
+    for client in (web, connect(server, certificate="web", key=None)):
+        for each in (old_tokens, lost):
+            assert_ended(client, each)
+        assert [each.session_id for each in client.list_sessions(own.id_token)] == [kept.session_id, own.session_id]
+    assert not web.end_session(lost.session_id, own.id_token), "it has ended already"
+    for each in (own, kept, someone):
+        assert web.refresh(each.refresh_token).session_id == each.session_id
+    again = session(web.sign_in(password(email)))
+    assert web.verify(again.id_token).active
+    server.stop()
+    events = [each for each in audit(server, own.account.account_id) if each[0] == "SIGNED_OUT"]
+    assert events == [("SIGNED_OUT", {"session_id": lost.session_id})]
+
+
+def test_a_user_ends_the_session_of_the_call_and_can_repeat_that(web: Client) -> None:
+    email = fresh_email()
+    own, other = web.create(email), session(web.sign_in(password(email)))
+    assert web.end_session(own.session_id, own.id_token)
+    assert_ended(web, own)
+    assert not web.end_session(own.session_id, own.id_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        web.end_session(other.session_id, own.id_token)
+    web.sign_out(id_token=other.id_token)
+    assert not web.end_session(other.session_id, other.id_token), "it was signed out"
+
+
+def test_a_session_of_another_account_is_answered_like_one_that_does_not_exist(
+        web: Client, shop: Client) -> None:
+    own, someone = web.create(fresh_email()), web.create(fresh_email())
+    for session_id in (someone.session_id, "no-such-session", own.session_id.swapcase()):
+        assert not web.end_session(session_id, own.id_token)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="session_id"):
+        web.end_session("", own.id_token)
+    for client, token in ((shop, own.id_token), (web, own.refresh_token)):
+        with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN"):
+            client.end_session(own.session_id, token)
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="client.ip_address"):
+        web.end_session(own.session_id, own.id_token, client=types.ClientContext(ip_address="nowhere"))
+    for each in (own, someone):
+        assert web.verify(each.id_token).active
+
+
+def test_check_114_only_an_administrator_ends_a_session_without_an_id_token(
+        server: Server, web: Client, admin: Client, nobody: Client, connect: Callable[..., Client]) -> None:
+    email = fresh_email()
+    made = web.create(email)
+    lost = session(web.sign_in(password(email)))
+    # `web` has the right to SessionService alone, `reader` not even to EndSession.
+    for client in (web, nobody, connect(server, key="reader")):
+        for session_id in (lost.session_id, "no-such-session"):
+            with expect_failure(StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED") as denied:
+                client.end_session(session_id)
+            assert made.account.account_id not in denied.everything
+    assert web.verify(lost.id_token).active
+    stream = admin.watch("now", "SIGNED_OUT")
+    next(stream)
+    assert admin.end_session(lost.session_id)
+    assert_ended(web, lost)
+    assert not admin.end_session(lost.session_id) and not admin.end_session("no-such-session")
+    assert web.refresh(made.refresh_token).session_id == made.session_id
+    event = next(each.event for each in stream if each.event.account_id == made.account.account_id)
+    stream.cancel()
+    assert json.loads(event.details_json) == {"by": "administrator", "session_id": lost.session_id}
+    assert event.caller == "admin"
+
+
+def test_check_98_of_concurrent_ends_one_ends_the_session_and_no_refresh_outlives_it(
+        server: Server, web: Client) -> None:
+    email = fresh_email()
+    own = web.create(email)
+
+    async def together(requests: list[sessions.EndSessionRequest], token: str = "") -> list[Any]:
+        """The answers to all requests, and to as many refreshes of the token; an error counts as an answer."""
+        credentials = channel_credentials(server.folder, key="web")
+        channels = [grpc.aio.secure_channel(server.address, credentials, [("grpc.use_local_subchannel_pool", 1)])
+                    for _ in range(CONNECTIONS)]
+        stubs = [SessionServiceStub(channel) for channel in channels]
+        calls = [stubs[number % CONNECTIONS].EndSession(each) for number, each in enumerate(requests)]
+        refresh = sessions.RefreshRequest(refresh_token=token)
+        calls += [stub.Refresh(refresh) for stub in stubs if token]
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        for channel in channels:
+            await channel.close()
+        return answers
+
+    def count(answers: list[Any]) -> int:
+        return sum(getattr(each, "ended", False) for each in answers)
+
+    for _ in range(10):
+        other = session(web.sign_in(password(email)))
+        one = sessions.EndSessionRequest(id_token=own.id_token, session_id=other.session_id)
+        assert count(asyncio.run(together([one] * 20, other.refresh_token))) == 1
+        assert_ended(web, other)
+    for _ in range(10):
+        left, right = session(web.sign_in(password(email))), session(web.sign_in(password(email)))
+        each_other = [sessions.EndSessionRequest(id_token=here.id_token, session_id=there.session_id)
+                      for here, there in ((left, right), (right, left))]
+        assert count(asyncio.run(together(each_other * 5))) == 1
+        assert [web.verify(each.id_token).active for each in (left, right)].count(True) == 1
+    assert web.verify(own.id_token).active

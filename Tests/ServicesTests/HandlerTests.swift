@@ -1,6 +1,8 @@
+import Callers
 import Crypto
 import Identity
 import Store
+import TestSupport
 import Testing
 import API
 
@@ -137,6 +139,30 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let closed = try await answer(revokeAll, RevokeAllRequest(idToken: "good"), as: RevokeAllResponse.self)
   #expect(closed == RevokeAllResponse(closed: 3))
   #expect(failure { try begin(revokeAll, RevokeAllRequest()) }?.field == "id_token")
+}
+
+@Test func `EndSession names the session, and without an ID token wants the right to revoke sessions`() async throws {
+  var facts = Facts.adaSignedIn
+  facts.otherSession = facts.session
+  let end = try served("SessionService/EndSession", World(facts: facts))
+  let ended = EndSessionResponse(ended: true)
+  let own = EndSessionRequest(idToken: "good", sessionID: "session-1")
+  #expect(try await answer(end, own, as: EndSessionResponse.self) == ended)
+  #expect(failure { try begin(end, EndSessionRequest(idToken: "good")) }?.field == "session_id")
+  let any = EndSessionRequest(sessionID: "session-1")
+  #expect(try await answer(end, any, as: EndSessionResponse.self) == ended)
+  guard case .unary(let start) = end.handler else { throw NotUnary() }
+  for pattern in ["latchkey.v1.SessionService/*", "latchkey.v1.AdminService/Lookup"] {
+    let settings = CallerSettings(name: "web", san: "web", methods: [pattern], audiences: ["app"])
+    let unnamed = CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"])
+    let table = CallerTable([settings], unidentified: unnamed, paths: [])
+    for name in ["web", nil] {
+      let context = CallContext(
+        caller: try table.identify(certificateName: name, authorization: []), path: end.path,
+        peerAddress: "127.0.0.1", commitDecision: CommitDecision())
+      #expect(failure { try start(message(any), context, roomyArena()) }?.reason == .callerNotAllowed)
+    }
+  }
 }
 
 @Test func `ListSessions says of each session when, how and by which client it began, and which one asks`()

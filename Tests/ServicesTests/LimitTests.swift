@@ -186,6 +186,12 @@ private let tokenFields: [TextField] = [
   TextField(path: sessions + "RevokeAll", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     RevokeAllRequest(idToken: $0)
   },
+  TextField(path: sessions + "EndSession", name: "id_token", bytesMax: tokenBytesMax) {
+    EndSessionRequest(idToken: $0, sessionID: "session")
+  },
+  TextField(path: sessions + "EndSession", name: "session_id", bytesMax: 128, mayBeEmpty: false) {
+    EndSessionRequest(idToken: "id", sessionID: $0)
+  },
   TextField(path: sessions + "ListSessions", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     ListSessionsRequest(idToken: $0)
   },

@@ -29,6 +29,8 @@ package let messageTypes: [any ProtobufMessage.Type] = [
   DeleteRequest.self,
   DeleteResponse.self,
   EmailLinkCredential.self,
+  EndSessionRequest.self,
+  EndSessionResponse.self,
   ErrorInfo.self,
   ErrorResponse.self,
   Event.self,

@@ -234,6 +234,58 @@ extension RevokeAllResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+package struct EndSessionRequest: Sendable, Equatable {
+  /// The user's ID token. It may belong to the session to end. Without it, an administrator calls: the caller needs the
+  /// right to AdminService.RevokeSessions, and can end a session of any account.
+  package var idToken: String
+  /// As in ListSessions, in events, and in `sid` of ID tokens.
+  package var sessionID: String
+  package var client: ClientContext?
+
+  package init(idToken: String = "", sessionID: String = "", client: ClientContext? = nil) {
+    self.idToken = idToken
+    self.sessionID = sessionID
+    self.client = client
+  }
+}
+
+extension EndSessionRequest: ProtobufMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__EndSessionRequest> { unsafe latchkey__v1__end_session_request__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__EndSessionRequest>) {
+    unsafe self.init(
+      idToken: text(form.pointee.id_token), sessionID: text(form.pointee.session_id), client: one(form.pointee.client)
+    )
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EndSessionRequest>, _ arena: Arena) {
+    unsafe form.pointee.id_token = arena.text(idToken)
+    unsafe form.pointee.session_id = arena.text(sessionID)
+    unsafe form.pointee.client = arena.one(client)
+  }
+}
+
+package struct EndSessionResponse: Sendable, Equatable {
+  /// False if there was no such open session: it had ended, never existed, or is of another account than the token.
+  package var ended: Bool
+
+  package init(ended: Bool = false) {
+    self.ended = ended
+  }
+}
+
+extension EndSessionResponse: ProtobufMessage, @unsafe Mapped {
+  static var blank: Blank<Latchkey__V1__EndSessionResponse> { unsafe latchkey__v1__end_session_response__init }
+
+  init(_ form: UnsafePointer<Latchkey__V1__EndSessionResponse>) {
+    unsafe self.init(ended: form.pointee.ended != 0)
+  }
+
+  func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EndSessionResponse>, _ arena: Arena) {
+    unsafe form.pointee.ended = ended ? 1 : 0
+  }
+}
+
 package struct ListSessionsRequest: Sendable, Equatable {
   package var idToken: String
 
@@ -327,6 +379,8 @@ package enum SessionRPC {
   package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut")
   /// Ends every session of the account, this one too.
   package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll")
+  /// Ends one session, such as that of a lost phone. All other sessions continue.
+  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession")
   /// The open sessions of the account, the latest first, 200 at most.
   package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions")
   /// Says whether an ID token of ours is good now: signature, expiry, and that its session is still open.

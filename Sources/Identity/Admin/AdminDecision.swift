@@ -105,7 +105,7 @@ enum AdminDecision: Hashable, Sendable {
   }
 
   /// Detail of events that a user can cause as well.
-  private static let byAdministrator = ["by": "administrator"]
+  static let byAdministrator = ["by": "administrator"]
 }
 
 extension AccountState {

@@ -53,6 +53,7 @@ enum WorkloadName: String, CaseIterable, Sendable {
       why: "tools call it once, before the first call, and most servers disable it"
     ),
     (call: "AdminService/Backup", why: "it copies the whole store, one call at a time, about once a day"),
+    (call: "SessionService/EndSession", why: "users call it rarely, and it writes what SignOut writes"),
   ]
 
   var meaning: String {

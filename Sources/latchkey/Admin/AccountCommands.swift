@@ -149,14 +149,22 @@ struct SetClaims: ServiceCommand {
 
 struct Revoke: ServiceCommand {
   static let configuration = CommandConfiguration(
-    abstract: "End every session of an account, and revoke its custom tokens.",
-    discussion: "latchkey revoke ID")
+    abstract: "End every session of an account and revoke its custom tokens, or end one session.",
+    discussion: """
+      latchkey revoke ID
+      latchkey revoke --session SESSION_ID             # as watch and ID tokens show it
+      """)
 
-  @Argument(help: "Account ID.") var id: String
+  @Argument(help: "Account ID, or session ID with --session.") var id: String
+
+  @Flag(name: .long, help: "End only the session with this ID.") var session = false
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
+    if session {
+      return try context.call(SessionRPC.endSession, EndSessionRequest(sessionID: id)).report("revoked", id)
+    }
     let answer = try context.call(
       AdminRPC.revokeSessions, RevokeSessionsRequest(accountID: id))
     return Report(["Ended: \(answer.closed) sessions of account \(printable(id))."], [

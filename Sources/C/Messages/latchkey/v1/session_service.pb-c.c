@@ -457,6 +457,96 @@ void   latchkey__v1__revoke_all_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__revoke_all_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__end_session_request__init
+                     (Latchkey__V1__EndSessionRequest         *message)
+{
+  static const Latchkey__V1__EndSessionRequest init_value = LATCHKEY__V1__END_SESSION_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__end_session_request__get_packed_size
+                     (const Latchkey__V1__EndSessionRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__end_session_request__pack
+                     (const Latchkey__V1__EndSessionRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__end_session_request__pack_to_buffer
+                     (const Latchkey__V1__EndSessionRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__EndSessionRequest *
+       latchkey__v1__end_session_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__EndSessionRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__end_session_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__end_session_request__free_unpacked
+                     (Latchkey__V1__EndSessionRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__end_session_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__end_session_response__init
+                     (Latchkey__V1__EndSessionResponse         *message)
+{
+  static const Latchkey__V1__EndSessionResponse init_value = LATCHKEY__V1__END_SESSION_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__end_session_response__get_packed_size
+                     (const Latchkey__V1__EndSessionResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__end_session_response__pack
+                     (const Latchkey__V1__EndSessionResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__end_session_response__pack_to_buffer
+                     (const Latchkey__V1__EndSessionResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__end_session_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__EndSessionResponse *
+       latchkey__v1__end_session_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__EndSessionResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__end_session_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__end_session_response__free_unpacked
+                     (Latchkey__V1__EndSessionResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__end_session_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__list_sessions_request__init
                      (Latchkey__V1__ListSessionsRequest         *message)
 {
@@ -1036,6 +1126,108 @@ const ProtobufCMessageDescriptor latchkey__v1__revoke_all_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__revoke_all_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__end_session_request__field_descriptors[3] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EndSessionRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "session_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EndSessionRequest, session_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EndSessionRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__end_session_request__field_indices_by_name[] = {
+  2,   /* field[2] = client */
+  0,   /* field[0] = id_token */
+  1,   /* field[1] = session_id */
+};
+static const ProtobufCIntRange latchkey__v1__end_session_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__end_session_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.EndSessionRequest",
+  "EndSessionRequest",
+  "Latchkey__V1__EndSessionRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__EndSessionRequest),
+  3,
+  latchkey__v1__end_session_request__field_descriptors,
+  latchkey__v1__end_session_request__field_indices_by_name,
+  1,  latchkey__v1__end_session_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__end_session_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__end_session_response__field_descriptors[1] =
+{
+  {
+    "ended",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EndSessionResponse, ended),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__end_session_response__field_indices_by_name[] = {
+  0,   /* field[0] = ended */
+};
+static const ProtobufCIntRange latchkey__v1__end_session_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__end_session_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.EndSessionResponse",
+  "EndSessionResponse",
+  "Latchkey__V1__EndSessionResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__EndSessionResponse),
+  1,
+  latchkey__v1__end_session_response__field_descriptors,
+  latchkey__v1__end_session_response__field_indices_by_name,
+  1,  latchkey__v1__end_session_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__end_session_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor latchkey__v1__list_sessions_request__field_descriptors[1] =
 {
   {
@@ -1215,22 +1407,24 @@ const ProtobufCMessageDescriptor latchkey__v1__session_info__descriptor =
   (ProtobufCMessageInit) latchkey__v1__session_info__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[6] =
+static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[7] =
 {
   { "Refresh", &latchkey__v1__refresh_request__descriptor, &latchkey__v1__refresh_response__descriptor },
   { "SignOut", &latchkey__v1__sign_out_request__descriptor, &latchkey__v1__sign_out_response__descriptor },
   { "RevokeAll", &latchkey__v1__revoke_all_request__descriptor, &latchkey__v1__revoke_all_response__descriptor },
+  { "EndSession", &latchkey__v1__end_session_request__descriptor, &latchkey__v1__end_session_response__descriptor },
   { "ListSessions", &latchkey__v1__list_sessions_request__descriptor, &latchkey__v1__list_sessions_response__descriptor },
   { "VerifyIdToken", &latchkey__v1__verify_id_token_request__descriptor, &latchkey__v1__verify_id_token_response__descriptor },
   { "GetSigningKeys", &latchkey__v1__get_signing_keys_request__descriptor, &latchkey__v1__get_signing_keys_response__descriptor },
 };
 const unsigned latchkey__v1__session_service__method_indices_by_name[] = {
-  5,        /* GetSigningKeys */
-  3,        /* ListSessions */
+  3,        /* EndSession */
+  6,        /* GetSigningKeys */
+  4,        /* ListSessions */
   0,        /* Refresh */
   2,        /* RevokeAll */
   1,        /* SignOut */
-  4         /* VerifyIdToken */
+  5         /* VerifyIdToken */
 };
 const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
 {
@@ -1239,7 +1433,7 @@ const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
   "SessionService",
   "Latchkey__V1__SessionService",
   "latchkey.v1",
-  6,
+  7,
   latchkey__v1__session_service__method_descriptors,
   latchkey__v1__session_service__method_indices_by_name
 };
@@ -1267,13 +1461,21 @@ void latchkey__v1__session_service__revoke_all(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
   service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__session_service__end_session(ProtobufCService *service,
+                                                const Latchkey__V1__EndSessionRequest *input,
+                                                Latchkey__V1__EndSessionResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__session_service__descriptor);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__session_service__list_sessions(ProtobufCService *service,
                                                   const Latchkey__V1__ListSessionsRequest *input,
                                                   Latchkey__V1__ListSessionsResponse_Closure closure,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__verify_id_token(ProtobufCService *service,
                                                     const Latchkey__V1__VerifyIdTokenRequest *input,
@@ -1281,7 +1483,7 @@ void latchkey__v1__session_service__verify_id_token(ProtobufCService *service,
                                                     void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      const Latchkey__V1__GetSigningKeysRequest *input,
@@ -1289,7 +1491,7 @@ void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__init (Latchkey__V1__SessionService_Service *service,
                                           Latchkey__V1__SessionService_ServiceDestroy destroy)

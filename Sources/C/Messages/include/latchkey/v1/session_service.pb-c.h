@@ -28,6 +28,8 @@ typedef struct Latchkey__V1__GetSigningKeysRequest Latchkey__V1__GetSigningKeysR
 typedef struct Latchkey__V1__GetSigningKeysResponse Latchkey__V1__GetSigningKeysResponse;
 typedef struct Latchkey__V1__RevokeAllRequest Latchkey__V1__RevokeAllRequest;
 typedef struct Latchkey__V1__RevokeAllResponse Latchkey__V1__RevokeAllResponse;
+typedef struct Latchkey__V1__EndSessionRequest Latchkey__V1__EndSessionRequest;
+typedef struct Latchkey__V1__EndSessionResponse Latchkey__V1__EndSessionResponse;
 typedef struct Latchkey__V1__ListSessionsRequest Latchkey__V1__ListSessionsRequest;
 typedef struct Latchkey__V1__ListSessionsResponse Latchkey__V1__ListSessionsResponse;
 typedef struct Latchkey__V1__SessionInfo Latchkey__V1__SessionInfo;
@@ -151,6 +153,38 @@ struct  Latchkey__V1__RevokeAllResponse
 };
 #define LATCHKEY__V1__REVOKE_ALL_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_all_response__descriptor) \
+    , 0 }
+
+
+struct  Latchkey__V1__EndSessionRequest
+{
+  ProtobufCMessage base;
+  /*
+   * The user's ID token. It may belong to the session to end. Without it, an administrator calls: the caller needs the
+   * right to AdminService.RevokeSessions, and can end a session of any account.
+   */
+  char *id_token;
+  /*
+   * As in ListSessions, in events, and in `sid` of ID tokens.
+   */
+  char *session_id;
+  Latchkey__V1__ClientContext *client;
+};
+#define LATCHKEY__V1__END_SESSION_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__end_session_request__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+
+
+struct  Latchkey__V1__EndSessionResponse
+{
+  ProtobufCMessage base;
+  /*
+   * False if there was no such open session: it had ended, never existed, or is of another account than the token.
+   */
+  protobuf_c_boolean ended;
+};
+#define LATCHKEY__V1__END_SESSION_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__end_session_response__descriptor) \
     , 0 }
 
 
@@ -383,6 +417,44 @@ Latchkey__V1__RevokeAllResponse *
 void   latchkey__v1__revoke_all_response__free_unpacked
                      (Latchkey__V1__RevokeAllResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__EndSessionRequest methods */
+void   latchkey__v1__end_session_request__init
+                     (Latchkey__V1__EndSessionRequest         *message);
+size_t latchkey__v1__end_session_request__get_packed_size
+                     (const Latchkey__V1__EndSessionRequest   *message);
+size_t latchkey__v1__end_session_request__pack
+                     (const Latchkey__V1__EndSessionRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__end_session_request__pack_to_buffer
+                     (const Latchkey__V1__EndSessionRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__EndSessionRequest *
+       latchkey__v1__end_session_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__end_session_request__free_unpacked
+                     (Latchkey__V1__EndSessionRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__EndSessionResponse methods */
+void   latchkey__v1__end_session_response__init
+                     (Latchkey__V1__EndSessionResponse         *message);
+size_t latchkey__v1__end_session_response__get_packed_size
+                     (const Latchkey__V1__EndSessionResponse   *message);
+size_t latchkey__v1__end_session_response__pack
+                     (const Latchkey__V1__EndSessionResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__end_session_response__pack_to_buffer
+                     (const Latchkey__V1__EndSessionResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__EndSessionResponse *
+       latchkey__v1__end_session_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__end_session_response__free_unpacked
+                     (Latchkey__V1__EndSessionResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__ListSessionsRequest methods */
 void   latchkey__v1__list_sessions_request__init
                      (Latchkey__V1__ListSessionsRequest         *message);
@@ -472,6 +544,12 @@ typedef void (*Latchkey__V1__RevokeAllRequest_Closure)
 typedef void (*Latchkey__V1__RevokeAllResponse_Closure)
                  (const Latchkey__V1__RevokeAllResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__EndSessionRequest_Closure)
+                 (const Latchkey__V1__EndSessionRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__EndSessionResponse_Closure)
+                 (const Latchkey__V1__EndSessionResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__ListSessionsRequest_Closure)
                  (const Latchkey__V1__ListSessionsRequest *message,
                   void *closure_data);
@@ -500,6 +578,10 @@ struct Latchkey__V1__SessionService_Service
                      const Latchkey__V1__RevokeAllRequest *input,
                      Latchkey__V1__RevokeAllResponse_Closure closure,
                      void *closure_data);
+  void (*end_session)(Latchkey__V1__SessionService_Service *service,
+                      const Latchkey__V1__EndSessionRequest *input,
+                      Latchkey__V1__EndSessionResponse_Closure closure,
+                      void *closure_data);
   void (*list_sessions)(Latchkey__V1__SessionService_Service *service,
                         const Latchkey__V1__ListSessionsRequest *input,
                         Latchkey__V1__ListSessionsResponse_Closure closure,
@@ -523,6 +605,7 @@ void latchkey__v1__session_service__init (Latchkey__V1__SessionService_Service *
       function_prefix__ ## refresh,\
       function_prefix__ ## sign_out,\
       function_prefix__ ## revoke_all,\
+      function_prefix__ ## end_session,\
       function_prefix__ ## list_sessions,\
       function_prefix__ ## verify_id_token,\
       function_prefix__ ## get_signing_keys  }
@@ -538,6 +621,10 @@ void latchkey__v1__session_service__revoke_all(ProtobufCService *service,
                                                const Latchkey__V1__RevokeAllRequest *input,
                                                Latchkey__V1__RevokeAllResponse_Closure closure,
                                                void *closure_data);
+void latchkey__v1__session_service__end_session(ProtobufCService *service,
+                                                const Latchkey__V1__EndSessionRequest *input,
+                                                Latchkey__V1__EndSessionResponse_Closure closure,
+                                                void *closure_data);
 void latchkey__v1__session_service__list_sessions(ProtobufCService *service,
                                                   const Latchkey__V1__ListSessionsRequest *input,
                                                   Latchkey__V1__ListSessionsResponse_Closure closure,
@@ -563,6 +650,8 @@ extern const ProtobufCMessageDescriptor latchkey__v1__get_signing_keys_request__
 extern const ProtobufCMessageDescriptor latchkey__v1__get_signing_keys_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__revoke_all_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__revoke_all_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__end_session_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__end_session_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__list_sessions_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__list_sessions_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__session_info__descriptor;
