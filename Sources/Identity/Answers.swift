@@ -135,7 +135,7 @@ package struct ProvidersAnswer: Hashable, Sendable {
   /// them to its bearer.
   package var methodsMailed = false
 
-  package init() {}
+  package init(registered: Bool = false) { self.registered = registered }
 }
 
 /// Contents of a pending credential, which show the user what will be linked.

@@ -12,10 +12,8 @@ package protocol Reading: Sendable {
 extension Environment {
   /// Answers without waiting. Returns nil if the store has to wait. `read` waits.
   package func readNow<R: Reading>(_ reading: R) throws -> R.Answer? {
-    let query = reading.query
-    if query == Query() { return try reading.answer(Facts()) }
     do {
-      guard let facts = try store.now(query) else { return nil }
+      guard let facts = try store.now(reading.query) else { return nil }
       return try reading.answer(facts)
     } catch let error as StoreError {
       throw Failure(storeError: error)

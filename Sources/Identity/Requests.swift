@@ -98,8 +98,3 @@ package struct ReauthenticateRequest: Hashable, Sendable {
     self.credential = credential
   }
 }
-
-package enum FetchProvidersRequest: Hashable, Sendable {
-  case email(String)
-  case pendingToken(String)
-}

@@ -80,19 +80,21 @@ package struct AuthService: Sendable {
     .unary(AuthRPC.fetchProviders, isLookUp: true) {
       request, message, context, arena in
       let call = try shared.facts(context, message, client: request.client, binding: request.binding)
-      let subject: Identity.FetchProvidersRequest
       switch request.subject {
-      case .email(let address): subject = .email(try Shape.email(address, "email"))
-      case .pendingToken(let handle):
-        subject = .pendingToken(try Shape.required(handle, "pending_token", bytesMax: Shape.handleBytesMax))
+      case .email(let address):
+        let fetch = FetchByEmail(shared.environment, try Shape.email(address, "email"), call)
+        if let answer = try fetch.now() { return .answer(FetchProvidersResponse(answer).encode(arena: arena)) }
+        return .task { FetchProvidersResponse(try await fetch()) }
+      case .pendingToken(let pendingToken):
+        let reading = try FetchByPendingToken(
+          shared.environment, try Shape.required(pendingToken, "pending_token", bytesMax: Shape.handleBytesMax), call)
+        let mailMethods = MailMethods(shared.environment)
+        guard mailMethods.mayApply(to: call) else {
+          return try shared.read(reading, arena) { FetchProvidersResponse($0) }
+        }
+        return .task { FetchProvidersResponse(try await mailMethods(reading, call)) }
       case nil: throw Shape.invalid("subject", "Set email or pending_token.")
       }
-      let reading = try FetchProviders(shared.environment, subject, call)
-      let mailMethods = MailMethods(shared.environment)
-      guard case .pendingToken = subject, mailMethods.mayApply(to: call) else {
-        return try shared.read(reading, arena) { FetchProvidersResponse($0) }
-      }
-      return .task { FetchProvidersResponse(try await mailMethods(reading, call)) }
     }
   }
 }

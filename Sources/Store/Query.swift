@@ -1,7 +1,7 @@
 /// The lookups of one call, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
 ///
-/// A backend may keep `methods`, and accounts whose last sign-in may lag, in memory. These are as true as the snapshot
-/// but may date from shortly before the call. A decision on such an account must guard its version.
+/// A backend may keep accounts whose last sign-in may lag in memory. These are as true as the snapshot but may date
+/// from shortly before the call. A decision on such an account must guard its version.
 package struct Query: Hashable, Sendable {
   /// The record under this idempotency key.
   package var idempotency: Digest?
@@ -16,11 +16,6 @@ package struct Query: Hashable, Sendable {
   package var lastSignInMayLag = false
   /// The owner of this top-level email address.
   package var email: String?
-  /// The sign-in methods of the owner of this top-level email address.
-  package var methods: String?
-  /// With `methods`: if no account owns the address, also considers linked identities with that address at tier
-  /// verified or above. The oldest link decides.
-  package var includesLinkedEmail = false
   package var phoneNumber: String?
   /// This pending row, and the account it was created for as `pendingAccount`.
   package var pending: Digest?
@@ -138,7 +133,24 @@ package struct AccountState: Hashable, Sendable {
   }
 }
 
-/// The sign-in methods of an account. The most frequent lookup reads no more than this.
+/// The lookup of the sign-in methods of an email address's owner.
+///
+/// It is apart from `Query`, because it is the most frequent lookup and needs no other facts. A backend may keep its
+/// results in memory, as true as the snapshot.
+package struct SignInMethodsQuery: Hashable, Sendable {
+  /// A top-level email address.
+  package var email: String
+  /// If no account owns the address, also considers linked identities with that address at tier verified or above. The
+  /// oldest link decides.
+  package var includesLinkedEmail: Bool
+
+  package init(email: String, includesLinkedEmail: Bool = false) {
+    self.email = email
+    self.includesLinkedEmail = includesLinkedEmail
+  }
+}
+
+/// The sign-in methods of an account.
 package struct SignInMethodsRecord: Hashable, Sendable {
   package var hasPassword: Bool
   package var emailLink: Bool
@@ -187,7 +199,6 @@ package struct Facts: Hashable, Sendable {
   @Held package var account: AccountState?
   @Held package var identityOwner: AccountState?
   @Held package var emailOwner: AccountState?
-  @Held package var methods: SignInMethodsRecord?
   @Held package var phoneOwner: AccountState?
   @Held package var pending: PendingRecord?
   @Held package var pendingAccount: AccountState?

@@ -7,7 +7,7 @@
 // Read next: Query.swift, Write.swift, RecordColumns.swift; then Tests/StoreConformance, which tests every promise made
 // here.
 
-/// Durable storage with two read methods and one write method.
+/// Durable storage with two lookups and one write method.
 ///
 /// A load is a value. `now` returns immediately if the backend can read without waiting (SQLite, from the calling
 /// reactor's own snapshot). `load` always works. A handler tries `now` first and becomes a task only if the result is
@@ -35,6 +35,13 @@ package protocol Store: Sendable {
   /// Returns facts from the calling thread's snapshot, or nil if the backend must wait. The first `now` of a turn opens
   /// the snapshot.
   func now(_ query: Query) throws -> Facts?
+
+  /// Returns the sign-in methods that the calling thread's snapshot shows, or nil if the backend must wait. The inner
+  /// optional is nil if the email address has no account.
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord??
+
+  /// Returns sign-in methods at least as new as the call. nil: the email address has no account.
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord?
 
   /// Returns facts at least as new as the call, never those of an older snapshot of this turn. A use case that resumes
   /// after a commit, a conflict or staleness decides again on these facts.

@@ -94,12 +94,6 @@ final class LookUp {
     }
     if let email = query.email { askAccount(.email, into: \.facts.emailOwner) { $0.bind(email) } }
     if let number = query.phoneNumber { askAccount(.phoneNumber, into: \.facts.phoneOwner) { $0.bind(number) } }
-    if let email = query.methods {
-      let statement = query.includesLinkedEmail ? Statement.methodsByLinkedEmail : .methodsByEmail
-      ask(BoundStatement(statement).bind(email)) { [unowned self] answer throws(RequestError) in
-        facts.methods = try SignInMethodsRecord(rows: answer)
-      }
-    }
   }
 
   // MARK: Sessions and pending rows

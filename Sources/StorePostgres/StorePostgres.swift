@@ -149,12 +149,23 @@ package final class PostgresStore: Store {
   /// Always nil: a lookup needs a round trip.
   package func now(_ query: Query) throws -> Facts? { nil }
 
+  package func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { nil }
+
+  package func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? {
+    try await retrying { () async -> Result<SignInMethodsRecord?, RequestError> in
+      let statement = query.includesLinkedEmail ? Statement.methodsByLinkedEmail : .methodsByEmail
+      return await self.ask(.reading, begin: .beginReading, { [BoundStatement(statement).bind(query.email)] }) {
+        answers throws(RequestError) in try SignInMethodsRecord(rows: answers[0])
+      }
+    }
+  }
+
   package func load(_ query: Query) async throws -> Facts {
-    var found = try await look(query)
+    var found = try await retrying { await self.lookOnce(query) }
     if query.events != nil, found.hasUnplacedEvents {
       // The result must include everything committed before this call, so all of it must have a position.
       try await placeAll()
-      found = try await look(query)
+      found = try await retrying { await self.lookOnce(query) }
     }
     return found.facts
   }
@@ -164,15 +175,15 @@ package final class PostgresStore: Store {
     var hasUnplacedEvents = false
   }
 
-  /// Looks up facts, and retries after a lost connection: once, or more often while retries are quick.
+  /// Looks up, and retries after a lost connection: once, or more often while retries are quick.
   ///
   /// All connections may have ended at the same time. A failed lookup also fails the lookups behind it on its
   /// connection.
-  private func look(_ query: Query) async throws(StoreError) -> Found {
+  private func retrying<Found>(_ look: () async -> Result<Found, RequestError>) async throws(StoreError) -> Found {
     let begun = monotonicMillis()
     var attempts = 0
     while true {
-      switch await lookOnce(query) {
+      switch await look() {
       case .success(let found): return found
       case .failure(let failure):
         attempts += 1

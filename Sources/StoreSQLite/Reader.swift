@@ -80,7 +80,6 @@ final class Reader {
   /// Returns facts from the snapshot. The first lookup that no cache can answer opens the snapshot.
   func facts(_ query: Query) throws(SQLiteError) -> Facts {
     var facts = Facts()
-    if let email = query.methods { facts.methods = try recordOfWaysIn(email, linkedToo: query.includesLinkedEmail) }
     if let id = query.sessionID {
       facts.session = try one(session.bind(id))
       if let session = facts.session {
@@ -192,17 +191,20 @@ final class Reader {
     }
   }
 
-  private func recordOfWaysIn(_ email: String, linkedToo: Bool) throws(SQLiteError) -> SignInMethodsRecord? {
-    let key = SignInMethodsCache.Key(email, linkedToo: linkedToo)
+  /// Returns sign-in methods from the cache or the snapshot.
+  func methods(_ query: SignInMethodsQuery) throws(SQLiteError) -> SignInMethodsRecord? {
+    let key = SignInMethodsCache.Key(query)
     if let found = methods.find(key, providerNames) { return found }
-    let record = try storedMethods(email, linkedToo: linkedToo)
+    let record = try storedMethods(query)
     methods.keep(record, key, asOf: snapshotCommit, providerNames)
     return record
   }
 
-  private func storedMethods(_ email: String, linkedToo: Bool) throws(SQLiteError) -> SignInMethodsRecord? {
-    var rows = try all(methodsByEmail.bind(email), SignInMethodsRow.init)
-    if rows.isEmpty, linkedToo { rows = try all(methodsByLinkedEmail.bind(email), SignInMethodsRow.init) }
+  private func storedMethods(_ query: SignInMethodsQuery) throws(SQLiteError) -> SignInMethodsRecord? {
+    var rows = try all(methodsByEmail.bind(query.email), SignInMethodsRow.init)
+    if rows.isEmpty, query.includesLinkedEmail {
+      rows = try all(methodsByLinkedEmail.bind(query.email), SignInMethodsRow.init)
+    }
     guard var record = rows.first?.record else { return nil }
     if rows.count > 1 { rows.sort { $0.linkedAt < $1.linkedAt } }
     record.providerIDs = rows.compactMap(\.providerID)
@@ -298,9 +300,9 @@ extension SessionRecord {
 }
 
 /// A lookup from a thread without its own connection.
-struct ReadOrder: Sendable {
-  let query: Query
-  let answer: CheckedContinuation<Facts, any Error>
+enum ReadOrder: Sendable {
+  case facts(Query, CheckedContinuation<Facts, any Error>)
+  case methods(SignInMethodsQuery, CheckedContinuation<SignInMethodsRecord?, any Error>)
 }
 
 /// The reader thread. It serves all threads that are not attached.
@@ -319,10 +321,11 @@ final class ReadServer {
   func run() {
     while let orders = queue.take(atMost: ReadServer.groupMax) {
       for order in orders {
-        do throws(SQLiteError) {
-          order.answer.resume(returning: try reader.facts(order.query))
-        } catch {
-          order.answer.resume(throwing: error.storeError)
+        switch order {
+        case .facts(let query, let answer):
+          answer.resume(with: Result { () throws(SQLiteError) in try reader.facts(query) }.mapError(\.storeError))
+        case .methods(let query, let answer):
+          answer.resume(with: Result { () throws(SQLiteError) in try reader.methods(query) }.mapError(\.storeError))
         }
       }
       reader.endSnapshot()

@@ -14,10 +14,9 @@ import Synchronization
   struct Key: Sendable {
     fileprivate let hash: UInt64
 
-    init(_ email: String, linkedToo: Bool) {
+    init(_ query: SignInMethodsQuery) {
       var hasher = Hasher()
-      hasher.combine(email)
-      hasher.combine(linkedToo)
+      query.hash(into: &hasher)
       hash = UInt64(bitPattern: Int64(hasher.finalize()))
     }
   }
@@ -81,7 +80,9 @@ import Synchronization
   /// Marks an address. The writer calls it before the commit of a change that may affect the address, whether or not
   /// the commit succeeds.
   func mark(_ email: String) {
-    for linkedToo in [false, true] { marks.touch(Key(email, linkedToo: linkedToo).hash) }
+    for linkedToo in [false, true] {
+      marks.touch(Key(SignInMethodsQuery(email: email, includesLinkedEmail: linkedToo)).hash)
+    }
   }
 
   // MARK: Provider ids

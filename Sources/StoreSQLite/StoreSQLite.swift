@@ -115,26 +115,35 @@ package final class SQLiteStore: Store {
   }
 
   package func now(_ query: Query) throws -> Facts? {
-    guard let reader = threads.value?.reader else { return nil }
-    try ensureOpen()
-    do throws(SQLiteError) {
-      return try reader.facts(query)
-    } catch {
-      throw error.storeError
-    }
+    try read { reader throws(SQLiteError) in try reader.facts(query) }
+  }
+
+  package func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? {
+    try read { reader throws(SQLiteError) in try reader.methods(query) }
   }
 
   package func load(_ query: Query) async throws -> Facts {
-    if let reader = threads.value?.reader {
-      reader.endSnapshot()
-      try ensureOpen()
-      do throws(SQLiteError) {
-        return try reader.facts(query)
-      } catch {
-        throw error.storeError
-      }
+    threads.value?.reader.endSnapshot()
+    if let facts = try now(query) { return facts }
+    return try await answer(from: reading) { .facts(query, $0) }
+  }
+
+  package func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? {
+    threads.value?.reader.endSnapshot()
+    if let found = try now(query) { return found }
+    return try await answer(from: reading) { .methods(query, $0) }
+  }
+
+  /// Reads from the calling thread's snapshot. nil: the thread is not attached.
+  @inline(__always)
+  private func read<Value>(_ look: (Reader) throws(SQLiteError) -> Value) throws -> Value? {
+    guard let reader = threads.value?.reader else { return nil }
+    try ensureOpen()
+    do throws(SQLiteError) {
+      return try look(reader)
+    } catch {
+      throw error.storeError
     }
-    return try await answer(from: reading) { ReadOrder(query: query, answer: $0) }
   }
 
   package func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {

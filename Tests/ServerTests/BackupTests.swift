@@ -36,6 +36,8 @@ private final class CopiedStore: Store {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { Facts() }
   func load(_ query: Query) async throws -> Facts { Facts() }
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { nil }
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { nil }
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}

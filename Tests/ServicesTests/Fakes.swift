@@ -6,6 +6,7 @@ import TestSupport
 /// Returns the same facts for every look-up, and commits every change.
 struct FixedStore: UncopiedStore {
   let facts: Facts
+  let methods: SignInMethodsRecord?
   /// False for a store behind a network.
   let answersNow: Bool
 
@@ -14,6 +15,8 @@ struct FixedStore: UncopiedStore {
   func endTurn() {}
   func now(_ query: Query) throws -> Facts? { answersNow ? facts : nil }
   func load(_ query: Query) async throws -> Facts { facts }
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { answersNow ? .some(methods) : nil }
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { methods }
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
   func close() async {}

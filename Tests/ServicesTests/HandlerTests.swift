@@ -268,9 +268,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 }
 
 @Test func `FetchProviders needs a subject, and answers whoever it is alike without the right`() async throws {
-  var facts = Facts()
-  facts.methods = ada().methods
-  let fetch = try served("AuthService/FetchProviders", World(facts: facts))
+  let fetch = try served("AuthService/FetchProviders", World(methods: ada().methods))
   #expect(failure { try begin(fetch, API.FetchProvidersRequest()) }?.field == "subject")
   let request = API.FetchProvidersRequest(subject: .email("ada@example.com"))
   for mayFetchByEmail in [true, false] {

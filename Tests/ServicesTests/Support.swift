@@ -76,13 +76,14 @@ func methods(_ world: World = World()) -> [Method] {
 /// A domain whose store returns a test's facts, and which accepts every token.
 struct World: Sendable {
   var facts = Facts()
+  var methods: SignInMethodsRecord?
   var answersNow = true
 
   var shared: HandlerContext {
     let environment = Environment(
-      store: FixedStore(facts: facts, answersNow: answersNow), clock: FixedClock(), randomness: FixedRandomness(),
-      cryptography: PlainCryptography(), passwords: PlainPasswords(), tokens: TrustingTokens(),
-      providers: TrustingProviders(), policy: policy)
+      store: FixedStore(facts: facts, methods: methods, answersNow: answersNow), clock: FixedClock(),
+      randomness: FixedRandomness(), cryptography: PlainCryptography(), passwords: PlainPasswords(),
+      tokens: TrustingTokens(), providers: TrustingProviders(), policy: policy)
     return HandlerContext(environment, idempotencyKeys: IdempotencyKeys(secret: [1, 2, 3]))
   }
 

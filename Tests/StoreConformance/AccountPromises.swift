@@ -18,8 +18,6 @@ extension Promise {
       let facts = try await bench.load {
         $0.accountID = "nobody"
         $0.email = "nobody@example.com"
-        $0.methods = "nobody@example.com"
-        $0.includesLinkedEmail = true
         $0.phoneNumber = "+49"
         $0.sessionID = "none"
         $0.identity = IdentityKey(providerID: "google.com", subject: "none")
@@ -32,6 +30,7 @@ extension Promise {
         $0.importKeyID = "none"
       }
       try bench.equal(facts, Facts())
+      try bench.equal(try await bench.loadMethods(linked: "nobody@example.com"), nil)
     },
     Promise("what was not asked is not answered") { bench in
       try await bench.prepare(.account(.insert(bench.fullAccount("ann"))), .signingKey(.insert(bench.signingKey("k"))))
@@ -205,7 +204,9 @@ extension Promise {
       var nothing = Facts()
       nothing.closedAccount = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
       try bench.equal(gone, nothing)
+      try bench.equal(try await bench.loadMethods(linked: "linked-ann@example.com"), nil)
       let kept = try await bench.load { ask(&$0, bench, "bob", 2) }
+      try bench.equal(try await bench.loadMethods(linked: "linked-bob@example.com")?.providerIDs, ["google.com"])
       for state in [kept.account, kept.identityOwner, kept.sessionAccount, kept.pendingAccount] {
         try bench.equal(state?.identities.count, 1)
         try bench.equal(state?.factors.count, 1)
@@ -241,8 +242,6 @@ extension Promise {
 
   private static func ask(_ query: inout Query, _ bench: Bench, _ id: String, _ number: Int) {
     query.accountID = id
-    query.methods = "linked-\(id)@example.com"
-    query.includesLinkedEmail = true
     query.identity = IdentityKey(providerID: "google.com", subject: id)
     query.sessionID = "s-\(id)"
     query.pending = bench.digest(number)

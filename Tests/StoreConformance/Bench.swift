@@ -23,6 +23,16 @@ struct Bench: Sendable {
     return try await store.load(query)
   }
 
+  /// The sign-in methods of an email address's owner, in which linked addresses count.
+  func loadMethods(linked email: String) async throws -> SignInMethodsRecord? {
+    try await store.load(SignInMethodsQuery(email: email, includesLinkedEmail: true))
+  }
+
+  /// The sign-in methods of the account that owns an email address.
+  func loadMethods(_ email: String?) async throws -> SignInMethodsRecord? {
+    try await store.load(SignInMethodsQuery(email: try require(email)))
+  }
+
   func loadAccount(_ id: String) async throws -> AccountState? { try await load { $0.accountID = id }.account }
 
   func loadSession(_ id: String) async throws -> SessionRecord? { try await load { $0.sessionID = id }.session }

@@ -58,7 +58,7 @@ extension Promise {
         .factor(.insert(factor)), .account(.insert(bench.account("bob"))),
         .identity(.insert(bench.identity("2", of: "bob", provider: "oidc.corp"))))
       for email in ["a@example.com", "x@example.com"] {
-        _ = try await bench.load { ask(&$0, email) }
+        _ = try await bench.loadMethods(linked: email)
       }
       var moved = linked
       moved.accountID = "bob"
@@ -75,7 +75,7 @@ extension Promise {
       try bench.equal(state.factors, [movedFactor])
       try bench.equal(try await bench.load { $0.identity = linked.key }.identityOwner, state)
       for email in ["a@example.com", "x@example.com"] {
-        let found = try await bench.load { ask(&$0, email) }.methods
+        let found = try await bench.loadMethods(linked: email)
         try bench.equal(Set(found?.providerIDs ?? []), ["google.com", "oidc.corp"])
       }
       // The counts are right if each item can be deleted again.
@@ -108,11 +108,6 @@ extension Promise {
       try bench.equal([facts.sessionAccount?.account.id, facts.otherSessionAccount?.account.id], ["ann", "bob"])
     },
   ]
-
-  private static func ask(_ query: inout Query, _ email: String) {
-    query.methods = email
-    query.includesLinkedEmail = true
-  }
 
   static let idleAccounts = [
     Promise("anonymous accounts that were made before a moment are found, the oldest first, with their last use") {

@@ -73,24 +73,21 @@ extension Promise {
       try await bench.prepare(
         .identity(
           .insert(bench.identity("4", of: "bob", provider: "apple.com", linkedAt: Bench.noon.adding(millis: 9)))))
-      let facts = try await bench.load {
-        $0.email = "x@example.com"
-        $0.methods = "x@example.com"
-        $0.includesLinkedEmail = true
-      }
-      try bench.equal(facts.methods, SignInMethodsRecord(providerIDs: ["google.com", "apple.com"]))
-      try bench.equal(facts.emailOwner, nil)
+      try bench.equal(
+        try await bench.loadMethods(linked: "x@example.com"),
+        SignInMethodsRecord(providerIDs: ["google.com", "apple.com"]))
+      try bench.equal(try await bench.load { $0.email = "x@example.com" }.emailOwner, nil)
     },
     Promise("the ways in are those of the whole account, identities in the order they were linked") { bench in
       let account = bench.fullAccount("ann")
       try await bench.prepare(.account(.insert(account)))
       try bench.equal(
-        try await bench.load { $0.methods = account.email }.methods, AccountState(account: account).methods)
+        try await bench.loadMethods(account.email), AccountState(account: account).methods)
       let late = bench.identity("1", of: "ann", provider: "a.example", linkedAt: Bench.noon.adding(millis: 5))
       let early = bench.identity("2", of: "ann", provider: "b.example")
       try await bench.prepare(.identity(.insert(late)), .identity(.insert(early)))
       try bench.equal(
-        try await bench.load { $0.methods = account.email }.methods,
+        try await bench.loadMethods(account.email),
         AccountState(account: account, identities: [early, late]).methods)
     },
     Promise("the ways in say where text messages are the only second factor of who has a telephone") { bench in
@@ -103,12 +100,12 @@ extension Promise {
         let factor = FactorRecord(id: kind.rawValue, accountID: "ann", kind: kind, enrolledAt: Bench.noon)
         try await bench.prepare(.factor(.insert(factor)))
         state.factors.append(factor)
-        let found = try await bench.load { $0.methods = "ann@example.com" }.methods
+        let found = try await bench.loadMethods("ann@example.com")
         try bench.equal(found, state.methods)
         try bench.equal(found?.hasOnlyPhoneFactors, isOnlyPhone)
       }
       try await bench.prepare(.factor(.delete(id: FactorKind.totp.rawValue, accountID: "ann")))
-      try bench.equal(try await bench.load { $0.methods = "ann@example.com" }.methods?.hasOnlyPhoneFactors, true)
+      try bench.equal(try await bench.loadMethods("ann@example.com")?.hasOnlyPhoneFactors, true)
     },
     Promise("a linked address follows the tier and address last asserted") { bench in
       var identity = bench.identity("1", of: "ann", email: "x@example.com", tier: .unverified)
@@ -117,24 +114,16 @@ extension Promise {
       identity.email = "y@example.com"
       try await bench.prepare(.identity(.update(identity)))
       for (email, provider) in [("x@example.com", nil), ("y@example.com", "google.com")] {
-        let facts = try await bench.load {
-          $0.methods = email
-          $0.includesLinkedEmail = true
-        }
-        try bench.equal(facts.methods?.providerIDs, provider.map { [$0] })
+        try bench.equal(try await bench.loadMethods(linked: email)?.providerIDs, provider.map { [$0] })
       }
     },
     Promise("a linked address is looked for only when asked, and only where nobody owns it") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))),
         .identity(.insert(bench.identity("1", of: "ann", email: "x@example.com"))))
-      try bench.equal(try await bench.load { $0.methods = "x@example.com" }, Facts())
+      try bench.equal(try await bench.loadMethods("x@example.com"), nil)
       try await bench.prepare(.account(.insert(bench.account("bob", email: "x@example.com"))))
-      let facts = try await bench.load {
-        $0.methods = "x@example.com"
-        $0.includesLinkedEmail = true
-      }
-      try bench.equal(facts.methods, SignInMethodsRecord())
+      try bench.equal(try await bench.loadMethods(linked: "x@example.com"), SignInMethodsRecord())
     },
     Promise("an unlink is remembered once, with its last moment, until it is forgotten") { bench in
       let key = IdentityKey(providerID: "google.com", subject: "1")

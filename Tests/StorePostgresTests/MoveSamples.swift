@@ -205,9 +205,8 @@ final class Embedded: Sendable {
       }
     }
     return byAccount + bySession + byDigest + [
-      query { ($0.email, $0.methods, $0.deviceID) = ("f@example.com", "f@example.com", "device") },
+      query { ($0.email, $0.deviceID) = ("f@example.com", "device") },
       query { ($0.deviceOwnerID, $0.deviceID) = ("full", "device") },
-      query { ($0.methods, $0.includesLinkedEmail) = ("p@example.com", true) },
       query { $0.phoneNumber = "+49151" },
       query { $0.identity = IdentityKey(providerID: "oidc.1", subject: "\(odd)1") },
       query { ($0.signingKeys, $0.importKeyID) = (true, "key") },
@@ -218,6 +217,10 @@ final class Embedded: Sendable {
       query { $0.events = EventRange(after: 0, rowsMax: 100) },
     ]
   }
+
+  static let methodsQueries = [
+    SignInMethodsQuery(email: "f@example.com"), SignInMethodsQuery(email: "p@example.com", includesLinkedEmail: true),
+  ]
 
   static func query(_ fill: (inout Query) -> Void) -> Query {
     var query = Query()

@@ -21,6 +21,10 @@ import Testing
       #expect(held != Facts())
       #expect(held == found)
     }
+    for query in Embedded.methodsQueries {
+      let (held, found) = (try await from.load(query), try await to.load(query))
+      #expect(held != nil && held == found)
+    }
     await from.close()
     await to.close()
   }

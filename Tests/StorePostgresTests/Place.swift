@@ -94,6 +94,8 @@ final class Replicas: Store {
   func endTurn() { stores[0].endTurn() }
   func now(_ query: Query) throws -> Facts? { nil }
   func load(_ query: Query) async throws -> Facts { try await next.load(query) }
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { nil }
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { try await next.load(query) }
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     try await next.commit(change, commitDecision: commitDecision)
   }

@@ -124,12 +124,10 @@ import Testing
       let uncached = try Reader.withoutCaches(path: folder.file)
       for number in 0..<6 {
         for linkedToo in [false, true] {
-          var query = Query()
-          query.methods = "person\(number)@example.com"
-          query.includesLinkedEmail = linkedToo
-          let found = try await store.load(query).methods
-          #expect(try uncached.facts(query).methods == found)
-          #expect(try await store.load(query).methods == found)
+          let query = SignInMethodsQuery(email: "person\(number)@example.com", includesLinkedEmail: linkedToo)
+          let found = try await store.load(query)
+          #expect(try uncached.methods(query) == found)
+          #expect(try await store.load(query) == found)
         }
       }
       for provider in ["google.com", "oidc.corp"] {

@@ -3,10 +3,11 @@ import Testing
 
 @testable import StoreSQLite
 
-@Suite struct WaysInCacheTests {
+@Suite struct SignInMethodsCacheTests {
   private let marks: CommitMarks
   private let cache: SignInMethodsCache
-  private let key = SignInMethodsCache.Key("ann@example.com", linkedToo: true)
+  private let key = SignInMethodsCache.Key(
+    SignInMethodsQuery(email: "ann@example.com", includesLinkedEmail: true))
   private let record = SignInMethodsRecord(
     hasPassword: true, emailVerified: true, providerIDs: ["google.com", "oidc.corp"])
 
@@ -54,8 +55,9 @@ import Testing
 
   @Test func `an address is one question with linked addresses and another without`() {
     keep(record)
-    #expect(find(SignInMethodsCache.Key("ann@example.com", linkedToo: false)) == .none)
-    #expect(find(SignInMethodsCache.Key("ann@example.org", linkedToo: true)) == .none)
+    #expect(find(SignInMethodsCache.Key(SignInMethodsQuery(email: "ann@example.com"))) == .none)
+    let other = SignInMethodsQuery(email: "ann@example.org", includesLinkedEmail: true)
+    #expect(find(SignInMethodsCache.Key(other)) == .none)
   }
 
   @Test func `a change of the address makes its entry unknown before it is committed`() {
@@ -82,7 +84,7 @@ import Testing
     let cache = SignInMethodsCache(accounts: 1_000_000, bytesMax: SignInMethodsCache.entryBytes, marks: marks)
     let names = ProviderNames(cache)
     for number in 0..<20 {
-      let key = SignInMethodsCache.Key("person\(number)@example.com", linkedToo: false)
+      let key = SignInMethodsCache.Key(SignInMethodsQuery(email: "person\(number)@example.com"))
       #expect(cache.find(key, names) == .none)
       cache.keep(record, key, asOf: marks.commit, names)
       #expect(cache.find(key, names) == .some(record))

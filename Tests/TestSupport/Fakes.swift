@@ -1,9 +1,12 @@
 package import Store
 
-/// A store for tests that makes no copies.
+/// A store for tests that makes no copies, and in which no email address has an account unless it says so.
 package protocol UncopiedStore: Store {}
 
 extension UncopiedStore {
+  package func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { nil }
+  package func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { nil }
+
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     throw StoreCopyError.unsupported("This store is for tests.")
   }

@@ -13,7 +13,7 @@ package struct MailMethods: Sendable {
     environment.policy.mailEnabled && !environment.reveals(.unverified, to: call)
   }
 
-  package func callAsFunction(_ reading: FetchProviders, _ call: CallFacts) async throws -> ProvidersAnswer {
+  package func callAsFunction(_ reading: FetchByPendingToken, _ call: CallFacts) async throws -> ProvidersAnswer {
     let facts = try await environment.first(reading.query)
     let answer = try reading.answer(facts)
     guard let withheld = withheld(facts, call) else { return answer }

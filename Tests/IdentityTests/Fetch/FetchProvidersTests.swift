@@ -7,15 +7,14 @@ import Testing
 struct `FetchProviders, every one` {
   let world = World()
 
-  func fetch(
-    _ request: FetchProvidersRequest, _ call: CallFacts, in world: World? = nil
-  ) async throws -> ProvidersAnswer {
+  func byToken(_ pendingToken: String, _ call: CallFacts, in world: World? = nil) async throws -> ProvidersAnswer {
     let environment = (world ?? self.world).environment
-    return try await environment.read(try FetchProviders(environment, request, call))
+    return try await environment.read(try FetchByPendingToken(environment, pendingToken, call))
   }
 
-  func byEmail(_ email: String, in world: World? = nil) async throws -> ProvidersAnswer {
-    try await fetch(.email(email), self.world.call(mayFetchByEmail: true), in: world)
+  func byEmail(_ email: String, _ call: CallFacts? = nil, in world: World? = nil) async throws -> ProvidersAnswer {
+    let call = call ?? self.world.call(mayFetchByEmail: true)
+    return try await FetchByEmail((world ?? self.world).environment, email, call)()
   }
 
   @Test func `an address answers with providers and methods in the order to offer`() async throws {
@@ -40,7 +39,7 @@ struct `FetchProviders, every one` {
     let methods = isOffered ? ["password", "phone"] : ["password"]
     let byAddress = try await byEmail(ada)
     #expect(byAddress.methods == methods && byAddress.providerIDs == methods)
-    #expect(try await fetch(.pendingToken(handle), world.call()).methods == methods)
+    #expect(try await byToken(handle, world.call()).methods == methods)
   }
 
   @Test func `3.4 a mailed link is offered where a verified address is all there is`() async throws {
@@ -61,15 +60,17 @@ struct `FetchProviders, every one` {
   @Test func `check 36: without the right every address gets the same answer and none is looked up`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
-      #expect(try await fetch(.email(email), world.call()) == ProvidersAnswer())
-      #expect(try FetchProviders(world.environment, .email(email), world.call()).query == Query())
+      #expect(try await byEmail(email, world.call()) == ProvidersAnswer())
+      world.store.fail(with: .closed)
+      #expect(try FetchByEmail(world.environment, email, world.call()).now() == ProvidersAnswer())
+      world.store.fail(with: nil)
     }
   }
 
   @Test func `without enumeration protection everybody may ask`() async throws {
     let world = World { $0.emailEnumerationProtection = false }
     world.store.insert(account(.verified(ada), password: true))
-    #expect(try await fetch(.email(ada), world.call(), in: world).methods == ["password"])
+    #expect(try await byEmail(ada, world.call(), in: world).methods == ["password"])
   }
 
   @Test func `the owner of the address comes before who links an identity with it`() async throws {
@@ -100,7 +101,7 @@ struct `FetchProviders, every one` {
   {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .verified), for: "account-y")
-    let answer = try await fetch(.pendingToken(handle), world.call())
+    let answer = try await byToken(handle, world.call())
     #expect(answer.registered && answer.methods == ["password"])
     let pending = try #require(answer.pending)
     #expect(pending.purpose == .link && pending.providerID == "oidc.corp" && pending.email == ada)
@@ -111,49 +112,49 @@ struct `FetchProviders, every one` {
   @Test func `below tier verified a held credential names no methods, except to who may ask anyway`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
-    let answer = try await fetch(.pendingToken(handle), world.call())
+    let answer = try await byToken(handle, world.call())
     #expect(answer.registered && answer.methods.isEmpty && answer.providerIDs.isEmpty && answer.pending != nil)
-    #expect(try await fetch(.pendingToken(handle), world.call(mayFetchByEmail: true)).methods == ["password"])
+    #expect(try await byToken(handle, world.call(mayFetchByEmail: true)).methods == ["password"])
   }
 
   @Test func `where conflicts always reveal methods they do at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
-    #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
+    #expect(try await byToken(handle, world.call(), in: world).methods == ["password"])
   }
 
   @Test func `S8 a changed subject is offered neither that provider nor the mailbox`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [corp("c-old")]))
     let handle = world.hold(corp("c-new", tier: .verified), for: "account-y")
-    #expect(try await fetch(.pendingToken(handle), world.call(), in: world).methods == ["password"])
+    #expect(try await byToken(handle, world.call(), in: world).methods == ["password"])
   }
 
   @Test func `check 15: another caller's or browser's handle is unknown`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(), for: "account-y", world.call(binding: "browser"))
     for call in [world.call(caller: "spiffe://test/other", binding: "browser"), world.call(binding: "another")] {
-      await refused(.pendingCredentialMismatch) { try await fetch(.pendingToken(handle), call) }
+      await refused(.pendingCredentialMismatch) { try await byToken(handle, call) }
     }
-    #expect(try await fetch(.pendingToken(handle), world.call(binding: "browser")).pending != nil)
+    #expect(try await byToken(handle, world.call(binding: "browser")).pending != nil)
   }
 
   @Test func `a handle that was completed or has expired is refused as such`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let used = world.hold(corp(), for: "account-y")
     _ = try await world.link(.pendingToken(used), try world.session(of: "account-y")).grant
-    await refused(.pendingCredentialUsed) { try await fetch(.pendingToken(used), world.call()) }
+    await refused(.pendingCredentialUsed) { try await byToken(used, world.call()) }
     let late = world.hold(corp("c-2"), for: "account-y")
     world.clock.advance(millis: world.policy.pendingLifetimeMillis)
-    await refused(.pendingCredentialExpired) { try await fetch(.pendingToken(late), world.call()) }
+    await refused(.pendingCredentialExpired) { try await byToken(late, world.call()) }
   }
 
   @Test func `a store that has to wait is asked again by a task`() async throws {
     let world = World(store: MemoryStore(answersNow: false))
     world.store.insert(account(.verified(ada), password: true))
-    let reading = try FetchProviders(world.environment, .email(ada), world.call(mayFetchByEmail: true))
-    #expect(try world.environment.readNow(reading) == nil)
-    #expect(try await world.environment.read(reading).registered)
+    let fetch = FetchByEmail(world.environment, ada, world.call(mayFetchByEmail: true))
+    #expect(try fetch.now() == nil)
+    #expect(try await fetch().registered)
   }
 }

@@ -10,7 +10,7 @@ import Testing
   func fetch(_ handle: String, _ call: CallFacts? = nil, in world: World? = nil) async throws -> ProvidersAnswer {
     let world = world ?? self.world
     let call = call ?? world.call()
-    let reading = try FetchProviders(world.environment, .pendingToken(handle), call)
+    let reading = try FetchByPendingToken(world.environment, handle, call)
     return try await MailMethods(world.environment)(reading, call)
   }
 

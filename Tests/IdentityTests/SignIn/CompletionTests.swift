@@ -262,8 +262,7 @@ struct `A held credential` {
       account(.unverified(ada), madeByAdministrator: true) { $0.customClaimsJSON = #"{"role":"editor"}"# })
     let exists = try await world.signIn(corp(tier: .unverified)).exists
     #expect(exists.methods.isEmpty)
-    let reading = try FetchProviders(
-      world.environment, .pendingToken(exists.handle), world.call(mayFetchByEmail: true))
+    let reading = try FetchByPendingToken(world.environment, exists.handle, world.call(mayFetchByEmail: true))
     #expect(try await world.environment.read(reading).methods == ["emailLink"])
     _ = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
     let state = try #require(world.store.state("account-y"))

@@ -260,7 +260,7 @@ struct `SignIn, somebody's address` {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let exists = try await conflict(corp(), in: world)
     #expect(exists.methods == ["password", "google.com"] && exists.providerIDs == exists.methods)
-    let byHandle = try FetchProviders(world.environment, .pendingToken(exists.handle), world.call())
+    let byHandle = try FetchByPendingToken(world.environment, exists.handle, world.call())
     #expect(try await world.environment.read(byHandle).methods == exists.methods)
     #expect(!MailMethods(world.environment).mayApply(to: world.call()))
   }

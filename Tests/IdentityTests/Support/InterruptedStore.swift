@@ -26,6 +26,8 @@ final class InterruptedStore: UncopiedStore {
   }
   func now(_ query: Query) throws -> Facts? { try store.now(query) }
   func load(_ query: Query) async throws -> Facts { try await store.load(query) }
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { try store.now(query) }
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { try await store.load(query) }
 
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     let interrupt = interruption.withLock { pending in

@@ -27,7 +27,11 @@ final class MemoryStore: UncopiedStore {
 
   func now(_ query: Query) throws -> Facts? { answersNow ? try facts(query) : nil }
 
+  func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { answersNow ? .some(try methods(query)) : nil }
+
   func load(_ query: Query) async throws -> Facts { try facts(query) }
+
+  func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { try methods(query) }
 
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
     if meetsRaces { await Task.yield() }
@@ -41,6 +45,11 @@ final class MemoryStore: UncopiedStore {
   private func facts(_ query: Query) throws -> Facts {
     if let error = failure.withLock({ $0 }) { throw error }
     return tables.withLock { $0.facts(query) }
+  }
+
+  private func methods(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord? {
+    if let error = failure.withLock({ $0 }) { throw error }
+    return tables.withLock { $0.methods(query) }
   }
 }
 

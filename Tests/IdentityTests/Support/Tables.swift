@@ -48,6 +48,10 @@ extension Tables {
       factors: factors.filter { $0.accountID == accountID }, unlinks: unlinks.filter { $0.accountID == accountID })
   }
 
+  func methods(_ query: SignInMethodsQuery) -> SignInMethodsRecord? {
+    (owner(of: query.email) ?? (query.includesLinkedEmail ? linkedOwner(of: query.email) : nil))?.methods
+  }
+
   func facts(_ query: Query) -> Facts {
     var facts = Facts()
     facts.idempotency = query.idempotency.flatMap { idempotency[$0] }
@@ -60,9 +64,6 @@ extension Tables {
     if query.lastSignInMayLag, let owner = facts.identityOwner {
       facts.identityOwner?.account.lastSignInAt = nil
       if facts.emailOwner?.account.id == owner.account.id { facts.emailOwner = facts.identityOwner }
-    }
-    if let email = query.methods {
-      facts.methods = (owner(of: email) ?? (query.includesLinkedEmail ? linkedOwner(of: email) : nil))?.methods
     }
     if let number = query.phoneNumber {
       facts.phoneOwner = state(accounts.values.first { $0.phoneNumber == number }?.id)

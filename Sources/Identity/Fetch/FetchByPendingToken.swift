@@ -1,54 +1,20 @@
 package import Store
 
-/// Returns the sign-in methods of the owner of an email address or of a pending credential.
-package final class FetchProviders: Reading {
+/// Returns the sign-in methods of the owner of a pending credential.
+package struct FetchByPendingToken: Reading {
   private let environment: Environment
-  private let request: FetchProvidersRequest
   private let call: CallFacts
   package let query: Query
 
-  package init(_ environment: Environment, _ request: FetchProvidersRequest, _ call: CallFacts) throws {
+  package init(_ environment: Environment, _ pendingToken: String, _ call: CallFacts) throws {
     self.environment = environment
-    self.request = request
     self.call = call
     var query = Query()
-    switch request {
-    case .email(let email):
-      // Enumeration protection prevents the look-up itself, so that the response time reveals nothing.
-      if environment.mayLookUpEmail(call) {
-        query.methods = email
-        query.includesLinkedEmail = environment.policy.oneAccountPerEmail
-      }
-    case .pendingToken(let handle):
-      query.pending = try environment.pendingDigest(handle)
-    }
+    query.pending = try environment.pendingDigest(pendingToken)
     self.query = query
   }
 
   package func answer(_ facts: Facts) throws -> ProvidersAnswer {
-    switch request {
-    case .email: byEmail(facts)
-    case .pendingToken: try byPendingToken(facts)
-    }
-  }
-
-  private func byEmail(_ facts: Facts) -> ProvidersAnswer {
-    guard let record = facts.methods else { return ProvidersAnswer() }
-    var methods = SignInMethods(record, environment.policy)
-    // The user of an imported account may have used only sign-in links, which no export states. A sign-in link works
-    // for such an account (section 3.4).
-    if methods.isEmpty, record.emailVerified, record.providerIDs.isEmpty {
-      methods = SignInMethods(mailedLinkUnder: environment.policy)
-    }
-    // In duplicate mode an email address identifies only a password or sign-in link. Other users of the address at a
-    // provider stay private.
-    if !environment.policy.oneAccountPerEmail {
-      methods = methods.only([SignInMethods.password, SignInMethods.emailLink])
-    }
-    return answer(methods)
-  }
-
-  private func byPendingToken(_ facts: Facts) throws -> ProvidersAnswer {
     let now = environment.clock.now()
     let purpose = facts.pending?.purpose ?? .link
     let opened = try environment.openPending(facts.pending, purpose: purpose, call: call, now: now)
@@ -57,21 +23,14 @@ package final class FetchProviders: Reading {
     }
     var answer = ProvidersAnswer()
     if let state = facts.pendingAccount {
-      answer.registered = true
-      if environment.reveals(row.tier, to: call) { answer = self.answer(environment.waysToComplete(row, state)) }
+      answer =
+        environment.reveals(row.tier, to: call)
+        ? ProvidersAnswer(environment.waysToComplete(row, state)) : ProvidersAnswer(registered: true)
     }
     let assertion = held.assertion
     answer.pending = PendingCredentialInfo(
       purpose: row.purpose, providerID: assertion.identity.providerID, email: assertion.email,
       username: assertion.username, displayName: assertion.displayName, expiresAt: row.expiresAt)
-    return answer
-  }
-
-  private func answer(_ methods: SignInMethods) -> ProvidersAnswer {
-    var answer = ProvidersAnswer()
-    answer.registered = true
-    answer.providerIDs = methods.providerIDs
-    answer.methods = methods.methods
     return answer
   }
 }
