@@ -192,7 +192,7 @@ let package = Package(
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
     .testTarget(
       name: "LoadTests",
-      dependencies: ["latchkey-load", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["latchkey-load", "API", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ] + fuzzer,

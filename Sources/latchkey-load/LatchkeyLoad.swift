@@ -3,8 +3,8 @@
 // Owns: workloads for every call of the service, their pace (open and closed loops), the checks of responses, latencies
 // and the report.
 // Does not own: connections, frames and the rules of a call (Client), the generated messages (API).
-// Read next: Run/Runner.swift, which runs everything on one thread; Pace/Pace.swift, Work/Work.swift and
-// Work/Chains.swift, People/Casting.swift, Measure/Recorder.swift.
+// Read next: Run/Runner.swift, which runs everything on one thread; Scenario/Workload.swift, Calls/Call.swift,
+// Work/AuthWork.swift, Pace/Pace.swift, Measure/Recorder.swift.
 
 internal import ArgumentParser
 internal import Client
@@ -22,14 +22,16 @@ struct LatchkeyLoad: ParsableCommand {
       Exit codes: 0 all responses were correct; 1 a response was not; 2 the run failed; 64 invalid arguments.
 
       Workloads:
-      \(WorkloadName.allCases.map { "  \($0.rawValue.padded(right: 25))\($0.meaning)" }.joined(separator: "\n"))
+      \(Workload.all.map { "  \($0.name.padded(right: 25))\($0.meaning)" }.joined(separator: "\n"))
 
       Calls without a workload:
-      \(WorkloadName.leftOut.map { "  \($0.call): \($0.why)" }.joined(separator: "\n"))
+      \(Workload.leftOut.map { "  \($0.call): \($0.why)" }.joined(separator: "\n"))
       """)
 
-  @Argument(help: ArgumentHelp("The workload, unless --scenario is given.", valueName: "workload"))
-  var workload: WorkloadName?
+  @Argument(
+    help: ArgumentHelp("The workload, unless --scenario is given.", valueName: "workload"),
+    completion: .list(Workload.allValueStrings))
+  var workload: Workload?
 
   @Option(help: "JSON5 file with a weighted mix of workloads.")
   var scenario: String?
@@ -41,7 +43,7 @@ struct LatchkeyLoad: ParsableCommand {
   var load: LoadOptions
 
   @OptionGroup(title: "Users")
-  var people: PeopleOptions
+  var users: UserOptions
 
   @OptionGroup(title: "Report")
   var output: OutputOptions
@@ -49,7 +51,7 @@ struct LatchkeyLoad: ParsableCommand {
   func validate() throws {
     guard (workload == nil) != (scenario == nil) else { throw ValidationError("Give either a workload or --scenario.") }
     try load.validate()
-    guard workload == .handshake || !(load.resume || load.withoutCall) else {
+    guard workload?.isHandshake == true || !(load.resume || load.withoutCall) else {
       throw ValidationError("Use --resume and --without-call with the workload handshake only.")
     }
   }
@@ -70,16 +72,16 @@ struct LatchkeyLoad: ParsableCommand {
   }
 
   private func measure() throws -> (report: Report, plot: Plot) {
-    let mix = try readScenario()
+    let scenario = try readScenario()
     let target = try service.target(load)
-    let isHandshake = workload == .handshake
-    let parts = isHandshake ? [handshakes] : try people.parts(of: mix, target)
+    let isHandshake = workload?.isHandshake == true
+    let preparation = Preparation(scenario, target, users, load)
+    let parts = try isHandshake ? preparation.parts() : users.parts(of: preparation)
     let runner = try Runner(to: target, isHandshake ? .momentary : .lasting, Mix(parts, seed: load.seed)) { start in
       let period = Period(
         startNanos: start, warmUpNanos: nanos(load.warmUp), measuredNanos: nanos(load.duration))
       let pace = load.rate.map { Pace.open(Arrivals(ratePerSecond: $0, period: period)) } ?? .closed(period)
-      let names = (Method.allCases.map(\.name), parts.map(\.workload.rawValue))
-      return (pace, Recorder(calls: names.0, iterations: names.1, period: period))
+      return (pace, Recorder(iterations: parts.map(\.workload), period: period))
     }
     if !output.quiet { runner.onProgress = progress() }
     listenForSignals(runner.interrupt)
@@ -87,7 +89,7 @@ struct LatchkeyLoad: ParsableCommand {
     let facts = RunFacts(
       target: service.server, ratePerSecond: load.rate, connections: target.connections, streams: target.streams,
       seed: load.seed, warmUpSeconds: load.warmUp, durationSeconds: load.duration)
-    let named = workload?.rawValue ?? scenario ?? ""
+    let named = workload?.name ?? self.scenario ?? ""
     return (Report(facts, outcome), Plot(title: "\(named) at \(service.server), \(facts.loop)", outcome.recorder))
   }
 
@@ -103,13 +105,8 @@ struct LatchkeyLoad: ParsableCommand {
   }
 
   private func readScenario() throws -> Scenario {
-    guard let scenario else { return Scenario([.init(workload: workload ?? .health, weight: 1)]) }
-    return try Scenario.parse(readWhole(scenario, bytesMax: 1 << 20))
-  }
-
-  private var handshakes: Mix.Part {
-    let work = Handshake(calls: !load.withoutCall, resumes: load.resume)
-    return Mix.Part(workload: .handshake, weight: 1, pool: nil) { _, _ in work }
+    if let workload { return Scenario([.init(workload: workload, weight: 1)]) }
+    return try Scenario.parse(readWhole(scenario ?? "", bytesMax: 1 << 20))
   }
 
   private func progress() -> (Recorder, Int, Int) -> Void {
@@ -129,4 +126,8 @@ func say(_ line: String) { writeAll(Array((line + "\n").utf8), to: 2) }
 
 func nanos(_ seconds: Double) -> Int64 { Int64((seconds * 1e9).rounded()) }
 
-extension WorkloadName: ExpressibleByArgument {}
+extension Workload: ExpressibleByArgument {
+  init?(argument: String) { self.init(named: argument) }
+
+  static var allValueStrings: [String] { all.map(\.name) }
+}

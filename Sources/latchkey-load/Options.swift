@@ -10,7 +10,7 @@ enum LoadLimits {
   static let durationSeconds = 0.1...3_000.0
   static let warmUpSeconds = 0.0...600.0
   static let timeoutSeconds = 1...600
-  static let people = 1...10_000_000
+  static let users = 1...10_000_000
   static let accountsFileBytesMax = 1 << 30
   static let tokensFileBytesMax = 1 << 30
   static let keyFileBytesMax = 4_096
@@ -110,7 +110,7 @@ struct LoadOptions: ParsableArguments {
   }
 }
 
-struct PeopleOptions: ParsableArguments {
+struct UserOptions: ParsableArguments {
   @Option(help: "Users to create for each workload before the run; at least the number of calls in flight.")
   var prepare = 100
 
@@ -124,23 +124,20 @@ struct PeopleOptions: ParsableArguments {
   var addresses: String?
 
   @Option(help: "Provider for start-flow.")
-  var flowProvider = FlowWish().providerID
+  var flowProvider = "oidc.corp"
 
   @Option(help: "Redirect URI of flows and of links sent by email; one of the caller's `redirect_uris`.")
-  var redirectURI = FlowWish().redirectURI
+  var redirectURI = "http://localhost:3000/callback"
 
   func validate() throws {
-    try demand("--prepare", prepare, in: LoadLimits.people)
+    try demand("--prepare", prepare, in: LoadLimits.users)
     if let addresses, Addresses(addresses) == nil {
       throw ValidationError("Give --addresses one range of numbers, such as 'user{0-999}@example.com'.")
     }
   }
 
-  func parts(of scenario: Scenario, _ target: Target) throws -> [Mix.Part] {
-    var preparation = Preparation(target: target, scenario: scenario, peopleCount: prepare)
-    preparation.onProgress = say
-    preparation.addresses = addresses.flatMap { Addresses($0) }
-    preparation.flow = FlowWish(providerID: flowProvider, redirectURI: redirectURI)
+  /// Reads the files, prepares the users, and writes their accounts.
+  func parts(of preparation: Preparation) throws -> [Mix.Part] {
     if let tokens {
       preparation.tokens = try TokensFile.parse(
         readWhole(tokens, bytesMax: LoadLimits.tokensFileBytesMax), path: tokens)
@@ -149,7 +146,7 @@ struct PeopleOptions: ParsableArguments {
       preparation.known = try AccountsFile.parse(
         readWhole(accountsFile, bytesMax: LoadLimits.accountsFileBytesMax), path: accountsFile)
     }
-    let parts = try preparation.prepare()
+    let parts = try preparation.parts()
     if let accountsFile { try writeFile(accountsFile, AccountsFile.text(preparation.accounts), isSecret: true) }
     return parts
   }

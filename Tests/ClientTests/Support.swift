@@ -5,7 +5,7 @@ import API
 @testable import Client
 
 /// An RPC that only the servers of these tests implement.
-let rpc = RPC<HealthCheckRequest, HealthCheckResponse>("/a.B/C")
+let rpc = RPC<HealthCheckRequest, HealthCheckResponse>("/a.B/C", number: 0)
 
 /// The endpoint of a server, with the settings of the tests.
 func endpoint(

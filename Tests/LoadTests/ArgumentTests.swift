@@ -1,3 +1,4 @@
+import API
 import ArgumentParser
 import Testing
 
@@ -40,9 +41,9 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
 }
 
 @Test func `an accounts file is read as it was written, without those that have no account`() throws {
-  let user = LoadUser(login: Login(email: "a@example.com", password: "p"))
+  let user = LoadUser(login: PasswordCredential(email: "a@example.com", password: "p"))
   user.accountID = "id"
-  let text = AccountsFile.text([user, LoadUser(login: Login(email: "b@example.com", password: "p"))])
+  let text = AccountsFile.text([user, LoadUser(login: PasswordCredential(email: "b@example.com", password: "p"))])
   let read = try AccountsFile.parse(text, path: "f")
   #expect(read.map(\.login) == [user.login])
   #expect(read.map(\.accountID) == ["id"])
@@ -51,7 +52,7 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
 @Test func `tokens are read by their use, and a wrong line is named by its number`() throws {
   let line = #"{"use": "conflict", "provider_id": "oidc.corp", "email": "a@example.com", "id_token": "x.y.z"}"#
   let file = try TokensFile.parse(Array((line + "\n\n").utf8), path: "f")
-  #expect(file.of(.conflict).map(\.token) == [ProviderToken(providerID: "oidc.corp", idToken: "x.y.z")])
+  #expect(file.of(.conflict).map(\.token) == [ProviderTokenCredential(providerID: "oidc.corp", idToken: "x.y.z")])
   #expect(file.of(.link).isEmpty)
   for (text, why) in [
     ("{", "f, line 1"), (line + "\n{}", "f, line 2"), (line.replacing("conflict", with: "c"), "use"),

@@ -1,3 +1,4 @@
+import API
 import Testing
 
 @testable import latchkey_load
@@ -25,64 +26,91 @@ func `one-time passwords are those of the standard`(seconds: Int64, code: String
   #expect(OneTimePassword(secret: "") == nil && OneTimePassword(secret: "1") == nil)
 }
 
-private let factor = FactorFacts(id: "f", kind: "TOTP")
+private let factor = SecondFactorHint(factorID: "f", kind: .totp)
+
+private func enrolled(
+  _ id: String = "id", _ factors: [SecondFactorHint]? = nil, recoveryCodes: [String] = ["r"]
+) -> FinishEnrollmentResponse {
+  var enrolled = session(id)
+  enrolled.account?.secondFactors = factors ?? [SecondFactorHint(factorID: "r", kind: .recoveryCode), factor]
+  return FinishEnrollmentResponse(session: enrolled, recoveryCodes: recoveryCodes)
+}
+
+private func required(_ pendingToken: String, _ factors: [SecondFactorHint]) -> SignInResponse {
+  SignInResponse(outcome: .secondFactorRequired(SecondFactorRequired(pendingToken: pendingToken, hints: factors)))
+}
+
+private func shown(_ session: Session) -> FinishSecondFactorResponse {
+  FinishSecondFactorResponse(outcome: .session(session))
+}
 
 /// The answers of a successful iteration, from a recent login on.
-private func right() -> [Answer] {
-  var enrolled = facts()
-  enrolled.account.factors = [FactorFacts(id: "r", kind: "RECOVERY_CODE"), factor]
-  return [
-    .enrolling(id: "e", secret: secret), .enrolled(enrolled, recoveryCodes: 10),
-    .secondFactorRequired(pendingToken: "p", factors: [factor]), .begun(verificationID: "", expiresAtMillis: .max),
-    .session(enrolled), session(),
+private var right: [Any] {
+  [
+    StartEnrollmentResponse(enrollmentID: "e", totpSecret: secret), enrolled(), required("p", [factor]),
+    StartSecondFactorResponse(expiresAtMillis: .max), shown(session()), WithdrawResponse(session: session()),
   ]
 }
 
-@Test func `a second factor is enrolled, asked for, shown and withdrawn`() {
+@Test func `a second factor is enrolled, asked for, shown and withdrawn`() throws {
   let user = user()
-  let calls: [latchkey_load.Method] = [
-    .startEnrollment, .finishEnrollment, .signIn, .startSecondFactor, .finishSecondFactor, .withdraw,
+  let service = "SecondFactorService/"
+  let calls = [
+    service + "StartEnrollment", service + "FinishEnrollment", "AuthService/SignIn", service + "StartSecondFactor",
+    service + "FinishSecondFactor", service + "Withdraw",
   ]
-  #expect(play(SecondFactor(user), [session()] + right(), atNanos: 5) == ([.signIn] + calls, "done"))
-  #expect(play(SecondFactor(user), right(), atNanos: 6) == (calls, "done"))
+  #expect(
+    play(.secondFactor(user, atNanos: 4), [signedIn()] + right, atNanos: 5) == (["AuthService/SignIn"] + calls, "done"))
+  #expect(play(.secondFactor(user, atNanos: 6), right, atNanos: 6) == (calls, "done"))
   #expect(user.signedInNanos == 6)
+  let requests = requests(.secondFactor(user, atNanos: 6), right)
+  let first = try #require(requests[1] as? FinishEnrollmentRequest)
+  let second = try #require(requests[4] as? FinishSecondFactorRequest)
+  #expect(first.enrollmentID == "e" && second.pendingToken == "p" && second.factorID == "f")
+  #expect(first.code.count == 6 && second.code.count == 6 && first.code != second.code)
+  #expect(requests[5] as? WithdrawRequest == WithdrawRequest(idToken: "i", factorID: "f"))
 }
 
 @Test func `each step of a second factor is looked at`() {
-  let user = user()
-  user.session = facts()
-  let right = right()
-  let wrong: [[Answer]] = [
-    [.enrolling(id: "", secret: secret), .enrolling(id: "e", secret: "0"), .done],
-    [.enrolled(facts(), recoveryCodes: 10), .enrolled(facts("other"), recoveryCodes: 10), session()],
-    [session(), .secondFactorRequired(pendingToken: "p", factors: []),
-      .secondFactorRequired(pendingToken: "", factors: [factor])],
-    [.begun(verificationID: "v", expiresAtMillis: .max), .begun(verificationID: "", expiresAtMillis: 1_000), .done],
-    [session("other"), .done],
-    [right[4], session("other"), .done],
+  let user = userInSession()
+  var withFactor = session()
+  withFactor.account?.secondFactors = [factor]
+  let wrong: [[Any]] = [
+    [StartEnrollmentResponse(totpSecret: secret), StartEnrollmentResponse(enrollmentID: "e", totpSecret: "0"),
+      StartEnrollmentResponse(enrollmentID: "e")],
+    [enrolled("id", []), enrolled("other"), enrolled(recoveryCodes: []), FinishEnrollmentResponse()],
+    [signedIn(), required("p", []), required("", [factor]), SignInResponse(),
+      required("p", [SecondFactorHint(factorID: "f", kind: .phone)])],
+    [StartSecondFactorResponse(verificationID: "v", expiresAtMillis: .max),
+      StartSecondFactorResponse(expiresAtMillis: 1_000), StartSecondFactorResponse()],
+    [shown(session("other")), FinishSecondFactorResponse()],
+    [WithdrawResponse(session: withFactor), WithdrawResponse(session: session("other")), WithdrawResponse()],
   ]
   for (step, answers) in wrong.enumerated() {
-    expectWrong(SecondFactor(user), answers.map { right.prefix(step) + [$0] })
+    expectWrong(.secondFactor(user, atNanos: 1), answers.map { right.prefix(step) + [$0] })
   }
-  guard case .enrolled(let enrolled, _) = right[1] else {
-    Issue.record("the second answer is not one of an enrolment")
-    return
-  }
-  expectWrong(SecondFactor(user), [[right[0], .enrolled(enrolled, recoveryCodes: 0)]])
 }
 
 @Test func `somebody with a proved address is taken over and opened`() {
   let user = user()
-  let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
-  let (calls, end) = play(MakeVerified(user: user), [imported, .customToken("t"), session()])
-  #expect(calls == [.importAccounts, .createCustomToken, .signIn] && end == "done")
-  #expect(user.session == facts())
-  guard case .customToken("t") = user.credential else {
-    Issue.record("the account is opened again by its custom token")
-    return
-  }
-  let refused = Answer.imported(ImportFacts(imported: 0, unchanged: 0, reasons: ["INVALID_EMAIL"]))
+  let (imported, made) = (ImportAccountsResponse(imported: 1), CreateCustomTokenResponse(customToken: "t"))
+  let (calls, end) = play(.makeVerified(user), [imported, made, signedIn()], atNanos: 7)
+  #expect(calls == ["AdminService/ImportAccounts", "AdminService/CreateCustomToken", "AuthService/SignIn"])
+  #expect(end == "done" && user.signedInNanos == 7)
+  #expect([user.sessionID, user.idToken, user.refreshToken] == ["s", "i", "r"])
+  #expect(user.credential == .customToken("t"), "the account is opened again by its custom token")
+  let refused = ImportAccountsResponse(errors: [ImportError(reason: .invalidEmail)])
   expectWrong(
-    MakeVerified(user: user),
-    [[refused], [imported, .customToken("")], [imported, .customToken("t"), session("other")]])
+    .makeVerified(user),
+    [[refused], [imported, CreateCustomTokenResponse()], [imported, made, signedIn("other")]])
+}
+
+@Test func `an account gets a custom token once it is made`() {
+  let user = LoadUser(login: login)
+  let created = CreateResponse(outcome: .session(session(isNew: true)))
+  let made = CreateCustomTokenResponse(customToken: "t")
+  let calls = ["AccountService/Create", "AdminService/CreateCustomToken"]
+  #expect(play(.makeCustomToken(user), [created, made]) == (calls, "done"))
+  #expect(user.credential == .customToken("t"))
+  expectWrong(.makeCustomToken(user), [[SignInResponse()], [signedIn(), CreateCustomTokenResponse()]])
 }

@@ -1,88 +1,104 @@
+import API
 import Testing
 
 @testable import latchkey_load
 
-private func verdict(_ active: Bool) -> Answer { .verdict(active: active, accountID: "id", reason: "") }
-
-private func account(disabled: Bool = false, id: String = "id") -> Answer {
-  .account(AccountFacts(id: id, email: "", isAnonymous: true, providerIDs: [], isDisabled: disabled))
+private func verdict(_ active: Bool) -> VerifyIdTokenResponse {
+  VerifyIdTokenResponse(active: active, accountID: "id")
 }
 
-@Test(arguments: [
-  (EndSession.Way.signOut, Method.signOut, Answer.done), (.revokeAll, .revokeAll, .closed(sessions: 1)),
-  (.revokeSessions, .revokeSessions, .closed(sessions: 1)), (.deleteAccount, .deleteAccount, .done),
-])
-func `a session that was ended must be over`(way: EndSession.Way, method: Method, ended: Answer) {
-  let (calls, end) = play(EndSession(by: way), [session(isNew: true), ended, verdict(false)])
-  #expect(calls == [.signIn, method, .verifyIDToken] && end == "done")
-  #expect(play(EndSession(by: way), [session(), ended, verdict(true)]).end.contains("still open"))
-  expectWrong(
-    EndSession(by: way),
-    [[.done], [session(), .closed(sessions: 2)], [session(), .closed(sessions: 0)], [session(), account()]])
+private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledResponse {
+  SetDisabledResponse(account: Account(accountID: id, disabled: disabled))
+}
+
+@Test func `a session that was ended must be over`() {
+  let ways: [(Step, String, Any, [Any])] = [
+    (.signOut, "SessionService/SignOut", SignOutResponse(), []),
+    (.revokeAll, "SessionService/RevokeAll", RevokeAllResponse(closed: 1),
+      [RevokeAllResponse(closed: 2), RevokeAllResponse(closed: 0)]),
+    (.revokeSessions, "AdminService/RevokeSessions", RevokeSessionsResponse(closed: 1),
+      [RevokeSessionsResponse(closed: 2), RevokeSessionsResponse(closed: 0)]),
+    (.deleteAccount, "AdminService/DeleteAccount", DeleteAccountResponse(), []),
+  ]
+  for (way, call, ended, wrong) in ways {
+    let (calls, end) = play(way, [signedIn(isNew: true), ended, verdict(false)])
+    #expect(calls == ["AuthService/SignIn", call, "SessionService/VerifyIdToken"] && end == "done")
+    #expect(play(way, [signedIn(), ended, verdict(true)]).end.contains("still open"))
+    expectWrong(way, [[SignInResponse()], [signedIn("")]] + wrong.map { [signedIn(), $0] })
+  }
 }
 
 @Test func `an account that was shut is opened again`() {
-  let shut = [session(), account(disabled: true), verdict(false)]
-  let (calls, end) = play(EndSession(by: .disable), shut + [account()])
-  #expect(calls == [.signIn, .setDisabled, .verifyIDToken, .setDisabled] && end == "done")
+  let shut: [Any] = [signedIn(), disabled(true), verdict(false)]
+  let (calls, end) = play(.setDisabled, shut + [disabled(false)])
+  let setDisabled = "AdminService/SetDisabled"
+  #expect(calls == ["AuthService/SignIn", setDisabled, "SessionService/VerifyIdToken", setDisabled] && end == "done")
+  #expect(
+    requests(.setDisabled, shut + [disabled(false)]).compactMap { $0 as? SetDisabledRequest }
+      == [SetDisabledRequest(accountID: "id", disabled: true), SetDisabledRequest(accountID: "id", disabled: false)])
   expectWrong(
-    EndSession(by: .disable),
+    .setDisabled,
     [
-      [session(), account()], [session(), account(disabled: true, id: "other")],
-      [session(), account(disabled: true), verdict(true)], shut + [account(disabled: true)],
-      shut + [account(id: "other")],
+      [signedIn(), disabled(false)], [signedIn(), disabled(true, id: "other")], [signedIn(), SetDisabledResponse()],
+      [signedIn(), disabled(true), verdict(true)], shut + [disabled(true)], shut + [disabled(false, id: "other")],
     ])
 }
 
 @Test func `a merge closes the other account, and signs in first where the login is too old`() {
-  let guest = session("guest", isNew: true)
-  let merged = Answer.merged(facts(), closedAccountID: "guest")
+  func merged(_ id: String = "id", closed: String = "guest") -> MergeResponse {
+    MergeResponse(session: session(id), closedAccountID: closed)
+  }
+  var other = session("guest", isNew: true)
+  other.idToken = "g"
+  let guest = SignInResponse(outcome: .session(other))
   let user = user()
-  let (calls, end) = play(Merge(user), [session(), guest, merged, verdict(false)], atNanos: 5)
-  #expect(calls == [.signIn, .signIn, .merge, .verifyIDToken] && end == "done")
+  let rest = ["AuthService/SignIn", "AccountService/Merge", "SessionService/VerifyIdToken"]
+  let (calls, end) = play(.merge(user, atNanos: 4), [signedIn(), guest, merged(), verdict(false)], atNanos: 5)
+  #expect(calls == ["AuthService/SignIn"] + rest && end == "done")
   #expect(user.signedInNanos == 5)
-  #expect(play(Merge(user), [guest, merged, verdict(false)]).calls == [.signIn, .merge, .verifyIDToken])
+  #expect(play(.merge(user, atNanos: 6), [guest, merged(), verdict(false)]) == (rest, "done"))
+  let requests = requests(.merge(user, atNanos: 6), [guest, merged(), verdict(false)])
+  #expect(requests[1] as? MergeRequest == MergeRequest(survivorIDToken: "i", otherIDToken: "g"))
+  #expect(requests[2] as? VerifyIdTokenRequest == VerifyIdTokenRequest(idToken: "g"))
   expectWrong(
-    Merge(user),
+    .merge(user, atNanos: 6),
     [
-      [guest, merged, verdict(true)], [guest, .merged(nil, closedAccountID: "")],
-      [guest, .merged(facts(), closedAccountID: "id")], [guest, .merged(facts("other"), closedAccountID: "guest")],
-      [guest, session()],
+      [guest, merged(), verdict(true)], [guest, MergeResponse()], [guest, merged(closed: "id")],
+      [guest, merged("other")], [SignInResponse()],
     ])
 }
 
 @Test func `a change of address is asked for in a recent session`() {
-  let work = SendEmailChange(user: user(), newEmail: "b@example.com", continueURI: "")
-  let sent = Answer.begun(verificationID: "", expiresAtMillis: .max)
-  #expect(play(work, [session(), sent]) == ([.signIn, .sendEmailChange], "done"))
-  #expect(play(work, [sent]) == ([.sendEmailChange], "done"))
-  expectWrong(work, [[session("other")], [.done], [.begun(verificationID: "", expiresAtMillis: 1_000)]])
+  let user = user()
+  func step() -> Step { .sendEmailChange(user, to: "b@example.com", "", atNanos: 1) }
+  let sent = SendEmailChangeResponse(expiresAtMillis: .max)
+  let call = "VerificationService/SendEmailChange"
+  expectWrong(step(), [[signedIn("other")]])
+  #expect(play(step(), [signedIn(), sent]) == (["AuthService/SignIn", call], "done"))
+  #expect(play(step(), [sent]) == ([call], "done"))
+  expectWrong(step(), [[SendEmailChangeResponse()], [SendEmailChangeResponse(expiresAtMillis: 1_000)]])
 }
 
 @Test func `what an account is to have from then on is looked at`() {
-  let user = user()
-  user.session = facts()
-  var named = facts()
-  named.account.displayName = "N"
-  #expect(play(SingleCall.update(user, displayName: "N"), [.session(named)]).end == "done")
-  expectWrong(SingleCall.update(user, displayName: "M"), [[.session(named)], [session("other")], [.done]])
-  var account = facts().account
-  account.claimsJSON = #"{"load": "7"}"#
-  #expect(play(SingleCall.setCustomClaims(user, mark: 7), [.account(account)]).end == "done")
-  expectWrong(SingleCall.setCustomClaims(user, mark: 8), [[.account(account)], [.done]])
-  account.id = "other"
-  expectWrong(SingleCall.setCustomClaims(user, mark: 7), [[.account(account)]])
+  let user = userInSession()
+  var named = session()
+  named.account?.displayName = "N"
+  #expect(play(.update(user, displayName: "N"), [UpdateResponse(session: named)]).end == "done")
+  expectWrong(
+    .update(user, displayName: "M"),
+    [[UpdateResponse(session: named)], [UpdateResponse(session: session("other"))], [UpdateResponse()]])
+  func claims(_ id: String) -> SetCustomClaimsResponse {
+    SetCustomClaimsResponse(account: Account(accountID: id, customClaimsJSON: #"{"load": "7"}"#))
+  }
+  #expect(play(.setCustomClaims(user, mark: 7), [claims("id")]).end == "done")
+  expectWrong(.setCustomClaims(user, mark: 8), [[claims("id")], [SetCustomClaimsResponse()]])
+  expectWrong(.setCustomClaims(user, mark: 7), [[claims("other")]])
 }
 
 @Test func `the session that asks is the one that is current`() {
-  let user = user()
-  user.session = facts()
-  let (own, other) = (ListedSession(id: "s", isCurrent: true), ListedSession(id: "t", isCurrent: false))
-  #expect(play(SingleCall.listSessions(user), [.sessions([other, own])]).end == "done")
-  expectWrong(
-    SingleCall.listSessions(user),
-    [
-      [.sessions([])], [.sessions([other])], [.sessions([own, own])],
-      [.sessions([ListedSession(id: "t", isCurrent: true)])],
-    ])
+  let user = userInSession()
+  let (own, other) = (SessionInfo(sessionID: "s", current: true), SessionInfo(sessionID: "t"))
+  #expect(play(.listSessions(user), [ListSessionsResponse(sessions: [other, own])]).end == "done")
+  let wrong = [[], [other], [own, own], [SessionInfo(sessionID: "t", current: true)]]
+  expectWrong(.listSessions(user), wrong.map { [ListSessionsResponse(sessions: $0)] })
 }

@@ -1,142 +1,195 @@
+import API
 import Testing
 
 @testable import latchkey_load
 
-private func event(_ accountID: String, type: String = "ACCOUNT_CREATED") -> Answer {
-  .event(EventFacts(cursor: "c", type: type, accountID: accountID))
+private func event(_ accountID: String, type: EventType = .accountCreated) -> WatchEventsResponse {
+  WatchEventsResponse(cursor: "c", event: Event(type: type, accountID: accountID))
 }
 
-@Test func `the first message of a stream is enough, and nothing after it counts`() {
-  var gathering = Gathering(.first)
-  #expect(!gathering.isEnough)
-  gathering.take(.serving(true))
-  gathering.take(.serving(false))
-  #expect(gathering.isEnough && gathering.whole == .serving(true))
+private protocol PlayedStream {
+  func isComplete(after messages: [Any]) -> Bool
 }
 
-@Test func `an event of another account is passed over, and so is a cursor alone`() {
-  var gathering = Gathering(.event(accountID: "a"))
-  gathering.take(event("b"))
-  gathering.take(.event(EventFacts(cursor: "c")))
-  #expect(!gathering.isEnough)
-  gathering.take(event("a"))
-  #expect(gathering.isEnough && gathering.whole == event("a"))
-}
-
-@Test func `the batches of a stream are added up to its end`() {
-  var imported = Gathering(.all)
-  imported.take(.imported(ImportFacts(imported: 2, unchanged: 1, reasons: [])))
-  imported.take(.imported(ImportFacts(imported: 1, unchanged: 0, reasons: ["INVALID_EMAIL"])))
-  #expect(!imported.isEnough)
-  #expect(imported.whole == .imported(ImportFacts(imported: 3, unchanged: 1, reasons: ["INVALID_EMAIL"])))
-  var exported = Gathering(.all)
-  exported.take(.exported(accounts: 2, whole: 2))
-  exported.take(.exported(accounts: 3, whole: 2))
-  #expect(exported.whole == .exported(accounts: 5, whole: 4))
-}
-
-@Test func `a stream that ended without what was waited for is no right answer`() {
-  for wish in [Gathering.Wish.first, .event(accountID: "a"), .all] {
-    guard case .other = Gathering(wish).whole else {
-      Issue.record("\(wish)")
-      continue
-    }
+extension StreamCall: PlayedStream {
+  func isComplete(after messages: [Any]) -> Bool {
+    var call = self
+    for message in messages.compactMap({ $0 as? Response }) { call.take(message) }
+    return call.isComplete
   }
 }
 
-@Test func `a watcher is told who is new after the cursor it began at`() {
-  let begun = Answer.event(EventFacts(cursor: "c"))
-  #expect(
-    play(WatchEvents(), [begun, session(isNew: true), event("id")]) == ([.watchEvents, .signIn, .watchEvents], "done"))
+/// Whether the client cancels the call after these messages.
+private func isComplete(_ step: Step, _ messages: [Any]) -> Bool? {
+  guard case .call(let call) = step else { return nil }
+  return (call as? any PlayedStream)?.isComplete(after: messages)
+}
+
+private let (serving, notServing) = (
+  HealthCheckResponse(status: .serving), HealthCheckResponse(status: .notServing)
+)
+
+@Test func `the first message of a stream is enough, and nothing after it counts`() {
+  #expect(isComplete(.watchHealth, []) == false)
+  #expect(isComplete(.watchHealth, [serving]) == true)
+  #expect(play(.watchHealth, [[serving, notServing]]) == (["Health/Watch"], "done"))
+  expectWrong(.watchHealth, [[[notServing, serving]]])
+}
+
+@Test func `an event of another account is passed over, and so is a cursor alone`() {
+  let step = Step.first(EventRPC.watch, WatchEventsRequest(), where: { $0.event?.accountID == "a" }) {
+    $0 == event("a") ? .done : .wrong("\($0)")
+  }
+  let before: [Any] = [event("b"), WatchEventsResponse(cursor: "c")]
+  #expect(isComplete(step, before) == false)
+  #expect(isComplete(step, before + [event("a")]) == true)
+  #expect(play(step, [[event("b"), WatchEventsResponse(cursor: "c"), event("a")]]).end == "done")
+}
+
+@Test func `the batches of a stream are added up to its end`() {
+  let rows = (0..<3).map { ImportedAccount(accountID: "\($0)") }
+  let batches = [ImportAccountsResponse(imported: 2), ImportAccountsResponse(imported: 1)]
+  #expect(isComplete(.importAccounts(rows), batches) == false)
+  #expect(play(.importAccounts(rows), [batches]).end == "done")
   expectWrong(
-    WatchEvents(),
+    .importAccounts(rows),
+    [[[batches[0]]], [batches + [ImportAccountsResponse(unchanged: 1)]], [batches + batches]])
+  let rejected = batches + [ImportAccountsResponse(errors: [ImportError(reason: .invalidEmail)])]
+  #expect(play(.importAccounts(rows), [rejected]).end == "a row was rejected: INVALID_EMAIL")
+  let whole = ExportAccountsResponse(
+    accounts: ["a", "b"].map { ExportedAccount(account: Account(accountID: $0)) })
+  #expect(isComplete(.exportAccounts(accountsMin: 4), [whole, whole]) == false)
+  #expect(play(.exportAccounts(accountsMin: 4), [[whole, whole]]).end == "done")
+  expectWrong(.exportAccounts(accountsMin: 5), [[[whole, whole]]])
+}
+
+@Test func `a stream that ended without what was waited for is no right answer`() {
+  let begun = WatchEventsResponse(cursor: "c")
+  expectWrong(.watchHealth, [[[HealthCheckResponse]()]])
+  expectWrong(.watchEvents, [[[WatchEventsResponse]()], [begun, signedIn(), [WatchEventsResponse]()]])
+  expectWrong(.importAccounts([ImportedAccount()]), [[[ImportAccountsResponse]()]])
+  expectWrong(.exportAccounts(accountsMin: 1), [[[ExportAccountsResponse]()]])
+}
+
+@Test func `a watcher is told who is new after the cursor it began at`() {
+  let begun = WatchEventsResponse(cursor: "c")
+  let calls = ["EventService/Watch", "AuthService/SignIn", "EventService/Watch"]
+  #expect(play(.watchEvents, [begun, signedIn(isNew: true), event("id")]) == (calls, "done"))
+  #expect(play(.watchEvents, [begun, signedIn(isNew: true), [event("other"), event("id")]]) == (calls, "done"))
+  let requests = requests(.watchEvents, [begun, signedIn()]).compactMap { $0 as? WatchEventsRequest }
+  #expect(requests.map(\.cursor) == ["now", "c"] && requests.allSatisfy { $0.types == [.accountCreated] })
+  expectWrong(
+    .watchEvents,
     [
-      [.event(EventFacts(cursor: ""))], [begun, .done], [begun, session("")], [begun, session(), event("other")],
-      [begun, session(), event("id", type: "SIGNED_IN")], [begun, session(), .other("the end of the stream")],
+      [WatchEventsResponse()], [begun, SignInResponse()], [begun, signedIn("")], [begun, signedIn(), event("other")],
+      [begun, signedIn(), event("id", type: .signedIn)], [begun, signedIn(), WatchEventsResponse(cursor: "d")],
     ])
 }
 
 @Test func `no account is on two pages`() {
-  let first = Answer.page(accountIDs: ["a", "b"], nextToken: "n")
-  #expect(play(ListAccounts(), [first, .page(accountIDs: ["c"], nextToken: "m")]) == ([.list, .list], "done"))
-  #expect(play(ListAccounts(), [.page(accountIDs: ["a"], nextToken: "")]) == ([.list], "done"))
-  expectWrong(
-    ListAccounts(),
-    [
-      [.page(accountIDs: [], nextToken: "")], [.page(accountIDs: ["a", "a"], nextToken: "")],
-      [.page(accountIDs: ["a", ""], nextToken: "")], [first, .page(accountIDs: ["c", "b"], nextToken: "")], [.done],
-    ])
+  func page(_ ids: [String], next: String = "") -> ListResponse {
+    ListResponse(accounts: ids.map { Account(accountID: $0) }, nextPageToken: next)
+  }
+  let (first, call) = (page(["a", "b"], next: "n"), "AdminService/List")
+  #expect(play(.listAccounts, [first, page(["c"], next: "m")]) == ([call, call], "done"))
+  #expect(play(.listAccounts, [page(["a"])]) == ([call], "done"))
+  let tokens = requests(.listAccounts, [first]).compactMap { ($0 as? ListRequest)?.pageToken }
+  #expect(tokens == ["", "n"])
+  expectWrong(.listAccounts, [[page([])], [page(["a", "a"])], [page(["a", ""])], [first, page(["c", "b"])]])
 }
 
 @Test func `what is taken over and what is exported is counted`() {
-  let rows = [ImportRow(accountID: "a", email: "a@example.com"), ImportRow(accountID: "b", email: "b@example.com")]
-  let whole = ImportFacts(imported: 2, unchanged: 0, reasons: [])
-  #expect(play(SingleCall.importAccounts(rows), [.imported(whole)]).end == "done")
-  for (imported, unchanged, reasons) in [(1, 0, []), (2, 1, []), (2, 0, ["INVALID_EMAIL"])] {
-    let facts = ImportFacts(imported: imported, unchanged: unchanged, reasons: reasons)
-    expectWrong(SingleCall.importAccounts(rows), [[.imported(facts)]])
-  }
-  #expect(play(SingleCall.exportAccounts(accountsMin: 2), [.exported(accounts: 2, whole: 2)]).end == "done")
+  let rows = ["a", "b"].map { ImportedAccount(accountID: $0, email: "\($0)@example.com") }
+  #expect(play(.importAccounts(rows), [ImportAccountsResponse(imported: 2)]).end == "done")
   expectWrong(
-    SingleCall.exportAccounts(accountsMin: 2),
-    [[.exported(accounts: 1, whole: 1)], [.exported(accounts: 3, whole: 2)], [.other("the end of the stream")]])
+    .importAccounts(rows),
+    [
+      [ImportAccountsResponse(imported: 1)], [ImportAccountsResponse(imported: 2, unchanged: 1)],
+      [ImportAccountsResponse(imported: 2, errors: [ImportError(reason: .invalidEmail)])],
+    ])
+  func export(_ ids: [String]) -> ExportAccountsResponse {
+    ExportAccountsResponse(accounts: ids.map { ExportedAccount(account: Account(accountID: $0)) })
+  }
+  #expect(play(.exportAccounts(accountsMin: 2), [export(["a", "b"])]).end == "done")
+  let unnamed = ExportAccountsResponse(accounts: [ExportedAccount(), ExportedAccount()])
+  expectWrong(.exportAccounts(accountsMin: 2), [[export(["a"])], [export(["a", "b", ""])], [unnamed]])
 }
 
 @Test func `who was taken over with a second factor has none once it is removed`() {
-  let work = TakeAway.factor(of: ImportRow(accountID: "a", email: "a@example.com", factorNumber: "+441632960961"))
-  let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
-  var account = AccountFacts(id: "a", email: "a@example.com", isAnonymous: false, providerIDs: [])
-  let removed = Answer.factorsRemoved(count: 1, of: account)
-  #expect(play(work, [imported, removed]) == ([.importAccounts, .removeSecondFactors], "done"))
-  account.factors = [FactorFacts(id: "f", kind: "PHONE")]
-  let refused = Answer.imported(ImportFacts(imported: 0, unchanged: 0, reasons: ["INVALID_FIELD"]))
+  let account = ImportedAccount(accountID: "a", email: "a@example.com", phoneFactors: [ImportedPhoneFactor()])
+  let imported = ImportAccountsResponse(imported: 1)
+  func removed(_ id: String = "a", factors: [SecondFactorHint] = [], count: Int32 = 1) -> RemoveSecondFactorsResponse {
+    RemoveSecondFactorsResponse(account: Account(accountID: id, secondFactors: factors), removed: count)
+  }
+  let calls = ["AdminService/ImportAccounts", "AdminService/RemoveSecondFactors"]
+  #expect(play(.removeFactors(of: account), [imported, removed()]) == (calls, "done"))
+  let refused = ImportAccountsResponse(errors: [ImportError(reason: .invalidField)])
   expectWrong(
-    work,
+    .removeFactors(of: account),
     [
-      [refused], [removed], [imported, imported], [imported, .factorsRemoved(count: 1, of: account)],
-      [imported, .factorsRemoved(count: 0, of: AccountFacts(id: "a", email: "", isAnonymous: false, providerIDs: []))],
-      [imported, .factorsRemoved(count: 1, of: AccountFacts(id: "b", email: "", isAnonymous: false, providerIDs: []))],
+      [refused], [imported, removed(factors: [SecondFactorHint(factorID: "f", kind: .phone)])],
+      [imported, removed("a", count: 0)], [imported, removed("b")], [imported, RemoveSecondFactorsResponse(removed: 1)],
     ])
 }
 
 @Test func `who was taken over with one way in has none once it is unlinked, and keeps the address`() {
-  let work = TakeAway.identity(of: ImportRow(accountID: "a", email: "a@example.com", subject: "s"))
-  let imported = Answer.imported(ImportFacts(imported: 1, unchanged: 0, reasons: []))
-  func unlinked(_ id: String = "a", _ email: String = "a@example.com", _ providerIDs: [String] = []) -> Answer {
-    .account(AccountFacts(id: id, email: email, isAnonymous: false, providerIDs: providerIDs))
+  let google = LinkedProvider(providerID: "google.com", subject: "s")
+  let account = ImportedAccount(accountID: "a", email: "a@example.com", providers: [google])
+  let imported = ImportAccountsResponse(imported: 1)
+  func unlinked(
+    _ id: String = "a", _ email: String = "a@example.com", _ providers: [LinkedProvider] = []
+  ) -> UnlinkProviderResponse {
+    UnlinkProviderResponse(account: Account(accountID: id, email: email, providers: providers))
   }
-  #expect(play(work, [imported, unlinked()]) == ([.importAccounts, .unlinkProvider], "done"))
+  let calls = ["AdminService/ImportAccounts", "AdminService/UnlinkProvider"]
+  #expect(play(.unlinkProvider(of: account), [imported, unlinked()]) == (calls, "done"))
+  let request = requests(.unlinkProvider(of: account), [imported])[1] as? UnlinkProviderRequest
+  #expect(request == UnlinkProviderRequest(accountID: "a", providerID: "google.com"))
   expectWrong(
-    work,
+    .unlinkProvider(of: account),
     [
-      [unlinked()], [imported, imported], [imported, unlinked("b")], [imported, unlinked("a", "")],
-      [imported, unlinked("a", "a@example.com", ["google.com"])], [imported, .done],
+      [ImportAccountsResponse(unchanged: 1)], [imported, unlinked("b")], [imported, unlinked("a", "")],
+      [imported, unlinked("a", "a@example.com", [google])], [imported, UnlinkProviderResponse()],
     ])
 }
 
 @Test func `codes are begun with an id only where a telephone has them, and not in the past`() {
-  let (mailed, texted) = (
-    Answer.begun(verificationID: "", expiresAtMillis: .max), Answer.begun(verificationID: "v", expiresAtMillis: .max)
-  )
-  #expect(play(SingleCall.sendEmailLink("", ""), [mailed]).end == "done")
-  #expect(play(SingleCall.sendPhoneCode(""), [texted]).end == "done")
-  expectWrong(SingleCall.sendEmailLink("", ""), [[texted], [.done]])
-  expectWrong(SingleCall.sendPasswordReset(user(), ""), [[texted], [.begun(verificationID: "", expiresAtMillis: 0)]])
-  expectWrong(SingleCall.sendEmailVerification(user(), ""), [[texted]])
-  expectWrong(SingleCall.sendPhoneCode(""), [[mailed], [.begun(verificationID: "v", expiresAtMillis: 1_000)]])
+  let texted = SendPhoneCodeResponse(verificationID: "v", expiresAtMillis: .max)
+  #expect(play(.sendEmailLink("", ""), [SendEmailLinkResponse(expiresAtMillis: .max)]).end == "done")
+  #expect(play(.sendPasswordReset(user(), ""), [SendPasswordResetResponse(expiresAtMillis: .max)]).end == "done")
+  let verification = SendEmailVerificationResponse(expiresAtMillis: .max)
+  #expect(play(.sendEmailVerification(user(), ""), [verification]).end == "done")
+  #expect(play(.sendPhoneCode(""), [texted]).end == "done")
+  expectWrong(.sendEmailLink("", ""), [[SendEmailLinkResponse()], [SendEmailLinkResponse(expiresAtMillis: 1_000)]])
+  expectWrong(.sendPasswordReset(user(), ""), [[SendPasswordResetResponse(expiresAtMillis: 0)]])
+  expectWrong(.sendEmailVerification(user(), ""), [[SendEmailVerificationResponse()]])
+  expectWrong(
+    .sendPhoneCode(""),
+    [
+      [SendPhoneCodeResponse(expiresAtMillis: .max)],
+      [SendPhoneCodeResponse(verificationID: "v", expiresAtMillis: 1_000)],
+    ])
 }
 
 @Test func `a code that nobody was sent must be refused`() {
-  let calls = [Call.checkCode("c"), .confirmEmail(code: "c"), .resetPassword(code: "c", newPassword: "p")]
-  for call in calls {
-    #expect(call.refusal == "INVALID_CODE")
-    #expect(play(SingleCall.refused(call), [.refused("INVALID_CODE")]).end == "done")
-    expectWrong(SingleCall.refused(call), [[.done]])
+  func rejection(_ step: Step) -> String? {
+    if case .call(let call) = step { call.rejection } else { nil }
   }
-  #expect(Call.health.refusal == nil)
+  for step in [Step.checkCode("c"), .confirmEmail("c"), .resetPassword("c")] {
+    #expect(rejection(step) == "INVALID_CODE")
+  }
+  expectWrong(.checkCode("c"), [[CheckCodeResponse()]])
+  expectWrong(.confirmEmail("c"), [[ConfirmEmailResponse()]])
+  expectWrong(.resetPassword("c"), [[ResetPasswordResponse()]])
+  #expect(rejection(.health) == nil)
 }
 
 @Test func `each call has a row of its own in the report, and the names are told apart`() {
-  let names = latchkey_load.Method.allCases.map(\.name)
-  #expect(Set(names).count == names.count)
+  #expect(Set(CallRow.names).count == CallRow.names.count)
+  #expect(CallRow.names.count == RPCPaths.all.count + 1)
+  #expect(RPCPaths.all[SessionRPC.refresh.number] == SessionRPC.refresh.path)
+}
+
+@Test func `each workload has a name of its own`() {
+  #expect(Set(Workload.all.map(\.name)).count == Workload.all.count)
 }

@@ -46,6 +46,7 @@ WORKLOADS = {
     "signing-keys": {"SessionService/GetSigningKeys"},
     "sign-out": {"AuthService/SignIn", "SessionService/SignOut", "SessionService/VerifyIdToken"},
     "revoke-all": {"AuthService/SignIn", "SessionService/RevokeAll", "SessionService/VerifyIdToken"},
+    "end-session": {"AuthService/SignIn", "SessionService/EndSession", "SessionService/VerifyIdToken"},
     "list-sessions": {"SessionService/ListSessions"},
     "list-providers": {"ProviderFlowService/ListProviders"},
     "start-flow": {"ProviderFlowService/StartFlow"},
@@ -77,7 +78,7 @@ WORKLOADS = {
 }
 
 # Calls without a workload; the tool states the reason.
-LEFT_OUT = {"ServerReflection/ServerReflectionInfo", "AdminService/Backup", "SessionService/EndSession"}
+LEFT_OUT = {"ServerReflection/ServerReflectionInfo", "AdminService/Backup"}
 
 
 @pytest.fixture(scope="module")

@@ -425,17 +425,17 @@ package enum AccountRPC {
   /// Makes an account of an address and a password. An address that is owned is EMAIL_ALREADY_IN_USE; where accounts are
   /// made of proved addresses only (`sign_up = verify_first`), a link is mailed first, and the answer is the same for an
   /// owned address.
-  package static let create = RPC<CreateRequest, CreateResponse>("/latchkey.v1.AccountService/Create")
+  package static let create = RPC<CreateRequest, CreateResponse>("/latchkey.v1.AccountService/Create", number: 3)
   /// The account of `id_token`, as it is now.
-  package static let get = RPC<GetRequest, GetResponse>("/latchkey.v1.AccountService/Get")
+  package static let get = RPC<GetRequest, GetResponse>("/latchkey.v1.AccountService/Get", number: 4)
   /// Changes what `update_mask` names, and the password where a new one is given. Address and password need a recent
   /// login; an address that is changed this way is unproved. With `continue_uri` the address of before is mailed a way
   /// back, where it was proved. While enumeration protection is on, only callers with `fetch_by_email` change an address
   /// here; others get OPERATION_NOT_ALLOWED and use VerificationService.SendEmailChange.
-  package static let update = RPC<UpdateRequest, UpdateResponse>("/latchkey.v1.AccountService/Update")
+  package static let update = RPC<UpdateRequest, UpdateResponse>("/latchkey.v1.AccountService/Update", number: 5)
   /// Removes the account with everything that hangs on it. Needs a recent login.
-  package static let delete = RPC<DeleteRequest, DeleteResponse>("/latchkey.v1.AccountService/Delete")
+  package static let delete = RPC<DeleteRequest, DeleteResponse>("/latchkey.v1.AccountService/Delete", number: 6)
   /// Moves what the other account has into the survivor and closes the other. Needs a recent login of both (an anonymous
   /// account needs none), and the caller right `merge`.
-  package static let merge = RPC<MergeRequest, MergeResponse>("/latchkey.v1.AccountService/Merge")
+  package static let merge = RPC<MergeRequest, MergeResponse>("/latchkey.v1.AccountService/Merge", number: 7)
 }

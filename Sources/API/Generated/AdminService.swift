@@ -962,32 +962,32 @@ extension BackupResponse: ProtobufMessage, @unsafe Mapped {
 package enum AdminRPC {
   package static let service = "latchkey.v1.AdminService"
   /// One account by its id, address, number or identity.
-  package static let lookup = RPC<LookupRequest, LookupResponse>("/latchkey.v1.AdminService/Lookup")
+  package static let lookup = RPC<LookupRequest, LookupResponse>("/latchkey.v1.AdminService/Lookup", number: 8)
   /// All accounts, a page at a time, in no order that means anything.
-  package static let list = RPC<ListRequest, ListResponse>("/latchkey.v1.AdminService/List")
+  package static let list = RPC<ListRequest, ListResponse>("/latchkey.v1.AdminService/List", number: 9)
   /// Shuts an account, or opens it again. Shutting it ends its sessions.
-  package static let setDisabled = RPC<SetDisabledRequest, SetDisabledResponse>("/latchkey.v1.AdminService/SetDisabled")
+  package static let setDisabled = RPC<SetDisabledRequest, SetDisabledResponse>("/latchkey.v1.AdminService/SetDisabled", number: 10)
   /// Replaces the account's own claims; tokens say so from the next refresh on.
-  package static let setCustomClaims = RPC<SetCustomClaimsRequest, SetCustomClaimsResponse>("/latchkey.v1.AdminService/SetCustomClaims")
+  package static let setCustomClaims = RPC<SetCustomClaimsRequest, SetCustomClaimsResponse>("/latchkey.v1.AdminService/SetCustomClaims", number: 11)
   /// Ends every session of an account, and no custom token minted before counts any more.
-  package static let revokeSessions = RPC<RevokeSessionsRequest, RevokeSessionsResponse>("/latchkey.v1.AdminService/RevokeSessions")
+  package static let revokeSessions = RPC<RevokeSessionsRequest, RevokeSessionsResponse>("/latchkey.v1.AdminService/RevokeSessions", number: 12)
   /// Removes an account with everything that hangs on it, as AccountService.Delete does, without a login of its person.
-  package static let deleteAccount = RPC<DeleteAccountRequest, DeleteAccountResponse>("/latchkey.v1.AdminService/DeleteAccount")
+  package static let deleteAccount = RPC<DeleteAccountRequest, DeleteAccountResponse>("/latchkey.v1.AdminService/DeleteAccount", number: 13)
   /// Removes every second factor of an account, for who has lost them with the recovery codes. Ends every session of it,
   /// and no custom token minted before counts any more. Be sure whom you do it for.
-  package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors")
+  package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors", number: 14)
   /// Removes a sign-in method as AuthService.Unlink does, also the last one. For a user who has another subject at the
   /// provider now (AccountExists with CONFLICT_REASON_ASK_ADMINISTRATOR), or whose identity is in the wrong hands. The
   /// email address stays, so that its owner can sign in with another identity: be sure who that is.
-  package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider")
+  package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider", number: 15)
   /// Takes over accounts of another service, in batches, each answered with what became of its rows.
-  package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts")
+  package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts", number: 16)
   /// Every account, in batches.
-  package static let exportAccounts = RPC<ExportAccountsRequest, ExportAccountsResponse>("/latchkey.v1.AdminService/ExportAccounts")
+  package static let exportAccounts = RPC<ExportAccountsRequest, ExportAccountsResponse>("/latchkey.v1.AdminService/ExportAccounts", number: 17)
   /// A signed statement that the holder is `account_id`, for SignIn(custom_token): the way in for a provider library
   /// of the caller's own. That it was minted, for whom and until when is in the events (CUSTOM_TOKEN_CREATED).
-  package static let createCustomToken = RPC<CreateCustomTokenRequest, CreateCustomTokenResponse>("/latchkey.v1.AdminService/CreateCustomToken")
+  package static let createCustomToken = RPC<CreateCustomTokenRequest, CreateCustomTokenResponse>("/latchkey.v1.AdminService/CreateCustomToken", number: 18)
   /// Copies the whole database, as it is at one moment, into a file of the server's backup folder, while everybody else
   /// is served. One at a time. The call lasts until the copy was checked and is safe on the disk.
-  package static let backup = RPC<BackupRequest, BackupResponse>("/latchkey.v1.AdminService/Backup")
+  package static let backup = RPC<BackupRequest, BackupResponse>("/latchkey.v1.AdminService/Backup", number: 19)
 }

@@ -496,14 +496,14 @@ extension PendingCredential: ProtobufMessage, @unsafe Mapped {
 package enum AuthRPC {
   package static let service = "latchkey.v1.AuthService"
   /// Proves a credential and opens a session. A conflict or a second factor is an outcome, not an error.
-  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn")
+  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 20)
   /// Adds a way of signing in to the account of `id_token`. An anonymous account becomes a permanent one, under its id.
-  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link")
+  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 21)
   /// Removes one. Never the last usable one.
-  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink")
+  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 22)
   /// Proves the same person again, for sensitive operations. Never creates, never touches another account. A provider
   /// that says (`auth_time`) that its login was long ago proves no recent one: REQUIRES_RECENT_LOGIN.
-  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate")
+  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 23)
   /// Says how the owner of an address, or of a pending credential, can sign in.
-  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders")
+  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 24)
 }

@@ -185,5 +185,5 @@ package enum EventRPC {
   package static let service = "latchkey.v1.EventService"
   /// Events in the order they were written, each at least once. Needs the caller right `events`. The stream ends with
   /// its connection (after about an hour, UNAVAILABLE): call again from the last cursor.
-  package static let watch = RPC<WatchEventsRequest, WatchEventsResponse>("/latchkey.v1.EventService/Watch")
+  package static let watch = RPC<WatchEventsRequest, WatchEventsResponse>("/latchkey.v1.EventService/Watch", number: 25)
 }

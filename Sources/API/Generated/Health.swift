@@ -71,6 +71,6 @@ extension HealthCheckResponse.ServingStatus {
 /// The RPCs of grpc.health.v1.Health.
 package enum HealthRPC {
   package static let service = "grpc.health.v1.Health"
-  package static let check = RPC<HealthCheckRequest, HealthCheckResponse>("/grpc.health.v1.Health/Check")
-  package static let watch = RPC<HealthCheckRequest, HealthCheckResponse>("/grpc.health.v1.Health/Watch")
+  package static let check = RPC<HealthCheckRequest, HealthCheckResponse>("/grpc.health.v1.Health/Check", number: 0)
+  package static let watch = RPC<HealthCheckRequest, HealthCheckResponse>("/grpc.health.v1.Health/Watch", number: 1)
 }

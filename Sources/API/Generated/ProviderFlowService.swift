@@ -190,7 +190,7 @@ package enum ProviderFlowRPC {
   package static let service = "latchkey.v1.ProviderFlowService"
   /// Begins a flow: the person's browser is to be sent to `authorization_url`. The redirect that comes back is the
   /// credential `authorization_response` of SignIn, Link or Reauthenticate, whichever `purpose` said.
-  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow")
+  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 26)
   /// The providers that are configured.
-  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders")
+  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 27)
 }

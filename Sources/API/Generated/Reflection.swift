@@ -261,5 +261,5 @@ extension ErrorResponse: ProtobufMessage, @unsafe Mapped {
 /// The RPCs of grpc.reflection.v1.ServerReflection.
 package enum ServerReflectionRPC {
   package static let service = "grpc.reflection.v1.ServerReflection"
-  package static let serverReflectionInfo = RPC<ServerReflectionRequest, ServerReflectionResponse>("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+  package static let serverReflectionInfo = RPC<ServerReflectionRequest, ServerReflectionResponse>("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", number: 2)
 }

@@ -372,14 +372,14 @@ extension WithdrawResponse: ProtobufMessage, @unsafe Mapped {
 package enum SecondFactorRPC {
   package static let service = "latchkey.v1.SecondFactorService"
   /// Chooses one of the hints of SecondFactorRequired; where it is a telephone, sends the code.
-  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor")
+  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 28)
   /// Ends the SignIn, Link or Reauthenticate that asked for the factor: it is decided again, and written only now.
-  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor")
+  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 29)
   /// Begins the enrolment of a factor. Needs a proved address, a recent login, and a first factor other than a
   /// telephone.
-  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment")
+  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 30)
   /// Proves that the person has the factor. The first one enrolled brings recovery codes, told this once.
-  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment")
+  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 31)
   /// Takes a factor away. Needs a recent login that passed one; with the last one the recovery codes go.
-  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw")
+  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 32)
 }

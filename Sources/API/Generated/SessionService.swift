@@ -374,17 +374,17 @@ package enum SessionRPC {
   package static let service = "latchkey.v1.SessionService"
   /// Exchanges a refresh token for fresh tokens; the presented one is spent. Whoever lost the answer may present it
   /// again within ten seconds and gets the same successor; later that is taken for theft, and the session ends.
-  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh")
+  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 33)
   /// Ends this session.
-  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut")
+  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 34)
   /// Ends every session of the account, this one too.
-  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll")
+  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 35)
   /// Ends one session, such as that of a lost phone. All other sessions continue.
-  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession")
+  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 36)
   /// The open sessions of the account, the latest first, 200 at most.
-  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions")
+  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 37)
   /// Says whether an ID token of ours is good now: signature, expiry, and that its session is still open.
-  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken")
+  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 38)
   /// The public keys (a JSON Web Key Set) that verify our ID tokens.
-  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys")
+  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 39)
 }

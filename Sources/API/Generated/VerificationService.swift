@@ -515,21 +515,21 @@ extension ResetPasswordResponse: ProtobufMessage, @unsafe Mapped {
 package enum VerificationRPC {
   package static let service = "latchkey.v1.VerificationService"
   /// Sends six digits to a telephone.
-  package static let sendPhoneCode = RPC<SendPhoneCodeRequest, SendPhoneCodeResponse>("/latchkey.v1.VerificationService/SendPhoneCode")
+  package static let sendPhoneCode = RPC<SendPhoneCodeRequest, SendPhoneCodeResponse>("/latchkey.v1.VerificationService/SendPhoneCode", number: 40)
   /// Mails a link that signs in.
-  package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink")
+  package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink", number: 41)
   /// Mails a link that proves the address of the account of `id_token`.
-  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification")
+  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 42)
   /// Mails a link with which a new password is set.
-  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset")
+  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 43)
   /// Mails a link to a new address of the account of `id_token`; once it is followed, the account has that address.
   /// Needs a recent login. The old address, if it was proved, gets a notice with a way back then.
-  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange")
+  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 44)
   /// What a mailed code is for and whom it went to, so that a page can say so. Consumes nothing.
-  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode")
+  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 45)
   /// Redeems the code of a verification, of a change of address, or of the way back from one.
-  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail")
+  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 46)
   /// Redeems the code of a reset. Every session of the account is over. An account that never proved the address, and
   /// has other ways in or a second factor, is left alone unless the address is claimed from it.
-  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword")
+  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 47)
 }

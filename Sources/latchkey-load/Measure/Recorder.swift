@@ -61,7 +61,7 @@ final class Recorder {
   private var second: OpenInterval
   private var minute: OpenInterval
 
-  init(calls: [String], iterations: [String], period: Period) {
+  init(calls: [String] = CallRow.names, iterations: [String], period: Period) {
     self.calls = calls.map { Tally($0) }
     self.iterations = iterations.map { Tally($0) }
     self.period = period

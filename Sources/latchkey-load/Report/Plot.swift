@@ -78,7 +78,7 @@ struct Plot {
       yRange: Plot.decades(answered.flatMap { [$0.p50Micros, $0.maxMicros] }), xTitle: "time since the warm-up (s)")
     var parts = panel.frame
     for (index, each) in series.enumerated() {
-      for run in answered.split(whereNextFollows: { $1.startSeconds - $0.startSeconds < 1.5 }) {
+      for run in seconds.split(whereSeparator: { $0.ok == 0 }) {
         let points = run.map { panel.point($0.startSeconds + 0.5, $0[keyPath: each.value]) }
         parts.append(line(points, Plot.colours[index]))
         if let point = points.first, points.count == 1 { parts.append(dot(point, Plot.colours[index])) }
@@ -151,7 +151,7 @@ private struct Panel {
     }
     for power in Int(yRange.lowerBound)...Int(yRange.upperBound) {
       for factor in [1.0, 2, 5] {
-        let micros = pow10(power) * factor
+        let micros = pow(10, Double(power)) * factor
         guard log10(micros) <= yRange.upperBound + 1e-9 else { continue }
         let (_, y) = point(xRange.lowerBound, micros)
         parts.append(grid((left, y), (left + width, y)))
@@ -197,20 +197,3 @@ private func text(_ text: String, x: Double, y: Double, anchor: String = "start"
 }
 
 private func rounded(_ value: Double) -> Double { (value * 10).rounded() / 10 }
-
-private func pow10(_ power: Int) -> Double {
-  (0..<abs(power)).reduce(1.0) { value, _ in power < 0 ? value / 10 : value * 10 }
-}
-
-extension Array {
-  /// Splits the array where an element does not follow its predecessor.
-  fileprivate func split(whereNextFollows follows: (Element, Element) -> Bool) -> [[Element]] {
-    reduce(into: []) { runs, element in
-      if let last = runs.last?.last, follows(last, element) {
-        runs[runs.count - 1].append(element)
-      } else {
-        runs.append([element])
-      }
-    }
-  }
-}

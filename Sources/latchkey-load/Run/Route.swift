@@ -1,3 +1,4 @@
+internal import API
 internal import Client
 
 /// A path to the server that has one connection at a time.
@@ -16,7 +17,8 @@ final class Route {
   private let target: Target
   private let loop: EventLoop
   private var connection: Connection?
-  private var sender: CallSender?
+  /// Request headers by the number of the RPC, encoded at the first call.
+  private var heads = [CallHead?](repeating: nil, count: RPCPaths.all.count)
   private var isClosing = false
   private var isOpen = false
   private var wasOpen = false
@@ -36,7 +38,6 @@ final class Route {
 
   func open() {
     let connection = Connection(to: target.endpoint, on: loop)
-    sender = CallSender(on: connection, target)
     self.connection = connection
     connection.onOpen = { [self] in
       isOpen = true
@@ -47,16 +48,45 @@ final class Route {
     connection.onUnusable = { [self] why in replace(why) }
   }
 
-  func send(_ call: Call, _ reply: Reply) {
-    guard case .connect = call else {
-      sender?.send(call, reply)
-      return
-    }
+  /// Opens a new connection. `completion` receives whether the handshake resumed an earlier TLS session.
+  func connect(_ completion: @escaping (Result<Bool, CallStatus>) -> Void) {
     isClosing = false
     wasOpen = false
-    onOpen = { [unowned self] in reply.receive(.success(.connected(resumed: connection?.wasResumed ?? false))) }
-    onRefused = { why in reply.receive(.failure(CallStatus(.unavailable, why))) }
+    onOpen = { [unowned self] in completion(.success(connection?.wasResumed ?? false)) }
+    onRefused = { why in completion(.failure(CallStatus(.unavailable, why))) }
     open()
+  }
+
+  /// Begins a unary call.
+  func begin<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ request: Request,
+    _ completion: @escaping (Result<Response, CallStatus>) -> Void
+  ) {
+    _ = connection?.begin(head(rpc), request, completion)
+  }
+
+  /// Begins a call with a response stream. Cancels it when `take` has returned true, and waits for its end.
+  func begin<Request, Response>(
+    _ rpc: RPC<Request, Response>, _ request: Request, cancelIf take: @escaping (Response) -> Bool,
+    _ completion: @escaping (CallStatus) -> Void
+  ) {
+    var call: CallID?
+    let onMessage = { [connection] (message: Response) in
+      if take(message), let call { connection?.cancel(call) }
+    }
+    call = connection?.begin(head(rpc), request, onMessage: onMessage, completion)
+  }
+
+  private func head<Request, Response>(_ rpc: RPC<Request, Response>) -> CallHead {
+    if let head = heads[rpc.number] { return head }
+    let isForAdmin = rpc.path.contains(/\.(Admin|Event)Service\//)
+    do {
+      let head = try CallHead(path: rpc.path, target.endpoint, isForAdmin ? target.adminOptions : target.options)
+      heads[rpc.number] = head
+      return head
+    } catch {
+      preconditionFailure("API keys are validated when they are read: \(error)")
+    }
   }
 
   func endIteration() {

@@ -9,8 +9,8 @@ struct RunError: Error, CustomStringConvertible {
 
 /// The runner of iterations over many connections on one thread. A call needs no task or thread of its own.
 ///
-/// The pace decides when an iteration starts, and a free slot runs it. The iteration's work decides which calls to
-/// make, and the recorder counts the results.
+/// The pace decides when an iteration starts, and a free slot runs it. The steps of the iteration decide which calls
+/// to make, and the recorder counts the results.
 final class Runner {
   /// How often the runner sends a call again if the server cannot have begun it.
   private static let resendsMax = 20
@@ -24,7 +24,8 @@ final class Runner {
   private var routes: [Route] = []
   /// All slots, also those in flight. Their completions do not retain them.
   private var slots: [CallSlot] = []
-  private var free = SlotQueue()
+  /// The free slots. The longest idle slot is first, which spreads work over all slots.
+  private var free: ArraySlice<CallSlot> = []
   private var inFlight = 0
   private var unopened: Int
   private var clock: (pace: Pace, recorder: Recorder)?
@@ -53,8 +54,8 @@ final class Runner {
     let routeCount = isLasting ? target.connections : target.placeCount
     for _ in 0..<routeCount { routes.append(Route(kind, to: target, on: loop)) }
     // Alternate between connections, so that even a few concurrent iterations use all of them.
-    for _ in 0..<target.placeCount / routeCount { slots += routes.map { slot(on: $0) } }
-    for slot in slots { free.append(slot) }
+    for _ in 0..<target.placeCount / routeCount { slots += routes.map { CallSlot($0, self) } }
+    free = slots[...]
   }
 
   /// A function for other threads that ends the run early. Calls in flight still finish.
@@ -140,7 +141,7 @@ final class Runner {
     guard clock != nil else { return isExhausted ? end() : () }
     var now = monotonicNanos()
     var earliestNanos = now + Runner.lookAgainNanos
-    while !isExhausted, let slot = free.takeReady() {
+    while !isExhausted, let slot = takeReady() {
       if let intended = clock?.pace.next(atNanos: now) { start(slot, intendedNanos: intended) }
       now = monotonicNanos()
       guard slot.iteration == nil else { continue }
@@ -156,44 +157,55 @@ final class Runner {
     if !free.isEmpty { loop.wake(atNanos: max(wake, earliestNanos)) }
   }
 
+  /// Takes the first free slot that can begin an iteration.
+  private func takeReady() -> CallSlot? {
+    for _ in free.indices {
+      guard let slot = free.popFirst() else { return nil }
+      if slot.route.isReady { return slot }
+      free.append(slot)
+    }
+    return nil
+  }
+
   private func start(_ slot: CallSlot, intendedNanos: Int64) {
-    switch source.next() {
-    case .iteration(let iteration):
+    do {
+      guard let iteration = try source.next() else { return isExhausted = true }
       inFlight += 1
       slot.begin(iteration, intendedNanos: intendedNanos)
-      step(slot, nil)
-    case .none: isExhausted = true
-    case .stuck(let why):
+      proceed(slot, iteration.first)
+    } catch {
       isExhausted = true
-      stuck = why
+      stuck = error.description
     }
   }
 
-  private func step(_ slot: CallSlot, _ answer: Answer?) {
-    guard let recorder = clock?.recorder, let next = slot.next(answer, nowNanos: monotonicNanos()) else { return }
-    if answer != nil {
-      let method = slot.call.method.rawValue
-      if case .wrong(let why) = next {
-        recorder.failed(call: method, .wrong(why), atNanos: slot.nowNanos)
-        return finish(slot, .wrong(why))
-      }
-      recorder.answered(
-        call: method, intendedNanos: slot.intendedNanos, begunNanos: slot.begunNanos, atNanos: slot.nowNanos)
-    }
+  private func proceed(_ slot: CallSlot, _ next: Step) {
     guard case .call(let call) = next else { return finish(slot, nil) }
-    // The next call is due at the response to the previous one.
-    if answer != nil { slot.intendedNanos = slot.nowNanos }
     slot.send(call)
   }
 
-  private func failed(_ slot: CallSlot, _ status: CallStatus) {
-    if let reason = slot.call.refusal, status.reason == reason { return step(slot, .refused(reason)) }
+  /// Receives the step that follows a response.
+  func answered(_ slot: CallSlot, _ next: Step) {
+    guard let recorder = clock?.recorder, let call = slot.call else { return }
+    if case .wrong(let why) = next { return failed(slot, call, .wrong(why)) }
+    recorder.answered(
+      call: call.row, intendedNanos: slot.intendedNanos, begunNanos: slot.begunNanos, atNanos: slot.nowNanos)
+    proceed(slot, next)
+  }
+
+  /// Receives the status of a call without a response.
+  func failed(_ slot: CallSlot, _ status: CallStatus) {
+    guard let call = slot.call else { return }
+    if let reason = call.rejection, status.reason == reason { return answered(slot, .done) }
     if status.wasNotProcessed, slot.resends < Runner.resendsMax, slot.route.kind == .lasting {
       // The route may have to reconnect first. The latency includes this delay.
       return loop.after(millis: Runner.resendMillis) { slot.resend() }
     }
-    let flaw = Flaw(status)
-    clock?.recorder.failed(call: slot.call.method.rawValue, flaw, atNanos: monotonicNanos())
+    failed(slot, call, Flaw(status))
+  }
+
+  private func failed(_ slot: CallSlot, _ call: any Call, _ flaw: Flaw) {
+    clock?.recorder.failed(call: call.row, flaw, atNanos: slot.nowNanos)
     finish(slot, flaw)
   }
 
@@ -207,17 +219,6 @@ final class Runner {
       clock?.recorder.completed(iteration: iteration.row, begunNanos: slot.begunNanos, atNanos: slot.nowNanos)
     }
     free.append(slot)
-  }
-
-  private func slot(on route: Route) -> CallSlot {
-    let slot = CallSlot(route)
-    slot.reply.receive = { [unowned self, unowned slot] result in
-      switch result {
-      case .success(let answer): step(slot, answer)
-      case .failure(let status): failed(slot, status)
-      }
-    }
-    return slot
   }
 }
 

@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 
 /// A mix of workloads with weights.
-struct Scenario: Equatable, Sendable {
-  struct Part: Equatable, Sendable {
-    var workload: WorkloadName
+struct Scenario: Sendable {
+  struct Part: Sendable {
+    var workload: Workload
     var weight: Int
   }
 
@@ -33,14 +33,11 @@ struct Scenario: Equatable, Sendable {
       try refuseUnknown(["mix"], in: decoder)
       let container = try decoder.container(keyedBy: Key.self)
       mix = try container.decode([Part].self, forKey: Key("mix"))
-      guard !mix.isEmpty else {
-        throw DecodingError.dataCorruptedError(
-          forKey: Key("mix"), in: container, debugDescription: "it must list at least one workload")
-      }
+      guard !mix.isEmpty else { throw invalid("mix", in: container, "it must list at least one workload") }
       // Reject duplicates, because each part of a mix would have its own users.
-      for (index, part) in mix.enumerated() where mix[..<index].contains(where: { $0.workload == part.workload }) {
-        throw DecodingError.dataCorruptedError(
-          forKey: Key("mix"), in: container, debugDescription: "\(part.workload.rawValue) is listed twice")
+      let names = mix.map(\.workload.name)
+      for (index, name) in names.enumerated() where names[..<index].contains(name) {
+        throw invalid("mix", in: container, "\(name) is listed twice")
       }
     }
   }
@@ -51,16 +48,14 @@ extension Scenario.Part: Decodable {
     try refuseUnknown(["workload", "weight"], in: decoder)
     let container = try decoder.container(keyedBy: Key.self)
     let name = try container.decode(String.self, forKey: Key("workload"))
-    guard let workload = WorkloadName(rawValue: name), workload != .handshake else {
-      let isThere = name == WorkloadName.handshake.rawValue
-      let why = isThere ? "handshakes cannot be mixed with calls" : "there is no workload \(name)"
-      throw DecodingError.dataCorruptedError(forKey: Key("workload"), in: container, debugDescription: why)
+    let workload = Workload(named: name)
+    guard let workload, !workload.isHandshake else {
+      let why = workload == nil ? "there is no workload \(name)" : "handshakes cannot be mixed with calls"
+      throw invalid("workload", in: container, why)
     }
     let number = try container.decodeIfPresent(Double.self, forKey: Key("weight")) ?? 1
     guard let weight = Int(exactly: number), (1...Scenario.weightMax).contains(weight) else {
-      throw DecodingError.dataCorruptedError(
-        forKey: Key("weight"), in: container,
-        debugDescription: "it must be a whole number from 1 to \(Scenario.weightMax)")
+      throw invalid("weight", in: container, "it must be a whole number from 1 to \(Scenario.weightMax)")
     }
     self.init(workload: workload, weight: weight)
   }
@@ -104,11 +99,15 @@ private func path(_ keys: [any CodingKey]) -> String {
   }
 }
 
+private func invalid(_ name: String, in container: KeyedDecodingContainer<Key>, _ why: String) -> DecodingError {
+  .dataCorruptedError(forKey: Key(name), in: container, debugDescription: why)
+}
+
 /// Rejects unknown settings, so that a misspelt one is not ignored.
 private func refuseUnknown(_ known: Set<String>, in decoder: any Decoder) throws {
   let container = try decoder.container(keyedBy: Key.self)
   guard let unknown = container.allKeys.first(where: { !known.contains($0.stringValue) }) else { return }
-  throw DecodingError.dataCorruptedError(forKey: unknown, in: container, debugDescription: "there is no such setting")
+  throw invalid(unknown.stringValue, in: container, "there is no such setting")
 }
 
 private struct Key: CodingKey {

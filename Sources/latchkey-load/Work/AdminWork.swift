@@ -1,123 +1,127 @@
+internal import API
+
 // Workloads of AdminService and EventService, except those that end sessions.
 
-/// An iteration that lists the first two pages of accounts.
-struct ListAccounts: Work {
-  private var seen: Set<String>?
-
-  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
-    switch answer {
-    case nil: return .call(.list(pageToken: ""))
-    case .page(let ids, let nextToken)?:
-      let page = Set(ids)
-      guard page.count == ids.count, !page.contains("") else { return .wrong("a page has the same account twice") }
-      if let seen { return seen.isDisjoint(with: page) ? .done : .wrong("two pages have the same account") }
-      if ids.isEmpty { return .wrong("the first page is empty") }
-      seen = page
-      return nextToken.isEmpty ? .done : .call(.list(pageToken: nextToken))
-    case let answer?: return answer.surprise
-    }
-  }
-}
-
-/// An iteration that watches events until the server reports the sign-in of a new user.
-struct WatchEvents: Work {
-  private enum Stage { case beginning, arriving, watching }
-
-  private var stage = Stage.beginning
-  private var cursor = ""
-  private var accountID = ""
-
-  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
-    switch (stage, answer) {
-    case (_, nil): return .call(.watchEvents(cursor: "now", .first))
-    case (.beginning, .event(let event)?):
-      guard !event.cursor.isEmpty else { return .wrong("the stream has no cursor") }
-      cursor = event.cursor
-      stage = .arriving
-      return .call(.signIn(.anonymous))
-    case (.arriving, .session(let session)?):
-      if let flaw = session.flaw(of: nil) { return .wrong(flaw) }
-      accountID = session.account.id
-      stage = .watching
-      return .call(.watchEvents(cursor: cursor, .event(accountID: accountID)))
-    case (.watching, .event(let event)?):
-      guard event.accountID == accountID else { return .wrong("an event of another account") }
-      return event.type == "ACCOUNT_CREATED" ? .done : .wrong("\(event.type) instead of ACCOUNT_CREATED")
-    case (_, let answer?): return answer.surprise
-    }
-  }
-}
-
-/// An iteration that imports an account and removes its second factor or its provider.
-struct TakeAway: Work {
-  private let row: ImportRow
-  private let call: Call
-  private let judge: (Answer) -> Step
-  private var isImported = false
-
-  private init(_ row: ImportRow, _ call: Call, _ judge: @escaping (Answer) -> Step) {
-    self.row = row
-    self.call = call
-    self.judge = judge
-  }
-
-  mutating func next(_ answer: Answer?, nowNanos: Int64) -> Step {
-    switch answer {
-    case nil: return .call(.importAccounts([row]))
-    case .imported(let facts)? where !isImported:
-      guard facts.imported == 1 else { return .wrong("the account was not imported") }
-      isImported = true
-      return .call(call)
-    case let answer?: return isImported ? judge(answer) : answer.surprise
+extension Step {
+  static func lookup(_ user: LoadUser) -> Step {
+    .call(AdminRPC.lookup, LookupRequest(subject: .email(user.login.email))) { response, _ in
+      account(response.account, is: user.accountID)
     }
   }
 
-  /// Removes the phone that is the second factor.
-  static func factor(of row: ImportRow) -> TakeAway {
-    TakeAway(row, .removeSecondFactors(accountID: row.accountID)) { answer in
-      guard case .factorsRemoved(let count, let account) = answer else { return answer.surprise }
-      guard account.id == row.accountID else { return .wrong("another account") }
-      return count == 1 && account.factors.isEmpty ? .done : .wrong("the account still has the removed factor")
+  static func customToken(_ user: LoadUser, _ then: @escaping (String) -> Step = { _ in .done }) -> Step {
+    let request = CreateCustomTokenRequest(accountID: user.accountID ?? "")
+    return .call(AdminRPC.createCustomToken, request) { response, _ in
+      response.customToken.isEmpty ? .wrong("an empty custom token") : then(response.customToken)
     }
   }
 
-  /// Unlinks the only provider. The account must keep its email address.
-  static func identity(of row: ImportRow) -> TakeAway {
-    TakeAway(row, .unlinkProvider(accountID: row.accountID, providerID: ImportRow.providerID)) { answer in
-      guard case .account(let account) = answer else { return answer.surprise }
-      guard account.id == row.accountID else { return .wrong("another account") }
-      guard account.providerIDs.isEmpty else { return .wrong("the account still has the unlinked provider") }
-      return account.email == row.email ? .done : .wrong("the account lost its email address")
-    }
-  }
-}
-
-extension SingleCall {
-  static func setCustomClaims(_ user: LoadUser, mark: UInt64) -> SingleCall {
-    let claims = #"{"load":"\#(mark)"}"#
-    return SingleCall(.setCustomClaims(accountID: user.accountID ?? "", json: claims)) { answer in
-      guard case .account(let account) = answer else { return answer.surprise }
-      guard account.id == user.accountID else { return .wrong("another account") }
-      return account.claimsJSON.contains("\"\(mark)\"") ? .done : .wrong("the account has other claims")
+  static func setCustomClaims(_ user: LoadUser, mark: UInt64) -> Step {
+    let request = SetCustomClaimsRequest(accountID: user.accountID ?? "", claimsJSON: #"{"load":"\#(mark)"}"#)
+    return .call(AdminRPC.setCustomClaims, request) { response, _ in
+      account(response.account, is: user.accountID) {
+        $0.customClaimsJSON.contains("\"\(mark)\"") ? .done : .wrong("the account has other claims")
+      }
     }
   }
 
-  static func importAccounts(_ rows: [ImportRow]) -> SingleCall {
-    SingleCall(.importAccounts(rows)) { answer in
-      guard case .imported(let facts) = answer else { return answer.surprise }
-      if let reason = facts.reasons.first { return .wrong("a row was rejected: \(reason)") }
-      return facts.imported == rows.count && facts.unchanged == 0 ? .done : .wrong("a row is missing")
+  /// Lists the first two pages of accounts.
+  static var listAccounts: Step {
+    page("") { first, nextToken in
+      if first.isEmpty { return .wrong("the first page is empty") }
+      if nextToken.isEmpty { return .done }
+      return page(nextToken) { second, _ in
+        first.isDisjoint(with: second) ? .done : .wrong("two pages have the same account")
+      }
     }
+  }
+
+  private static func page(_ token: String, _ then: @escaping (Set<String>, _ nextToken: String) -> Step) -> Step {
+    .call(AdminRPC.list, ListRequest(pageToken: token)) { response, _ in
+      let page = Set(response.accounts.map(\.accountID))
+      guard page.count == response.accounts.count, !page.contains("") else {
+        return .wrong("a page has the same account twice")
+      }
+      return then(page, response.nextPageToken)
+    }
+  }
+
+  static func importAccounts(_ accounts: [ImportedAccount]) -> Step {
+    imported(accounts) { result in
+      if let error = result.errors.first { return .wrong("a row was rejected: \(error.reason?.name ?? "")") }
+      return Int(result.imported) == accounts.count && result.unchanged == 0 ? .done : .wrong("a row is missing")
+    }
+  }
+
+  /// Imports an account, and removes the phone that is its second factor.
+  static func removeFactors(of account: ImportedAccount) -> Step {
+    imported(account) {
+      .call(AdminRPC.removeSecondFactors, RemoveSecondFactorsRequest(accountID: account.accountID)) { response, _ in
+        self.account(response.account, is: account.accountID) {
+          let isRemoved = response.removed == 1 && $0.secondFactors.isEmpty
+          return isRemoved ? .done : .wrong("the account still has the removed factor")
+        }
+      }
+    }
+  }
+
+  /// Imports an account, and unlinks its only provider. The account must keep its email address.
+  static func unlinkProvider(of account: ImportedAccount) -> Step {
+    imported(account) {
+      let request = UnlinkProviderRequest(
+        accountID: account.accountID, providerID: account.providers.first?.providerID ?? "")
+      return .call(AdminRPC.unlinkProvider, request) { response, _ in
+        self.account(response.account, is: account.accountID) {
+          guard $0.providers.isEmpty else { return .wrong("the account still has the unlinked provider") }
+          return $0.email == account.email ? .done : .wrong("the account lost its email address")
+        }
+      }
+    }
+  }
+
+  static func imported(_ account: ImportedAccount, _ then: @escaping () -> Step) -> Step {
+    imported([account]) { $0.imported == 1 ? then() : .wrong("the account was not imported") }
+  }
+
+  /// Imports accounts. The request stream has only one message.
+  private static func imported(
+    _ accounts: [ImportedAccount], _ then: @escaping (ImportAccountsResponse) -> Step
+  ) -> Step {
+    let add = { (sum: inout ImportAccountsResponse, batch: ImportAccountsResponse) in
+      sum.imported += batch.imported
+      sum.unchanged += batch.unchanged
+      sum.errors += batch.errors
+    }
+    let request = ImportAccountsRequest(accounts: accounts)
+    return .all(AdminRPC.importAccounts, request, into: ImportAccountsResponse(), add, then: then)
   }
 
   /// Exports all accounts.
   ///
   /// - Parameter accountsMin: the number of accounts that were created for the run.
-  static func exportAccounts(accountsMin: Int) -> SingleCall {
-    SingleCall(.exportAccounts) { answer in
-      guard case .exported(let accounts, let whole) = answer else { return answer.surprise }
-      guard whole == accounts else { return .wrong("an exported account has no ID") }
+  static func exportAccounts(accountsMin: Int) -> Step {
+    let add = { (counts: inout (accounts: Int, withoutID: Int), batch: ExportAccountsResponse) in
+      counts.accounts += batch.accounts.count
+      counts.withoutID += batch.accounts.count { $0.account?.accountID.isEmpty != false }
+    }
+    return .all(AdminRPC.exportAccounts, ExportAccountsRequest(), into: (0, 0), add) { accounts, withoutID in
+      guard withoutID == 0 else { return .wrong("an exported account has no ID") }
       return accounts >= accountsMin ? .done : .wrong("the export lacks accounts")
+    }
+  }
+
+  /// Watches events until the server reports the sign-in of a new user.
+  static var watchEvents: Step {
+    .first(EventRPC.watch, WatchEventsRequest(cursor: "now", types: [.accountCreated])) { begun in
+      guard !begun.cursor.isEmpty else { return .wrong("the stream has no cursor") }
+      return withAnonymousSession { anonymous in
+        let request = WatchEventsRequest(cursor: begun.cursor, types: [.accountCreated])
+        let isExpected = { (response: WatchEventsResponse) in response.event?.accountID == anonymous.accountID }
+        return .first(EventRPC.watch, request, where: isExpected) { response in
+          let type = response.event?.type
+          return type == .accountCreated ? .done : .wrong("\(type?.name ?? "") instead of ACCOUNT_CREATED")
+        }
+      }
     }
   }
 }

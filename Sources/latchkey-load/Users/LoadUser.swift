@@ -1,61 +1,71 @@
+internal import API
+
 /// A simulated user: an account, its credentials and its current session.
 final class LoadUser {
   /// The age at which a login is too old. Sensitive operations require one of the last five minutes by default.
   private static let loginMaxNanos: Int64 = 240_000_000_000
 
   /// The email address and password. The password is empty if the account has none.
-  var login: Login
+  var login: PasswordCredential
   /// The account ID; nil if unknown.
   var accountID: String?
-  var session: SessionFacts?
-  /// The time of the last sign-in with a credential.
-  var signedInNanos: Int64 = 0
+  private(set) var sessionID = ""
+  private(set) var idToken = ""
+  private(set) var refreshToken = ""
+  /// The time of the last sign-in with a credential; nil if there was none.
+  private(set) var signedInNanos: Int64?
   /// A provider's token, for workloads that need one.
-  var token: ProviderToken?
+  var token: ProviderTokenCredential
   var customToken = ""
   var pendingToken = ""
-  /// The creation time of the custom token or pending token.
-  var tokenNanos: Int64 = 0
+  /// The creation time of the pending token.
+  var pendingTokenNanos: Int64 = 0
 
-  init(login: Login = Login(email: "", password: ""), token: ProviderToken? = nil) {
+  init(login: PasswordCredential = .init(), token: ProviderTokenCredential = .init()) {
     self.login = login
     self.token = token
   }
 
+  var isSignedIn: Bool { !idToken.isEmpty }
+
   /// The credential that signs in to the account.
   var credential: Credential { customToken.isEmpty ? .password(login) : .customToken(customToken) }
 
-  func signedIn(_ session: SessionFacts, atNanos nowNanos: Int64) {
-    self.session = session
+  /// Stores the new tokens of the session.
+  func keep(_ session: Session) {
+    (sessionID, idToken, refreshToken) = (session.sessionID, session.idToken, session.refreshToken)
+  }
+
+  func signedIn(_ session: Session, atNanos nowNanos: Int64) {
+    keep(session)
     signedInNanos = nowNanos
   }
 
   func hasRecentLogin(atNanos nowNanos: Int64) -> Bool {
-    session != nil && nowNanos - signedInNanos < LoadUser.loginMaxNanos
+    signedInNanos.map { nowNanos - $0 < LoadUser.loginMaxNanos } ?? false
   }
 }
 
 /// The users of one workload.
 ///
-/// If the work changes its user, each user takes part in one iteration at a time, and all users take turns. The server
+/// In an exclusive pool, each user takes part in one iteration at a time, and all users take turns, because the server
 /// limits what it stores for one account. A user does not return to the pool after a failed iteration. The state of the
 /// account is unknown then, and one fault would count many times.
 final class Pool {
-  let isExclusive: Bool
-  private(set) var people: [LoadUser]
+  private let isExclusive: Bool
+  private var users: ArraySlice<LoadUser>
 
-  init(_ people: [LoadUser], isExclusive: Bool) {
-    self.people = people
+  init(_ users: [LoadUser], isExclusive: Bool) {
+    self.users = users[...]
     self.isExclusive = isExclusive
   }
 
   /// Takes a random user, or in an exclusive pool the longest idle one. Returns nil if no user is available.
   func take(_ generator: inout SeededGenerator) -> LoadUser? {
-    guard !people.isEmpty else { return nil }
-    return isExclusive ? people.removeFirst() : people[Int.random(in: 0..<people.count, using: &generator)]
+    isExclusive ? users.popFirst() : users.randomElement(using: &generator)
   }
 
   func giveBack(_ user: LoadUser) {
-    if isExclusive { people.append(user) }
+    if isExclusive { users.append(user) }
   }
 }

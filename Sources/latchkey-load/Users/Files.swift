@@ -1,3 +1,4 @@
+internal import API
 internal import FoundationEssentials
 internal import Reactor
 
@@ -21,17 +22,17 @@ struct AccountsFile {
 
   static func parse(_ bytes: [UInt8], path: String) throws(FileError) -> [LoadUser] {
     try lines(bytes, path: path, of: Line.self).map { line in
-      let user = LoadUser(login: Login(email: line.email, password: line.password))
+      let user = LoadUser(login: PasswordCredential(email: line.email, password: line.password))
       user.accountID = line.accountID
       return user
     }
   }
 
   /// Formats all users with a known account.
-  static func text(_ people: [LoadUser]) -> [UInt8] {
+  static func text(_ users: [LoadUser]) -> [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    return people.flatMap { user -> [UInt8] in
+    return users.flatMap { user -> [UInt8] in
       guard let accountID = user.accountID else { return [] }
       let line = Line(email: user.login.email, password: user.login.password, accountID: accountID)
       guard let data = try? encoder.encode(line) else { preconditionFailure("strings always encode as JSON") }
@@ -63,7 +64,7 @@ struct TokensFile {
       case idToken = "id_token"
     }
 
-    var token: ProviderToken { ProviderToken(providerID: providerID, idToken: idToken) }
+    var token: ProviderTokenCredential { ProviderTokenCredential(providerID: providerID, idToken: idToken) }
   }
 
   /// The server's limit for tokens.
