@@ -13,6 +13,10 @@ internal import CNghttp2
 /// Callbacks write to the `Sink` only. The two are separate objects because nghttp2 calls back during a feed, and Swift
 /// forbids overlapping access to the same storage. Callbacks never feed or drain.
 @safe package final class Session {
+  /// The data of the PING after the first GOAWAY. A keepalive PING has zeros, so a late answer to it is not taken for
+  /// the answer to this one.
+  static let noticeData = Array("shutdown".utf8)
+
   package let sink: Sink
   private let session: OpaquePointer
   /// The allocator of the session. It must outlive the session.
@@ -246,7 +250,8 @@ internal import CNghttp2
         session, UInt8(NGHTTP2_FLAG_NONE.rawValue), last, fault.code.rawValue, text, text.count))
   }
 
-  package func ping() { submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), nil)) }
+  /// Sends a keepalive PING. Any input answers it.
+  package func ping() { submitPing(nil) }
 
   // MARK: Internals
 
@@ -265,6 +270,11 @@ internal import CNghttp2
   }
 
   private func submitted(_ result: Int32) { sink.submitted(result) }
+
+  /// - Parameter data: Eight bytes. nil: zeros.
+  private func submitPing(_ data: [UInt8]?) {
+    submitted(unsafe nghttp2_submit_ping(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), data))
+  }
 
   private func queue(_ bytes: [UInt8], on stream: Stream) {
     stream.response.queue(bytes)
@@ -290,7 +300,7 @@ internal import CNghttp2
           session, UInt8(NGHTTP2_FLAG_NONE.rawValue), id, ErrorCode.noError.rawValue))
     }
     sink.output.answeredEarly.removeAll(keepingCapacity: true)
-    if pingsAfterNotice { ping() }
+    if pingsAfterNotice { submitPing(Session.noticeData) }
     pingsAfterNotice = false
     return true
   }

@@ -2,8 +2,8 @@
 package struct SessionEvents {
   /// Number of PINGs from the peer.
   package var pingsReceived = 0
-  /// Whether the peer acknowledged a PING of ours.
-  package var pingAcknowledged = false
+  /// Whether the peer answered the PING after the first GOAWAY.
+  package var noticeAnswered = false
   /// Whether a HEADERS or DATA frame was sent. It resets the ping strikes (gRFC A8).
   package var sentReply = false
   /// Number of streams refused because of the stream limit.
@@ -11,7 +11,7 @@ package struct SessionEvents {
   /// Number of streams reset because their responses were left unread.
   var untakenResets = 0
 
-  package var hasPing: Bool { pingsReceived > 0 || pingAcknowledged }
+  package var hasPing: Bool { pingsReceived > 0 || noticeAnswered }
 
   package mutating func takeRefusedStreams() -> Int {
     defer { refusedStreams = 0 }

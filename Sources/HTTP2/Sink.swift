@@ -156,10 +156,10 @@ internal import CNghttp2
       // Padding does not count as content.
       if let stream { unsafe receivedData(header, on: stream, contentBytes: header.length - frame.pointee.data.padlen) }
     case NGHTTP2_PING.rawValue:
-      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) != 0 {
-        events.pingAcknowledged = true
-      } else {
+      if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 {
         events.pingsReceived += 1
+      } else if unsafe answersNotice(frame.pointee.ping) {
+        events.noticeAnswered = true
       }
     case NGHTTP2_SETTINGS.rawValue:
       if header.flags & UInt8(NGHTTP2_FLAG_ACK.rawValue) == 0 { spend(.settings) } else { abuse.acknowledgedSettings() }
@@ -171,6 +171,11 @@ internal import CNghttp2
     case NGHTTP2_GOAWAY.rawValue: goawayReceived = true
     default: break
     }
+  }
+
+  /// Whether a PING has the data of the one after the first GOAWAY.
+  private func answersNotice(_ ping: nghttp2_ping) -> Bool {
+    unsafe withUnsafeBytes(of: ping.opaque_data) { unsafe $0.elementsEqual(Session.noticeData) }
   }
 
   private func receivedHeaders(_ header: nghttp2_frame_hd, on stream: Stream) {

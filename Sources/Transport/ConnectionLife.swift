@@ -90,8 +90,8 @@ extension Connection {
       perform(life.pinged(nowMillis: worker.nowMillis, callsOpen: callsOpen), session)
     }
     session.sink.events.pingsReceived = 0
-    if session.sink.events.pingAcknowledged {
-      session.sink.events.pingAcknowledged = false
+    if session.sink.events.noticeAnswered {
+      session.sink.events.noticeAnswered = false
       perform(life.noticed(nowMillis: worker.nowMillis), session)
     }
   }

@@ -40,12 +40,14 @@ extension FuzzTarget {
     return plain + [
       Seed("bytewise", [1, 0, 0, 0, 0] + unary), Seed("drains", [3, 8, 20, 40, 3] + unary + ping + unary),
       Seed("slow", [5, 30, 20, 40, 3] + unary + ping + ping), Seed("pauses", [9, 30, 20, 40, 3] + unary + ping + ping),
+      Seed("shuts-down", [3, 8, 20, 40, 3] + unary + noticeAnswer + unary),
       Seed("from-the-preface", [0, 9, 99, 9, 99] + ClientFrames.greeting + unary),
     ]
   }
 
   private static let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
   private static let ping = ClientFrames.frame(6, [1, 2, 3, 4, 5, 6, 7, 8])
+  private static let noticeAnswer = ClientFrames.frame(6, flags: 1, Array("shutdown".utf8))
   private static let requestBlock = Array(ClientFrames.request(1, "/grpc.health.v1.Health/Check").dropFirst(9))
 
   private static func window(_ increment: UInt32, stream: UInt32 = 0) -> [UInt8] {

@@ -107,8 +107,8 @@ final class Pump {
       perform(life.pinged(nowMillis: nowMillis, callsOpen: session.sink.streamCount > 0))
     }
     session.sink.events.pingsReceived = 0
-    if session.sink.events.pingAcknowledged { perform(life.noticed(nowMillis: nowMillis)) }
-    session.sink.events.pingAcknowledged = false
+    if session.sink.events.noticeAnswered { perform(life.noticed(nowMillis: nowMillis)) }
+    session.sink.events.noticeAnswered = false
   }
 
   private func begin(_ stream: HTTP2.Stream) {
