@@ -266,7 +266,8 @@ extension ImportKeyRecord: StoredRecord {
 extension AuditRecord: StoredRecord {
   package static let table = StoredTable.audit
   package static let columns = describe()
-  package static let blank = AuditRecord(id: "", at: beginning, accountID: "", event: "", caller: noCaller)
+  package static let blank = AuditRecord(
+    id: "", at: beginning, accountID: "", event: "", caller: noCaller, detailsJSON: "")
 
   package mutating func visit(_ visitor: some ColumnVisitor) {
     visitor.column("position", &position)

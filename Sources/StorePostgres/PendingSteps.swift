@@ -71,7 +71,7 @@ extension Statement {
       UPDATE pending_counts AS c SET held = c.held - 1 FROM hit
       WHERE c.scope = hit.scope AND c.name = hit.account_id AND hit.account_id <> '' RETURNING 1
     )
-    SELECT 1 / count(*) FROM hit
+    \(oneHit)
     """)
   /// Raises the version: a completion decided while an attempt was left must then decide again.
   static let countPendingAttempt = Statement(

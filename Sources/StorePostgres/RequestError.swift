@@ -24,6 +24,7 @@ enum RequestError: Error {
     switch self {
     case .unsent(let error): error
     case .lost(let text): .unavailable(text)
+    case .refused(let error) where error.hasHitSeveralRows: .corrupt("several rows under one key: \(error.text)")
     case .refused(let error): .unavailable(error.text)
     case .corrupt(let text): .corrupt(text)
     }
@@ -76,6 +77,9 @@ struct ServerError: Hashable, Sendable {
 
   /// Whether a guard failed: it divides by the number of rows found.
   var isGuard: Bool { state == "22012" }
+
+  /// Whether a guard has found several rows, although a key limits it to one.
+  var hasHitSeveralRows: Bool { state == "21000" }
 
   /// The unique key that rejected a row.
   var uniqueKey: UniqueKey? {

@@ -12,13 +12,15 @@ struct Statement: Sendable {
     transactions, lookUps, ofAccounts, ofSessions, ofPendings, ofDeliveries, ofRecords, ofThrottles, ofEvents, ofSweeps,
   ].flatMap { $0 }
 
-  /// Returns a guard, which fails with 22012 unless `hit` returns a row. `hit` is a query or a change that returns its
-  /// rows.
+  /// Returns a guard, which fails unless `hit` returns one row: with 22012 for none, with 21000 for several. `hit` is a
+  /// query or a change that returns its rows.
   ///
   /// The failure makes the server skip the COMMIT that follows, which an UPDATE of no row would not.
   static func guarding(_ name: String, _ hit: String) -> Statement {
-    Statement(name, "WITH hit AS (\(hit)) SELECT 1 / count(*) FROM hit")
+    Statement(name, "WITH hit AS (\(hit)) \(oneHit)")
   }
+
+  static let oneHit = "SELECT 1::bigint / coalesce((SELECT 1 FROM hit), 0)"
 
   // MARK: Transactions
 

@@ -3,7 +3,7 @@ import Synchronization
 
 extension PostgresStore {
   /// Sweeps each kind of row in its own transaction, so that a failure of one kind does not affect the others. Skips
-  /// rows that another process is sweeping.
+  /// rows that another process is sweeping. In a cancelled task, begins no further kind.
   package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
     let changesBefore = now.adding(millis: -options.changeMillis)
     do {
@@ -22,7 +22,7 @@ extension PostgresStore {
       { [BoundStatement(.sweepSessions).bind(now.day).bind(rowsMax)] },
       { [BoundStatement(.sweepEvents).bind(auditedBefore).bind(rowsMax)] },
       { [BoundStatement(.sweepChanges).bind(changesBefore).bind(rowsMax)] },
-    ] as [@Sendable () -> [BoundStatement]] {
+    ] as [@Sendable () -> [BoundStatement]] where !Task.isCancelled {
       removed += try await remove(steps)
     }
     if removed > 0 { await count() }

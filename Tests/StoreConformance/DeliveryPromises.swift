@@ -62,17 +62,6 @@ extension Promise {
       try await bench.prepare(.delivery(.enqueueNotice(bench.notice("5"), within: bench.noticeLimits())))
       try bench.equal(try await bench.queue(afterMillis: 60).due.map(\.id), ["5"])
     },
-    Promise("many equal notices at the same time leave one") { bench in
-      try await withThrowingTaskGroup(of: Outcome.self) { group in
-        for id in 1...12 {
-          group.addTask {
-            try await bench.commit(.delivery(.enqueueNotice(bench.notice("\(id)"), within: bench.noticeLimits())))
-          }
-        }
-        for try await outcome in group { try bench.equal(outcome, .committed) }
-      }
-      try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
-    },
     Promise("past its account's limit a notice is dropped until the window ends; merged ones do not count") { bench in
       func enqueue(_ byte: UInt8, afterMillis: Int64 = 0, countMax: Int = 2) async throws {
         let limits = bench.noticeLimits(countMax: countMax, afterMillis: afterMillis)
@@ -165,15 +154,6 @@ extension Promise {
         .delivery(.bury(id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10))))
       try await bench.prepare(.delivery(.remove(id: "1")))
       try bench.equal(try await bench.queue(afterMillis: 0), DeliveryQueue())
-    },
-    Promise("of two who take one attempt at once, one gets it") { bench in
-      try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
-      let next = Bench.noon.adding(millis: 20)
-      async let left = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
-      async let right = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
-      let outcomes = try await [left, right]
-      try bench.equal(outcomes.filter { $0 == .committed }.count, 1)
-      try bench.equal(outcomes.filter { $0 == .stale }.count, 1)
     },
   ]
 }

@@ -187,24 +187,6 @@ extension Promise {
       try bench.equal(
         try await bench.commit(.pending(.insert(bench.pending(8, of: "ann"), limits: three))), .limited(.account))
     },
-    Promise("parallel calls of other networks each find room where one network filled the places") { bench in
-      let twenty = PendingLimits(perAccountMax: 99, perCallerMax: 20, totalMax: 99)
-      for number in 1...20 {
-        var pending = bench.pending(number, of: "")
-        (pending.purpose, pending.network) = (.flow, bench.digest(200))
-        try await bench.prepare(.pending(.insert(pending, limits: twenty)))
-      }
-      let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
-        for number in 21...30 {
-          var pending = bench.pending(number, of: "")
-          (pending.purpose, pending.network) = (.flow, bench.digest(200 + number))
-          let write = Write.pending(.insert(pending, limits: twenty))
-          group.addTask { try await bench.commit(write) }
-        }
-        return try await group.reduce(into: [Outcome]()) { $0.append($1) }
-      }
-      try bench.equal(outcomes, Array(repeating: .committed, count: 10))
-    },
     Promise("a maximum of none holds none") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
       try bench.equal(

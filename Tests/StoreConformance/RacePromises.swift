@@ -1,5 +1,6 @@
 import Store
 
+/// Promises that hold for concurrent calls.
 extension Promise {
   static let races = [
     Promise("of many that insert one identity, exactly one commits") { bench in
@@ -149,6 +150,44 @@ extension Promise {
         try bench.equal(try await outcome, wanted)
         try bench.equal(try await bench.loadAccount("a\(round)") == nil, wanted == .cancelled)
       }
+    },
+    Promise("many equal notices at the same time leave one") { bench in
+      try await withThrowingTaskGroup(of: Outcome.self) { group in
+        for id in 1...12 {
+          group.addTask {
+            try await bench.commit(.delivery(.enqueueNotice(bench.notice("\(id)"), within: bench.noticeLimits())))
+          }
+        }
+        for try await outcome in group { try bench.equal(outcome, .committed) }
+      }
+      try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
+    },
+    Promise("of two who take one attempt at once, one gets it") { bench in
+      try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
+      let next = Bench.noon.adding(millis: 20)
+      async let left = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
+      async let right = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))
+      let outcomes = try await [left, right]
+      try bench.equal(outcomes.filter { $0 == .committed }.count, 1)
+      try bench.equal(outcomes.filter { $0 == .stale }.count, 1)
+    },
+    Promise("parallel calls of other networks each find room where one network filled the places") { bench in
+      let twenty = PendingLimits(perAccountMax: 99, perCallerMax: 20, totalMax: 99)
+      for number in 1...20 {
+        var pending = bench.pending(number, of: "")
+        (pending.purpose, pending.network) = (.flow, bench.digest(200))
+        try await bench.prepare(.pending(.insert(pending, limits: twenty)))
+      }
+      let outcomes = try await withThrowingTaskGroup(of: Outcome.self) { group in
+        for number in 21...30 {
+          var pending = bench.pending(number, of: "")
+          (pending.purpose, pending.network) = (.flow, bench.digest(200 + number))
+          let write = Write.pending(.insert(pending, limits: twenty))
+          group.addTask { try await bench.commit(write) }
+        }
+        return try await group.reduce(into: [Outcome]()) { $0.append($1) }
+      }
+      try bench.equal(outcomes, Array(repeating: .committed, count: 10))
     },
   ]
 

@@ -33,8 +33,11 @@ package struct Promise: Sendable, CustomStringConvertible {
 
   package static let all: [Promise] = [
     columns, accounts, credentials, sessions, pendings, records, changes, races, deliveries, throttles, closedAccounts,
-    idleAccounts, administration, events,
+    idleAccounts, administration, events, effects,
   ].flatMap { $0 }
+
+  /// The promises whose calls compete for rows or positions. Several stores on one database must keep them together.
+  package static let concurrent = races + events
 }
 
 package struct BrokenPromise: Error, CustomStringConvertible {

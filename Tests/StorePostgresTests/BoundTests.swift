@@ -131,6 +131,23 @@ import Testing
     await store.close()
   }
 
+  @Test(arguments: [AccountWrite.raise(id: "ann", version: 1), .confirm(id: "ann", version: 1)])
+  func `a guard that finds several rows under one key fails its change, which writes nothing`(
+    guarded: AccountWrite
+  ) async throws {
+    let place = try Place()
+    let store = try place.open()
+    #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
+    try place.run("ALTER TABLE accounts DROP CONSTRAINT accounts_id; INSERT INTO accounts SELECT * FROM accounts")
+    let error = await #expect(throws: StoreError.self) {
+      try await store.commit(.account(.insert(AccountRecord("bob"))), .account(guarded))
+    }
+    guard case .corrupt(let text)? = error else { throw StoreError.unavailable("it failed otherwise") }
+    #expect(text.contains("21000"))
+    #expect(try place.text("SELECT string_agg(id || version, ' ') FROM accounts") == "ann1 ann1")
+    await store.close()
+  }
+
   @Test func `a text keeps all but the character that PostgreSQL cannot keep`() async throws {
     let place = try Place()
     let store = try place.open()

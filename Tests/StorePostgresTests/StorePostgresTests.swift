@@ -4,15 +4,17 @@ import Testing
 
 @testable import StorePostgres
 
-@Test("The store in PostgreSQL keeps its promise:", .enabled(if: Place.isThere), arguments: Promise.all)
+@Test(
+  "The store in PostgreSQL keeps its promise:", .enabled(if: Place.isThere), .timeLimit(.minutes(2)),
+  arguments: Promise.all)
 func keeps(promise: Promise) async throws {
   let place = try Place()
   try await promise.keep { try place.open() }
 }
 
 @Test(
-  "Two stores on one database keep together:", .enabled(if: Place.isThere),
-  arguments: Promise.all.filter { $0.name.hasPrefix("of ") || $0.name.contains("audit") })
+  "Two stores on one database keep together:", .enabled(if: Place.isThere), .timeLimit(.minutes(2)),
+  arguments: Promise.concurrent)
 func keepTogether(promise: Promise) async throws {
   let place = try Place()
   try await promise.keep { Replicas([try place.open(), try place.open()]) }

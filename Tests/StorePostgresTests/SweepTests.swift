@@ -77,6 +77,18 @@ import Testing
     await store.close()
   }
 
+  @Test func `a sweep whose task is cancelled begins no further kind`() async throws {
+    let store = try await store()
+    let sweep = Task {
+      while !Task.isCancelled { await Task.yield() }
+      return try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10)
+    }
+    sweep.cancel()
+    #expect(try await sweep.value == 0)
+    #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 2)
+    await store.close()
+  }
+
   private func until(_ holds: () -> Bool) async throws {
     for _ in 0..<500 where !holds() { try await Task.sleep(for: .milliseconds(10)) }
     #expect(holds())
