@@ -21,6 +21,8 @@ package final class AsyncEvent: Sendable {
     waiting?.resume()
   }
 
+  package var hasEnded: Bool { state.withLock(\.ended) }
+
   /// Wakes the waiting task; later waits return immediately.
   package func end() {
     state.withLock { $0.ended = true }

@@ -6,11 +6,13 @@ protocol Part: Sendable {
   /// Starts the part. Returns when it works, or throws when it has left nothing behind.
   func start() throws
 
-  /// Accepts no more work, and finishes what has begun. The parts that started earlier still work.
-  func drain() async
+  /// Accepts no more work, and finishes what has begun. The parts that started earlier still work. Throws if something
+  /// of the part does not end in its time.
+  func drain() async throws
 
-  /// Ends the part. The server calls it once after `drain`, or without `drain` when a later part cannot start.
-  func stop() async
+  /// Ends the part. The server calls it once after `drain`, or without `drain` when a later part cannot start. Throws
+  /// if something of the part does not end in its time.
+  func stop() async throws
 }
 
 extension Part {
@@ -19,7 +21,12 @@ extension Part {
   func stop() async {}
 }
 
-/// The parts of the server in the order in which they start. They drain and stop in the reverse order.
+/// The reason why a part has not ended.
+struct UnendedPart: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// The parts of the server in the order in which they start. They drain and stop in the reverse order (`Shutdown`).
 struct PartList: Sendable {
   let parts: [any Part]
 
@@ -29,15 +36,9 @@ struct PartList: Sendable {
       do {
         try part.start()
       } catch {
-        for started in parts[..<index].reversed() { await started.stop() }
+        for started in parts[..<index].reversed() { try? await started.stop() }
         throw error
       }
     }
-  }
-
-  /// Drains all parts, then stops them: no part ends while another may still need it.
-  func drainAndStop() async {
-    for part in parts.reversed() { await part.drain() }
-    for part in parts.reversed() { await part.stop() }
   }
 }

@@ -4,7 +4,7 @@
 // periodic work that no call triggers.
 // Does not own: sockets and calls (Transport), the settings (Configuration), the log and the metrics (Observability),
 // the endpoints over HTTP/1.1 (HTTP1), any rule of a protocol or of the product.
-// Read next: Composition.swift, Parts.swift, ServerParts.swift; then Keys/SigningKeyWatch.swift,
+// Read next: Composition.swift, Parts.swift, ServerParts.swift, Shutdown.swift; then Keys/SigningKeyWatch.swift,
 // Delivery/DeliveryWorker.swift, Transport/Worker.swift.
 
 package import Configuration
@@ -68,7 +68,8 @@ package final class Server: Sendable {
         ClosingPart(name: "store", closing: { await store.close() }),
         ClosingPart(name: "fetch", closing: { fetcher.close() }), reactors, acceptor,
         ClosingPart(name: "health", draining: { [health = base.health] in health.stopServing() }),
-        TaskPart("sweeper") { Task.detached { await sweeper.run() } }, TaskPart("keys") { [keys] in keys.start() },
+        TaskPart("sweeper") { Task.detached { await sweeper.run() } },
+        TaskPart("signing keys") { [keys] in keys.start() },
         TaskPart("certificates") { [certificates] in
           certificates.start(everyMillis: settings.certificateLookMillis)
         },
@@ -92,10 +93,13 @@ package final class Server: Sendable {
 
   /// Stops accepting calls, lets calls in flight finish within `limits.drainMillis`, and closes the store after all
   /// parts that use it.
-  package func drain() async {
+  /// - Parameter giveUp: called on a thread of its own if this takes too long. It must end the process.
+  /// - Returns: whether all parts have ended.
+  package func drain(giveUp: @escaping @Sendable () -> Void) async -> Bool {
     log.info("draining")
-    await parts.drainAndStop()
-    log.info("stopped")
+    let haveEnded = await Shutdown(log, settings.shutdownLimits).run(parts, giveUp: giveUp)
+    if haveEnded { log.info("stopped") }
+    return haveEnded
   }
 
   // MARK: Parts
@@ -108,8 +112,7 @@ package final class Server: Sendable {
     let worker = DeliveryWorker(
       environment, templates: try Settings.again(settings.templates), transports: transports,
       schedule: settings.delivery.schedule, metrics: metrics, log: log)
-    let patienceMillis = min(settings.delivery.schedule.attemptMillis, settings.limits.drainMillis)
-    return DeliveryPart(worker, fetchers, patienceMillis: patienceMillis)
+    return DeliveryPart(worker, fetchers, patienceMillis: settings.deliveryPatienceMillis)
   }
 
   /// The endpoints whose addresses are configured.
@@ -164,5 +167,19 @@ package final class Server: Sendable {
       ("reactors", { reactors.places.reduce(0) { $0 + $1.commandQueue.count } }),
       ("store_look_ups", base.opened.queuedLookUps), ("store_writes", base.opened.queuedChanges),
     ])
+  }
+}
+
+extension Settings {
+  /// Time for the deliveries in progress when the server stops.
+  fileprivate var deliveryPatienceMillis: Int64 { min(delivery.schedule.attemptMillis, limits.drainMillis) }
+
+  /// The total is the sum of what calls, deliveries and the database may take, and 8 s: 2 s each for calls that are cut
+  /// off, for the acceptor, for reactors that do not stop, and for everything else.
+  fileprivate var shutdownLimits: Shutdown.Limits {
+    let databaseMillis = postgres.waitMillis + postgres.statementMillis
+    return Shutdown.Limits(
+      lateMillis: limits.drainMillis + 5_000,
+      totalMillis: limits.drainMillis + deliveryPatienceMillis + databaseMillis + 8_000)
   }
 }

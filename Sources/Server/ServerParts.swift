@@ -13,13 +13,17 @@ internal import Transport
 final class ReactorsPart: Part {
   typealias Place = (commandQueue: CommandQueue<WorkerCommand>, load: Load)
 
+  /// Time after the drain until the calls that have not ended are cut off, and time to stop.
+  private static let cutOffMillis: Int64 = 2_000
+  private static let stopMillis: Int64 = 2_000
+
   let name = "reactors"
   let places: [Place]
   private let shared: Shared
   private let calls: CallMetrics
   private let fetcher: CurlFetcher
   private let running: Atomic<Int>
-  private let ended = Wakeups()
+  private let ended = AsyncEvent()
 
   init(_ places: [Place], _ shared: Shared, _ calls: CallMetrics, _ fetcher: CurlFetcher) {
     self.places = places
@@ -51,7 +55,7 @@ final class ReactorsPart: Part {
           }
           tried.signal()
         }
-        if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.signal() }
+        if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { ended.end() }
       }
     }
     for _ in places { tried.wait() }
@@ -63,19 +67,17 @@ final class ReactorsPart: Part {
   /// Lets calls in flight finish within `limits.drainMillis`.
   func drain() async {
     post(.drain)
-    let hardLimitMillis = shared.limits.drainMillis + 2_000
-    let deadline = Task.detached { [self] in
-      try? await Task.sleep(nanoseconds: UInt64(hardLimitMillis) * 1_000_000)
-      if !Task.isCancelled { post(.stop) }
-    }
-    await ended.heard()
-    deadline.cancel()
+    await ended.wait(millis: shared.limits.drainMillis + ReactorsPart.cutOffMillis)
+    if !ended.hasEnded { post(.stop) }
   }
 
-  func stop() async {
-    guard running.load(ordering: .acquiring) > 0 else { return }
+  /// Gives up reactors that do not stop in time, for example because a disk does not respond.
+  func stop() async throws {
+    guard !ended.hasEnded else { return }
     post(.stop)
-    await ended.heard()
+    await ended.wait(millis: ReactorsPart.stopMillis)
+    let left = running.load(ordering: .acquiring)
+    if left > 0 { throw UnendedPart(description: "\(left) of \(places.count) reactors do not stop") }
   }
 
   private func post(_ command: WorkerCommand) {
@@ -85,13 +87,15 @@ final class ReactorsPart: Part {
 
 /// The thread that accepts connections, from `allow` on.
 final class AcceptorPart: Part {
+  private static let stopMillis: Int64 = 2_000
+
   let name = "acceptor"
   private let socket: BoundSocket
   private let reactors: ReactorsPart
   private let shared: Shared
   private let commandQueue: CommandQueue<Acceptor.Command>
   private let mayAccept = Wakeups()
-  private let closed = Wakeups()
+  private let closed = AsyncEvent()
   private let isRunning = Atomic<Bool>(false)
 
   init(_ socket: BoundSocket, _ reactors: ReactorsPart, _ shared: Shared) throws {
@@ -112,7 +116,7 @@ final class AcceptorPart: Part {
           acceptor?.run()
           // The listening socket closes before the reactors drain, so no accepted connection is left unserved.
           acceptor = nil
-          self.closed.signal()
+          self.closed.end()
         }
       }
     }
@@ -121,16 +125,17 @@ final class AcceptorPart: Part {
 
   func allow() { mayAccept.signal() }
 
-  func drain() async {
+  func drain() async throws {
     guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
     commandQueue.post(.stop)
-    await closed.heard()
+    await closed.wait(millis: AcceptorPart.stopMillis)
+    if !closed.hasEnded { throw UnendedPart(description: "the listening socket is still open") }
   }
 
-  func stop() async {
+  func stop() async throws {
     // Without a drain, nobody has allowed it to accept.
     if isRunning.load(ordering: .acquiring) { allow() }
-    await drain()
+    try await drain()
   }
 }
 
@@ -178,7 +183,12 @@ final class TaskPart: Part {
 
   func start() { task.withLock { $0 = begin() } }
 
-  func stop() async { task.withLock(\.self)?.cancel() }
+  /// Waits for the work in progress, which may need parts that stop later.
+  func stop() async {
+    let task = task.withLock(\.self)
+    task?.cancel()
+    await task?.value
+  }
 }
 
 /// Something without a thread of its own that must hear of the end.
@@ -251,17 +261,5 @@ extension Limits {
     HTTPSite.Limits(
       connectionsMax: keysConnectionsMax, connectionsPerAddressMax: keysConnectionsPerAddressMax,
       requestBytesMax: keysRequestBytesMax, requestMillis: keysRequestMillis)
-  }
-}
-
-extension Wakeups {
-  /// Waits on a separate thread: threads of the task pool must not block.
-  fileprivate func heard() async {
-    await withCheckedContinuation { continuation in
-      startThread(named: "drain") {
-        self.wait()
-        continuation.resume()
-      }
-    }
   }
 }

@@ -27,8 +27,6 @@ struct Sweeper: Sendable {
       do {
         if try await part.remove(part.portion) >= part.portion { continue }
       } catch {
-        // During shutdown the store may already be closed.
-        guard !Task.isCancelled else { return }
         log.error("the sweep failed", ["what": part.name, "why": "\(error)"])
       }
       try? await Task.sleep(nanoseconds: restMillis * 1_000_000)

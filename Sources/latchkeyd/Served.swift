@@ -63,15 +63,20 @@ final class Served: Sendable {
   }
 
   private func drain(_ server: Server) {
-    Task.detached { [lines] in
-      await server.drain()
-      startThread(named: "last-lines") {
-        lines.flush()
-        exitNow(0)
-      }
-      // A blocked pipe or terminal must not keep the process alive.
-      try? await Task.sleep(nanoseconds: 1_000_000_000)
-      exitNow(0)
+    Task.detached { [self] in
+      let haveEnded = await server.drain { [self] in end(1) }
+      end(haveEnded ? 0 : 1)
     }
+  }
+
+  /// Writes the last lines of the log and ends the process.
+  private func end(_ code: Int32) -> Never {
+    startThread(named: "last-lines") { [lines] in
+      lines.flush()
+      exitNow(code)
+    }
+    // A blocked pipe or terminal must not keep the process alive.
+    sleepThread(millis: 1_000)
+    exitNow(code)
   }
 }

@@ -26,6 +26,7 @@ from test_response_rules import finish, hold, settled
 
 OK = 0
 LAST_STREAM = 2**31 - 1
+WAIT_FOR_THREADS = 0x40000000  # __WALL in waitpid(2)
 SERVING, NOT_SERVING = message(b"\x08\x01"), message(b"\x08\x02")
 CONNECTIONS, CALLS_EACH = 10, 100
 
@@ -74,6 +75,21 @@ def test_a_call_sent_before_the_second_goaway_is_served(draining: Server) -> Non
         draining.signal()
         assert connection.until(frames.GoAwayFrame).last_stream_id == LAST_STREAM
         assert connection.call().status == OK, "the client could not have known"
+        assert finish(connection, held) == [OK]
+
+
+@pytest.mark.latchkey_only("the C core has another timeout")
+def test_a_late_answer_to_a_keepalive_is_not_the_answer_to_the_first_goaway(draining: Server) -> None:
+    with Connection(draining.port, acknowledge=False) as connection:
+        held = hold(settled(connection), 1)
+        draining.signal()
+        ping = connection.until(frames.PingFrame)
+        assert ping.opaque_data != bytes(8), "the data of a keepalive"
+        connection.write(frame(PING, ACK, 0, bytes(8)))
+        with pytest.raises(TimeoutError):
+            connection.read(0.5)
+        connection.write(frame(PING, ACK, 0, ping.opaque_data))
+        assert connection.until(frames.GoAwayFrame).last_stream_id == held[-1]
         assert finish(connection, held) == [OK]
 
 
@@ -322,6 +338,37 @@ def test_a_client_whose_machine_is_gone_does_not_hold_the_drain(draining: Server
         take_nothing_any_more(connection)
         draining.signal()
         assert draining.wait(15) == 0
+
+
+def hold_thread(process: int, name: str) -> int:
+    """Stops one thread, like a system call that never returns (ptrace(2)); the id of the thread."""
+    [thread] = [int(task.name) for task in Path(f"/proc/{process}/task").iterdir()
+                if (task / "comm").read_text() == f"{name}\n"]
+    nothing = ctypes.c_void_p(0)
+    for demand in (0x4206, 0x4207):  # PTRACE_SEIZE, PTRACE_INTERRUPT
+        assert ctypes.CDLL(None).ptrace(demand, thread, nothing, nothing) == 0
+    os.waitpid(thread, WAIT_FOR_THREADS)
+    return thread
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may trace the server")
+@pytest.mark.latchkey_only("the C core has no reactors")
+def test_a_reactor_that_does_not_stop_is_given_up_and_the_store_is_closed(start_server: Callable[..., Server]) -> None:
+    server = start_server(drain_seconds=1, reactors=1)
+    with Connection(server.port) as connection:
+        settled(connection)
+    thread = hold_thread(server.process.pid, "reactor-0")
+    began = time.monotonic()
+    server.signal()
+    # The process does not end before its tracer has taken notice of the end of the thread.
+    while os.waitpid(thread, WAIT_FOR_THREADS | os.WNOHANG) == (0, 0):
+        assert time.monotonic() - began < 15
+        time.sleep(0.05)
+    assert server.wait(5) == 1 and time.monotonic() - began > 1
+    [told] = server.said("a part does not end")
+    assert (told["part"], told["phase"], told["why"]) == ("reactors", "stop", "1 of 1 reactors do not stop")
+    assert (server.folder / f"store-{server.port}.db-wal").stat().st_size == 0, "the store was closed"
+    assert server.said("stopped") == []
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

@@ -202,6 +202,13 @@ def standard(setting: str) -> int:
     return int(found[1])
 
 
+def longest_end() -> int:
+    """Seconds from SIGTERM until the server gives up a part and exits, with the default settings."""
+    parts = ("limits.drain_seconds", "delivery.attempt_seconds", "store.postgres.wait_seconds",
+             "store.postgres.statement_seconds")
+    return sum(map(standard, parts)) + 8 + 1
+
+
 def write(server: Server) -> Path:
     path = server.folder / f"latchkey-{server.port}.json5"
     path.write_text(json.dumps(server.settings, indent=2))

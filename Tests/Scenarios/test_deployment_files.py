@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 from ports import free_port
-from processes import LATCHKEYD, standard
+from processes import LATCHKEYD, longest_end, standard
 from stubs import ROOT
 
 CONTAINERFILE = (ROOT / "deploy/Containerfile").read_text()
@@ -231,11 +231,10 @@ def running(mounted: Path) -> Iterator[dict[str, str]]:
 
 def test_a_pod_and_a_container_have_time_for_a_drain() -> None:
     assert "drain_seconds" not in MANIFESTS.split("kind: Deployment")[0], "the check below uses the default"
-    # Calls that outlast the drain are cut off 2 s later; then come messages in transit, and the log's last lines.
-    needed = standard("limits.drain_seconds") + 2 + standard("delivery.attempt_seconds") + 1
-    assert pod()["terminationGracePeriodSeconds"] > container()["lifecycle"]["preStop"]["sleep"]["seconds"] + needed
+    sleep = container()["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod()["terminationGracePeriodSeconds"] > sleep + longest_end()
     [told] = re.findall(r"--stop-timeout (\d+)", CONTAINERFILE)
-    assert int(told) > needed and instruction("STOPSIGNAL") == "SIGTERM"
+    assert int(told) > longest_end() and instruction("STOPSIGNAL") == "SIGTERM"
     startup = container()["startupProbe"]
     assert startup["failureThreshold"] * startup["periodSeconds"] > 300, "a server waits that long for tables in use"
 

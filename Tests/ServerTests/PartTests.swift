@@ -1,3 +1,7 @@
+import LogSupport
+import Logging
+import Observability
+import Reactor
 import Synchronization
 import Testing
 
@@ -17,19 +21,44 @@ private struct FakePart: Part {
   let name: String
   let diary: Diary
   var fails = false
+  /// The drain waits for this event.
+  var holding: AsyncEvent?
 
   func start() throws {
     diary.note("start \(name)")
     if fails { throw Broken() }
   }
 
-  func drain() async { diary.note("drain \(name)") }
-  func stop() async { diary.note("stop \(name)") }
+  func drain() async {
+    diary.note("drain \(name)")
+    await holding?.wait(millis: 60_000)
+  }
+
+  func stop() async throws {
+    diary.note("stop \(name)")
+    if fails { throw UnendedPart(description: "it still runs") }
+  }
 }
 
-private func list(_ names: [String], failing: String? = nil) -> (PartList, Diary) {
+private func list(
+  _ names: [String], failing: String? = nil, holding: (name: String, until: AsyncEvent)? = nil
+) -> (PartList, Diary) {
   let diary = Diary()
-  return (PartList(parts: names.map { FakePart(name: $0, diary: diary, fails: $0 == failing) }), diary)
+  let parts = names.map { name in
+    FakePart(name: name, diary: diary, fails: name == failing, holding: name == holding?.name ? holding?.until : nil)
+  }
+  return (PartList(parts: parts), diary)
+}
+
+private func end(
+  _ list: PartList, _ log: Log, lateMillis: Int64 = 60_000, totalMillis: Int64 = 60_000,
+  giveUp: @escaping @Sendable () -> Void = {}
+) async -> Bool {
+  await Shutdown(log, Shutdown.Limits(lateMillis: lateMillis, totalMillis: totalMillis)).run(list, giveUp: giveUp)
+}
+
+private func silently(_ end: (Log) async throws -> Void) async throws {
+  #expect(try await lines(level: .warning, end) == [])
 }
 
 @Test func `parts start in order`() async throws {
@@ -38,10 +67,84 @@ private func list(_ names: [String], failing: String? = nil) -> (PartList, Diary
   #expect(diary.text == ["start a", "start b", "start c"])
 }
 
-@Test func `parts drain in reverse order, and none stops before all are drained`() async {
+@Test func `parts drain in reverse order, and none stops before all are drained`() async throws {
   let (parts, diary) = list(["a", "b", "c"])
-  await parts.drainAndStop()
+  try await silently { #expect(await end(parts, $0)) }
   #expect(diary.text == ["drain c", "drain b", "drain a", "stop c", "stop b", "stop a"])
+}
+
+@Test func `the log states the time of each part at both ends of it`() async throws {
+  let (parts, _) = list(["a", "b"])
+  let told = try await lines(level: .debug) { #expect(await end(parts, $0)) }
+  #expect(told.allSatisfy { $0["message"] == "part ended" && Int($0["took_millis"] ?? "") != nil })
+  #expect(told.map { "\($0["phase"] ?? "") \($0["part"] ?? "")" } == ["drain b", "drain a", "stop b", "stop a"])
+}
+
+@Test func `a part that does not end in its time keeps no other from ending, and is reported`() async throws {
+  let (parts, diary) = list(["a", "b", "c"], failing: "b")
+  let told = try await lines { #expect(await !end(parts, $0)) }
+  #expect(diary.text.suffix(3) == ["stop c", "stop b", "stop a"])
+  #expect(told.map { $0["message"] } == ["a part does not end"])
+  #expect([told[0]["level"], told[0]["part"], told[0]["phase"]] == ["error", "b", "stop"])
+  #expect(told[0]["why"] == "it still runs")
+}
+
+@Test func `the log names a part that is late while the server still waits for it`() async throws {
+  let released = AsyncEvent()
+  let (parts, _) = list(["a", "b", "c"], holding: ("b", released))
+  let told = try await lines { log in
+    async let haveEnded = end(parts, log, lateMillis: 200)
+    try await Task.sleep(for: .seconds(1))
+    log.info("released")
+    released.end()
+    #expect(await haveEnded)
+  }
+  #expect(told.map { $0["message"] } == ["a part is late", "released"])
+  #expect([told[0]["level"], told[0]["part"], told[0]["phase"]] == ["warning", "b", "drain"])
+}
+
+@Test func `a part that never ends is given up after the limit for all parts, and is named`() async throws {
+  let (released, gaveUp) = (AsyncEvent(), AsyncEvent())
+  let (parts, diary) = list(["a", "b", "c"], holding: ("b", released))
+  let told = try await lines { log in
+    async let haveEnded = end(parts, log, totalMillis: 300) { gaveUp.end() }
+    await gaveUp.wait(millis: 10_000)
+    #expect(gaveUp.hasEnded && diary.text == ["drain c", "drain b"])
+    // The server would have exited.
+    released.end()
+    _ = await haveEnded
+  }
+  #expect(told.map { $0["message"] } == ["the server gives up waiting for a part"])
+  #expect([told[0]["level"], told[0]["part"], told[0]["phase"]] == ["error", "b", "drain"])
+}
+
+@Test func `a server that has ended in time is not given up`() async throws {
+  let (parts, _) = list(["a"])
+  let gaveUp = AsyncEvent()
+  try await silently { log in
+    #expect(await end(parts, log, totalMillis: 300) { gaveUp.end() })
+    await gaveUp.wait(millis: 600)
+  }
+  #expect(!gaveUp.hasEnded)
+}
+
+@Test func `a task that is stopped is waited for, so that what it uses can end after it`() async throws {
+  let diary = Diary()
+  let hasBegun = AsyncEvent()
+  let part = TaskPart("task") {
+    Task {
+      hasBegun.end()
+      while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
+      // Work that a cancellation does not end.
+      await Task { try? await Task.sleep(for: .milliseconds(50)) }.value
+      diary.note("task ended")
+    }
+  }
+  let parts = PartList(parts: [ClosingPart(name: "store", closing: { diary.note("store closed") }), part])
+  try await parts.start()
+  await hasBegun.wait(millis: 10_000)
+  try await silently { #expect(await end(parts, $0)) }
+  #expect(diary.text == ["task ended", "store closed"])
 }
 
 @Test(arguments: [
@@ -64,6 +167,6 @@ func `a part that cannot start stops those that started, in reverse order, and i
     TaskPart("c") { Task { diary.note("run c") } },
   ])
   try await parts.start()
-  await parts.drainAndStop()
+  try await silently { #expect(await end(parts, $0)) }
   #expect(diary.text.filter { $0 != "run c" } == ["drain a", "close b"])
 }
