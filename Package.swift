@@ -109,11 +109,11 @@ let package = Package(
     module("TLS", ["COpenSSL"]),
     module("Delivery", ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"]),
     module("StoreSQLite", ["Store", "Reactor", "CSQLite", "CLinux"]),
-    module("StorePostgres", ["Store", "Reactor", "CPostgres", "CLinux"]),
+    module("StorePostgres", ["Store", "Reactor", "CPostgres"]),
     module("Reactor", ["CLinux"]),
     module("Identity", ["Text", "Encodings", "Store"]),
     module("Providers", ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"]),
-    module("HTTPClient", ["CCurl", "CLinux"]),
+    module("HTTPClient", ["Reactor", "CCurl"]),
     module("Callers", ["Crypto", "Store"]),
     module("Tokens", ["Crypto", "Encodings"]),
     module("Crypto", ["COpenSSL", "CSodium", "CCrypt"]),
@@ -170,7 +170,7 @@ let package = Package(
     tests("Transport", [
       "Observability", "Services", "API", "GRPC", "HTTP2", "Identity", "Callers", "Crypto", "Store",
     ]),
-    tests("HTTP1"),
+    tests("HTTP1", ["Reactor"]),
     tests("Configuration", [
       "TestSupport", "Transport", "Observability", "Services", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
       "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store",

@@ -89,13 +89,13 @@ public final class Connection {
   /// Ends the connection and every call on it.
   public func close() {
     if stage == .open, let channel {
-      var last = Array(output.bytes[output.offset...])
+      var last = Array(output.unsent)
       // After GOAWAY, nghttp2 no longer sends RST_STREAM for cancelled calls. Drain those frames first.
       var isWhole = session.drain(into: &last, bytesMax: .max)
       session.terminate()
       isWhole = session.drain(into: &last, bytesMax: .max) && isWhole
       // Write once, without waiting for a full socket.
-      if isWhole { _ = unsafe last.withUnsafeBytes { unsafe channel.write($0) } }
+      if isWhole { _ = channel.write(last[...]) }
     }
     close("the client closed the connection")
   }
@@ -335,10 +335,7 @@ public final class Connection {
         }
         if output.bytes.isEmpty { break }
       }
-      let offset = output.offset
-      switch unsafe output.bytes.withUnsafeBytes({
-        unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[offset...]))
-      }) {
+      switch channel.write(output.unsent) {
       case .done(let count): output.accepted(count)
       case .wantWrite: return watch(read: true, write: true)
       case .wantRead:

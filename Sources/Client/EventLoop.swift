@@ -53,14 +53,9 @@ public final class EventLoop {
 @safe final class Driver: ReactorDriver {
   typealias Command = @Sendable (EventLoop) -> Void
 
-  private struct Slot {
-    var generation: UInt32 = 0
-    var connection: Connection?
-  }
-
-  /// A slot number that no connection has. Its generation is the number of a timer created by `after`.
-  private static let timerSlot = UInt32.max - 1
-  private static let alarmTicket = Ticket(slot: UInt32.max - 2, generation: 0)
+  /// The kind of the timers created by `after`. Connections have others.
+  private static let delayTimer = UInt32.max
+  private static let alarmTicket = Ticket(slot: .max - 1, generation: 0)
 
   let reactor: Reactor<Driver>
   weak var loop: EventLoop?
@@ -75,13 +70,11 @@ public final class EventLoop {
   }
   /// The newest session ticket for each endpoint.
   var tickets: [ObjectIdentifier: SessionTicket] = [:]
-  private var slots: [Slot] = []
-  private var freeSlots: [Int] = []
+  private var connections = SlotTable<Connection>()
   private var touched: [Connection] = []
   private var leftOver: [Connection] = []
   private var deferred: [() -> Void] = []
-  private var timers: [UInt32: () -> Void] = [:]
-  private var lastTimer: UInt32 = 0
+  private var delayed = SlotTable<() -> Void>()
   private var mustNotSleep = false
   private var isCompleting = false
 
@@ -98,14 +91,14 @@ public final class EventLoop {
 
   func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
     if ticket == Driver.alarmTicket { return alarm.clear() }
-    connection(ticket)?.ready(readable: readable, writable: writable)
+    connections[ticket]?.ready(readable: readable, writable: writable)
   }
 
   func timerFired(_ ticket: Ticket, kind: UInt32) {
-    if ticket.slot == Driver.timerSlot {
-      timers.removeValue(forKey: ticket.generation)?()
+    if kind == Driver.delayTimer {
+      delayed.remove(ticket)?()
     } else {
-      connection(ticket)?.timerFired(kind)
+      connections[ticket]?.timerFired(kind)
     }
   }
 
@@ -139,9 +132,7 @@ public final class EventLoop {
   // MARK: For the loop and its connections
 
   func after(millis: Int64, _ body: @escaping () -> Void) {
-    lastTimer &+= 1
-    timers[lastTimer] = body
-    reactor.startTimer(Ticket(slot: Driver.timerSlot, generation: lastTimer), kind: 0, delayMillis: millis)
+    reactor.startTimer(delayed.insert(body), kind: Driver.delayTimer, delayMillis: millis)
   }
 
   /// Runs `body` in the next turn, so that a completion does not run inside the call that caused it.
@@ -163,26 +154,11 @@ public final class EventLoop {
 
   func leaveOver(_ connection: Connection) { leftOver.append(connection) }
 
-  /// Assigns a slot to a connection. Each reuse of a slot has a new generation, so that late events are ignored.
   func adopt(_ connection: Connection) -> Ticket {
-    let slot = freeSlots.popLast() ?? slots.count
-    if slot == slots.count { slots.append(Slot()) }
-    slots[slot].connection = connection
     let budgetBytes = 8 * connection.endpoint.settings.answerBytesMax
     if arena.budgetBytes < budgetBytes { arena = Arena(budgetBytes: budgetBytes) }
-    return Ticket(slot: UInt32(slot), generation: slots[slot].generation)
+    return connections.insert(connection)
   }
 
-  func release(_ ticket: Ticket) {
-    let slot = Int(ticket.slot)
-    slots[slot].connection = nil
-    slots[slot].generation &+= 1
-    freeSlots.append(slot)
-  }
-
-  private func connection(_ ticket: Ticket) -> Connection? {
-    let slot = Int(ticket.slot)
-    guard slot < slots.count, slots[slot].generation == ticket.generation else { return nil }
-    return slots[slot].connection
-  }
+  func release(_ ticket: Ticket) { connections.remove(ticket) }
 }

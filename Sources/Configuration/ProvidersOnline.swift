@@ -1,4 +1,3 @@
-internal import Delivery
 internal import HTTPClient
 package import Providers
 internal import Reactor
@@ -14,10 +13,10 @@ extension Settings {
   /// Checks what needs no user at every configured provider: discovery, keys, endpoints, client and clock.
   package func checkProviders() async throws(ConfigurationError) -> [OnlineLine] {
     let fetcher: CurlFetcher
-    let thread: DeliveryThread
+    let thread: FetchThread
     do {
       fetcher = try CurlFetcher(fetchSettings, drivers: 1)
-      thread = try DeliveryThread(fetcher, driver: 0)
+      thread = try FetchThread(fetcher, driver: 0, named: "providers")
     } catch {
       throw ConfigurationError(setting: "fetch", why: "\(error)", isPassing: true)
     }

@@ -45,20 +45,27 @@ package struct HTTPSite: Sendable {
 package final class HTTPEndpoint: ReactorDriver {
   package enum Command: Sendable { case stop }
 
-  private enum Phase {
-    case handshaking(HTTPSocket)
-    case reading(HTTPSocket, HTTPRequestReader)
-    case writing(HTTPSocket, [UInt8], sent: Int)
-    /// The response is sent. Further input is read and discarded, otherwise the client's kernel would discard the
-    /// response.
-    case lingering
-  }
+  private final class Connection {
+    enum Phase {
+      case handshaking(HTTPSocket)
+      case reading(HTTPSocket, HTTPRequestReader)
+      case writing(HTTPSocket, [UInt8], sent: Int)
+      /// The response is sent. Further input is read and discarded, otherwise the client's kernel would discard the
+      /// response.
+      case lingering
+    }
 
-  private struct Slot {
-    var generation: UInt32 = 0
-    var descriptor: Int32?
-    var held = HTTPPlaces.Held(network: "", number: 0)
-    var phase = Phase.lingering
+    let descriptor: Int32
+    let held: HTTPPlaces.Held
+    var phase: Phase
+
+    init(_ socket: HTTPSocket, _ held: HTTPPlaces.Held) {
+      descriptor = socket.descriptor
+      self.held = held
+      phase = .handshaking(socket)
+    }
+
+    var ticket: Ticket { held.ticket }
   }
 
   private enum Time: UInt32 { case request, farewell, pause }
@@ -73,14 +80,13 @@ package final class HTTPEndpoint: ReactorDriver {
   private let listening: Listening
   private let site: HTTPSite
   private let log: Log
-  private var slots: [Slot]
+  private var connections = SlotTable<Connection>()
   private var acceptedCount: UInt64 = 0
 
   package init(_ listening: Listening, commandQueue: CommandQueue<Command>, _ site: HTTPSite, log: Log) throws {
     self.listening = listening
     self.site = site
     self.log = log
-    slots = Array(repeating: Slot(), count: site.limits.connectionsMax)
     reactor = try Reactor(commandQueue: commandQueue)
     try reactor.watch(listening.descriptor, HTTPEndpoint.listenerTicket, read: true, write: false)
   }
@@ -98,13 +104,12 @@ package final class HTTPEndpoint: ReactorDriver {
 
   package func run() {
     reactor.run(self)
-    for slot in slots.indices { close(slot) }
+    for connection in connections.all { close(connection) }
   }
 
   package func ready(_ ticket: Ticket, readable: Bool, writable: Bool) {
     if ticket == HTTPEndpoint.listenerTicket { return accept() }
-    guard let slot = current(ticket) else { return }
-    proceed(slot)
+    if let connection = connections[ticket] { proceed(connection) }
   }
 
   package func received(_ command: Command) { reactor.stop() }
@@ -115,26 +120,18 @@ package final class HTTPEndpoint: ReactorDriver {
   /// Handles the end of a connection's time or of the listener's pause.
   package func timerFired(_ ticket: Ticket, kind: UInt32) {
     if ticket == HTTPEndpoint.listenerTicket { return watchListener(true) }
-    guard let slot = current(ticket) else { return }
-    guard kind == Time.request.rawValue else { return close(slot) }
-    switch slots[slot].phase {
-    case .lingering: close(slot)
+    guard let connection = connections[ticket] else { return }
+    guard kind == Time.request.rawValue else { return close(connection) }
+    switch connection.phase {
+    case .lingering: close(connection)
     case .reading(let socket, let reader) where reader.hasBegun:
       site.refused(.time)
       reactor.startTimer(ticket, kind: Time.farewell.rawValue, delayMillis: HTTPEndpoint.farewellMillis)
-      say(slot, socket, HTTPResponse(status: .requestTimeout).bytes())
+      say(connection, socket, HTTPResponse(status: .requestTimeout).bytes())
     case .handshaking, .reading, .writing:
       site.refused(.time)
-      close(slot)
+      close(connection)
     }
-  }
-
-  private func current(_ ticket: Ticket) -> Int? {
-    let slot = Int(ticket.slot)
-    guard slot < slots.count, slots[slot].generation == ticket.generation, slots[slot].descriptor != nil else {
-      return nil
-    }
-    return slot
   }
 
   private func accept() {
@@ -144,35 +141,38 @@ package final class HTTPEndpoint: ReactorDriver {
     case .turnedAway: site.refused(.descriptors)
     case .connection(let descriptor, let address):
       let network = Network.name(address)
-      guard let slot = place(of: network, isLocal: HTTPPlaces.isLocal(address)),
+      guard makeRoom(for: network, isLocal: HTTPPlaces.isLocal(address)),
         let socket = HTTPSocket(descriptor, tls: site.tls)
       else {
         site.refused(.connections)
         return closeDescriptor(descriptor)
       }
       acceptedCount += 1
-      slots[slot].descriptor = descriptor
-      slots[slot].held = HTTPPlaces.Held(network: network, number: acceptedCount)
-      slots[slot].phase = .handshaking(socket)
-      let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
-      perform(slot) { try reactor.watch(descriptor, ticket, read: true, write: false) }
-      reactor.startTimer(ticket, kind: Time.request.rawValue, delayMillis: site.limits.requestMillis)
-      proceed(slot)
+      adopt(socket, HTTPPlaces.Held(ticket: connections.reserve(), network: network, number: acceptedCount))
     }
   }
 
-  /// Returns the slot for a new connection; `nil` if there is none.
-  private func place(of network: String, isLocal: Bool) -> Int? {
-    let places = slots.map { $0.descriptor == nil ? nil : $0.held }
+  private func adopt(_ socket: HTTPSocket, _ held: HTTPPlaces.Held) {
+    let connection = Connection(socket, held)
+    connections.insert(connection, at: held.ticket)
+    perform(connection) { try reactor.watch(connection.descriptor, held.ticket, read: true, write: false) }
+    guard connections[held.ticket] != nil else { return }
+    reactor.startTimer(held.ticket, kind: Time.request.rawValue, delayMillis: site.limits.requestMillis)
+    proceed(connection)
+  }
+
+  /// Returns whether a new connection has a place. May close another connection for it.
+  private func makeRoom(for network: String, isLocal: Bool) -> Bool {
     switch HTTPPlaces.decide(
-      network: network, isLocal: isLocal, in: places, perAddressMax: site.limits.connectionsPerAddressMax)
+      network: network, isLocal: isLocal, in: connections.all.map(\.held), placesMax: site.limits.connectionsMax,
+      perAddressMax: site.limits.connectionsPerAddressMax)
     {
-    case .refuse: return nil
-    case .take(let slot): return slot
-    case .replace(let slot):
+    case .refuse: return false
+    case .take: return true
+    case .replace(let ticket):
       site.refused(.connections)
-      close(slot)
-      return slot
+      if let connection = connections[ticket] { close(connection) }
+      return true
     }
   }
 
@@ -191,99 +191,96 @@ package final class HTTPEndpoint: ReactorDriver {
     }
   }
 
-  private func proceed(_ slot: Int) {
-    switch slots[slot].phase {
-    case .handshaking(let socket): handshake(slot, socket)
-    case .reading(let socket, let reader): read(slot, socket, reader)
-    case .writing(let socket, let bytes, let sent): write(slot, socket, bytes, sent: sent)
-    case .lingering: drop(slot)
+  private func proceed(_ connection: Connection) {
+    switch connection.phase {
+    case .handshaking(let socket): handshake(connection, socket)
+    case .reading(let socket, let reader): read(connection, socket, reader)
+    case .writing(let socket, let bytes, let sent): write(connection, socket, bytes, sent: sent)
+    case .lingering: drop(connection)
     }
   }
 
-  private func handshake(_ slot: Int, _ socket: HTTPSocket) {
+  private func handshake(_ connection: Connection, _ socket: HTTPSocket) {
     switch socket.handshake() {
-    case .done: read(slot, socket, HTTPRequestReader(headBytesMax: site.limits.requestBytesMax))
-    case .wantRead: watch(slot, read: true, write: false)
-    case .wantWrite: watch(slot, read: false, write: true)
-    case .closed: close(slot)
+    case .done: read(connection, socket, HTTPRequestReader(headBytesMax: site.limits.requestBytesMax))
+    case .wantRead: watch(connection, read: true, write: false)
+    case .wantWrite: watch(connection, read: false, write: true)
+    case .closed: close(connection)
     }
   }
 
   /// Reads until no input is left, since epoll does not report bytes that libssl has read. The size limit ends the loop
   /// too.
-  private func read(_ slot: Int, _ socket: HTTPSocket, _ reader: HTTPRequestReader) {
+  private func read(_ connection: Connection, _ socket: HTTPSocket, _ reader: HTTPRequestReader) {
     var reader = reader
     while true {
       var bytes: [UInt8] = []
       switch socket.read(into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) {
       case .done: break
-      case .closed: return close(slot)
+      case .closed: return close(connection)
       case .wantRead:
-        slots[slot].phase = .reading(socket, reader)
-        return watch(slot, read: true, write: false)
+        connection.phase = .reading(socket, reader)
+        return watch(connection, read: true, write: false)
       case .wantWrite:
-        slots[slot].phase = .reading(socket, reader)
-        return watch(slot, read: false, write: true)
+        connection.phase = .reading(socket, reader)
+        return watch(connection, read: false, write: true)
       }
       switch reader.received(bytes) {
       case .wait: continue
       case .request(let request):
-        return say(slot, socket, site.answer(request).bytes(forHead: request.method == "HEAD"))
+        return say(connection, socket, site.answer(request).bytes(forHead: request.method == "HEAD"))
       case .refuse(let status):
         site.refused(.request)
-        return say(slot, socket, HTTPResponse(status: status).bytes())
+        return say(connection, socket, HTTPResponse(status: status).bytes())
       }
     }
   }
 
-  private func say(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8]) { write(slot, socket, bytes, sent: 0) }
+  private func say(_ connection: Connection, _ socket: HTTPSocket, _ bytes: [UInt8]) {
+    write(connection, socket, bytes, sent: 0)
+  }
 
-  private func write(_ slot: Int, _ socket: HTTPSocket, _ bytes: [UInt8], sent: Int) {
+  private func write(_ connection: Connection, _ socket: HTTPSocket, _ bytes: [UInt8], sent: Int) {
     var sent = sent
     while sent < bytes.count {
       switch socket.write(bytes[sent...]) {
       case .done(let count): sent += count
-      case .closed: return close(slot)
+      case .closed: return close(connection)
       case .wantWrite:
-        slots[slot].phase = .writing(socket, bytes, sent: sent)
-        return watch(slot, read: false, write: true)
+        connection.phase = .writing(socket, bytes, sent: sent)
+        return watch(connection, read: false, write: true)
       case .wantRead:
-        slots[slot].phase = .writing(socket, bytes, sent: sent)
-        return watch(slot, read: true, write: false)
+        connection.phase = .writing(socket, bytes, sent: sent)
+        return watch(connection, read: true, write: false)
       }
     }
     socket.sayGoodbye()
-    slots[slot].phase = .lingering
-    watch(slot, read: true, write: false)
+    connection.phase = .lingering
+    watch(connection, read: true, write: false)
   }
 
-  private func drop(_ slot: Int) {
-    guard let descriptor = slots[slot].descriptor else { return }
+  private func drop(_ connection: Connection) {
     var bytes: [UInt8] = []
-    if receive(from: descriptor, into: &bytes, bytesMax: HTTPEndpoint.readBytesMax) == .closed { close(slot) }
+    let step = receive(from: connection.descriptor, into: &bytes, bytesMax: HTTPEndpoint.readBytesMax)
+    if step == .closed { close(connection) }
   }
 
-  private func watch(_ slot: Int, read: Bool, write: Bool) {
-    guard let descriptor = slots[slot].descriptor else { return }
-    let ticket = Ticket(slot: UInt32(slot), generation: slots[slot].generation)
-    perform(slot) { try reactor.change(descriptor, ticket, read: read, write: write) }
+  private func watch(_ connection: Connection, read: Bool, write: Bool) {
+    perform(connection) { try reactor.change(connection.descriptor, connection.ticket, read: read, write: write) }
   }
 
-  private func perform(_ slot: Int, _ change: () throws -> Void) {
+  private func perform(_ connection: Connection, _ change: () throws -> Void) {
     do {
       try change()
     } catch {
       log.error("cannot watch a \(site.name) connection in epoll", ["why": "\(error)"])
-      close(slot)
+      close(connection)
     }
   }
 
   /// Closes a connection. The kernel then removes its descriptor from epoll.
-  private func close(_ slot: Int) {
-    guard let descriptor = slots[slot].descriptor else { return }
-    closeDescriptor(descriptor)
-    slots[slot].descriptor = nil
-    slots[slot].generation &+= 1
-    slots[slot].phase = .lingering
+  private func close(_ connection: Connection) {
+    guard connections.remove(connection.ticket) != nil else { return }
+    closeDescriptor(connection.descriptor)
   }
 }

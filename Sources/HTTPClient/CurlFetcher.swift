@@ -1,4 +1,5 @@
 import CCurl
+import Reactor
 import Synchronization
 
 /// An HTTPS client over libcurl. Each of its threads creates one `FetchDriver` and calls its `turn`.
@@ -16,7 +17,7 @@ package final class CurlFetcher: HTTPSFetching {
   }
 
   let settings: FetchSettings
-  private let inboxes: [Inbox]
+  private let inboxes: [CommandQueue<Exchange>]
   private let isOfMails: Bool
   private let state: Mutex<State>
 
@@ -43,9 +44,11 @@ package final class CurlFetcher: HTTPSFetching {
     self.settings = settings
     self.isOfMails = isOfMails
     state = Mutex(State(idle: isOfMails ? Array((0..<drivers).reversed()) : []))
-    var inboxes: [Inbox] = []
-    for _ in 0..<drivers { inboxes.append(try Inbox()) }
-    self.inboxes = inboxes
+    do throws(SystemError) {
+      inboxes = try (0..<drivers).map { _ throws(SystemError) in try CommandQueue() }
+    } catch {
+      throw .unreachable("\(error)")
+    }
   }
 
   /// Creates the driver with this number. Call it once per number, on the thread that will run the driver.
@@ -134,15 +137,16 @@ package final class CurlFetcher: HTTPSFetching {
     var exchange = exchange
     // An idle driver exists: there are at most as many mails in flight as drivers.
     if isOfMails, let idle = state.withLock({ $0.idle.popLast() }) { exchange.home = idle }
-    if inboxes[exchange.home].put(exchange) || inboxes.contains(where: { $0.put(exchange) }) { return }
+    if inboxes[exchange.home].post(exchange) || inboxes.contains(where: { $0.post(exchange) }) { return }
     close()
     exchange.end(.failure(.closed))
   }
 
   /// Closes the inbox of a thread that ends. Other threads take the fetches that it has not begun.
-  func closeInbox(_ inbox: Inbox) {
+  func closeInbox(_ inbox: CommandQueue<Exchange>) {
     if isOfMails { state.withLock { $0.idle.removeAll { inboxes[$0] === inbox } } }
-    for exchange in inbox.close() { dispatch(exchange) }
+    inbox.close()
+    for exchange in inbox.takeFromPoll() { dispatch(exchange) }
   }
 
   private static let libraryReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK

@@ -1,4 +1,5 @@
 import CCurl
+import Reactor
 
 /// The fetches of one thread: a libcurl multi handle in the event loop of that thread.
 ///
@@ -7,14 +8,14 @@ import CCurl
 /// their end through a socket. Create, run and close a driver on one thread, in a process that ignores SIGPIPE.
 @safe package final class FetchDriver {
   private let fetcher: CurlFetcher
-  private let inbox: Inbox
+  private let inbox: CommandQueue<Exchange>
   private let poll: Poll
   private let multi: UnsafeMutableRawPointer
   /// Transfers by the address of their easy handle, by which libcurl identifies a finished transfer.
   private var active: [UInt: Transfer] = [:]
 
-  init?(_ fetcher: CurlFetcher, _ inbox: Inbox) {
-    guard let poll = Poll(wake: inbox.wakeDescriptor), let multi = unsafe curl_multi_init() else { return nil }
+  init?(_ fetcher: CurlFetcher, _ inbox: CommandQueue<Exchange>) {
+    guard let poll = try? Poll(inbox), let multi = unsafe curl_multi_init() else { return nil }
     self.fetcher = fetcher
     self.inbox = inbox
     self.poll = poll
@@ -36,11 +37,12 @@ import CCurl
       && latchkey_curl_multi_set_callbacks(
         multi, context,
         { _, socket, wish, context, _ in
-          unsafe FetchDriver.poll(context).watch(socket, wish)
+          unsafe FetchDriver.poll(context).watch(socket, asRequested: wish)
           return 0
         },
         { _, millis, context in
-          unsafe FetchDriver.poll(context).setAlarm(millis: millis)
+          // Negative: libcurl has no deadline.
+          unsafe FetchDriver.poll(context).setAlarm(millis: millis < 0 ? nil : Int64(millis))
           return 0
         }) == CURLM_OK
   }
@@ -54,15 +56,17 @@ import CCurl
   package var descriptor: Int32 { poll.descriptor }
 
   /// Whether no fetch is running or waiting in this driver.
-  package var isIdle: Bool { active.isEmpty && inbox.isEmpty }
+  package var isIdle: Bool { active.isEmpty && inbox.count == 0 }
 
   /// Does all work that is possible now.
   package func turn() {
     for event in poll.take() {
       switch event {
-      case .woken: for exchange in inbox.take() { start(exchange) }
+      case .commands: for exchange in inbox.takeFromPoll() { start(exchange) }
       case .alarm: act(CURL_SOCKET_TIMEOUT, 0)
-      case .socket(let socket, let flags): act(socket, flags)
+      case .socket(let ticket, let isReadable, let isWritable, let isBroken):
+        let flags = (isReadable ? CURL_CSELECT_IN : 0) | (isWritable ? CURL_CSELECT_OUT : 0)
+        act(curl_socket_t(truncatingIfNeeded: ticket.slot), flags | (isBroken ? CURL_CSELECT_ERR : 0))
       }
     }
     collect()
@@ -108,5 +112,18 @@ import CCurl
       unsafe curl_multi_remove_handle(multi, transfer.easy)
       fetcher.ended(transfer.exchange, .failure(reason), .unknown)
     }
+  }
+}
+
+extension Poll {
+  /// Watches a socket as libcurl requests. A transfer whose socket cannot be watched ends at its time limit.
+  fileprivate func watch(_ socket: curl_socket_t, asRequested wish: Int32) {
+    guard wish != CURL_POLL_REMOVE else {
+      try? unwatch(socket)
+      return
+    }
+    try? watch(
+      socket, Ticket(slot: UInt32(truncatingIfNeeded: socket), generation: 0),
+      read: wish == CURL_POLL_IN || wish == CURL_POLL_INOUT, write: wish == CURL_POLL_OUT || wish == CURL_POLL_INOUT)
   }
 }

@@ -84,15 +84,7 @@ enum FieldRule {
   }
 
   /// Returns whether a name is a token (RFC 9110, 5.6.2).
-  private static func isToken(_ name: String) -> Bool {
-    !name.isEmpty
-      && name.utf8.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-      }
-  }
+  private static func isToken(_ name: String) -> Bool { isWord(name, with: "!#$%&'*+-.^_`|~") }
 
   /// Returns whether a value is valid (RFC 9110, 5.5), without the obsolete bytes above ASCII. Blanks at the ends are
   /// not part of a value.
@@ -107,4 +99,15 @@ enum FieldRule {
   static func line(_ field: FetchRequest.Field) -> String {
     field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
   }
+}
+
+/// Returns whether a text is not empty and consists of ASCII letters, digits and these marks.
+func isWord(_ text: String, with marks: String) -> Bool {
+  !text.isEmpty
+    && text.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+      default: marks.utf8.contains(byte)
+      }
+    }
 }

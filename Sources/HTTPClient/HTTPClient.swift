@@ -2,8 +2,8 @@
 //
 // Owns: libcurl (its only importer), the start of a fetch (concurrency limits and circuit breakers), and what a fetch
 // may cost or reach: https only, no redirects, bounded request, response and time, no private addresses.
-// Does not own: the thread of a driver (Server runs drivers on its reactors), the meaning of a body, caching, retries
-// (Providers).
+// Does not own: event loops (Reactor; Server runs most drivers on its reactors), the meaning of a body, caching,
+// retries (Providers).
 // Read next: CurlFetcher.swift (the interface), ProviderQueue.swift and Breaker.swift (the start of a fetch),
 // Driver.swift (libcurl on a reactor), AddressRule.swift (reachable addresses).
 

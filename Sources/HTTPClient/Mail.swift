@@ -69,15 +69,7 @@ extension FetchJob {
 
 /// The characters allowed in SMTP commands: a subset of RFC 5321, 4.1.2.
 package enum MailRule {
-  package static func isName(_ text: String) -> Bool {
-    !text.isEmpty
-      && text.utf8.allSatisfy { byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: ".-:".utf8.contains(byte)
-        }
-      }
-  }
+  package static func isName(_ text: String) -> Bool { isWord(text, with: ".-:") }
 
   package static func isAddress(_ text: String) -> Bool {
     let parts = text.split(separator: "@", omittingEmptySubsequences: false)

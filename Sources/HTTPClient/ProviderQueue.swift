@@ -1,3 +1,5 @@
+import Reactor
+
 /// The fetches of one provider: the number of running ones, the waiting ones, and the circuit breaker. Each provider
 /// has its own queue, so that none delays fetches from another.
 ///
@@ -20,7 +22,7 @@ struct ProviderQueue<Item> {
 
   private let limits: FetchLimits
   private var running = 0
-  private var waiting: [(item: Item, deadline: Instant)] = []
+  private var waiting = FIFOQueue<(item: Item, deadline: Instant)>()
   private(set) var breaker: Breaker
 
   init(_ limits: FetchLimits) {
@@ -54,7 +56,7 @@ struct ProviderQueue<Item> {
     guard breaker.isClosed else { return allRefused(.circuitOpen) }
     var departures = Departures()
     while let first = waiting.first, first.deadline <= now || running < limits.perProviderMax {
-      waiting.removeFirst()
+      _ = waiting.popFirst()
       if first.deadline <= now {
         departures.refused.append((first.item, .timedOut))
       } else {
@@ -67,8 +69,9 @@ struct ProviderQueue<Item> {
 
   /// Rejects all waiting fetches.
   mutating func allRefused(_ why: FetchError) -> Departures {
-    defer { waiting = [] }
-    return Departures(refused: waiting.map { ($0.item, why) })
+    var departures = Departures()
+    while let next = waiting.popFirst() { departures.refused.append((next.item, why)) }
+    return departures
   }
 }
 

@@ -6,9 +6,10 @@ package final class Alarm {
   package let descriptor: Int32
   private var atNanos = Int64.max
 
-  package init() throws {
-    descriptor = lk_alarm()
+  package init() throws(SystemError) {
+    let descriptor = lk_alarm()
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "timerfd_create") }
+    self.descriptor = descriptor
   }
 
   deinit { lk_close(descriptor) }

@@ -23,17 +23,14 @@ package final class Listening {
   package let descriptor: Int32
   /// A reserved descriptor. Without any free descriptor the server could not accept and close a connection. The accept
   /// queue would stay full and keep epoll awake.
-  private var spare: Int32
+  private var spare: WakeEvent?
 
   package init(_ socket: BoundSocket) {
     descriptor = socket.descriptor
-    spare = lk_eventfd()
+    spare = try? WakeEvent()
   }
 
-  deinit {
-    lk_close(descriptor)
-    if spare >= 0 { lk_close(spare) }
-  }
+  deinit { lk_close(descriptor) }
 
   package enum Accepted {
     case connection(descriptor: Int32, address: String)
@@ -53,14 +50,14 @@ package final class Listening {
       switch -accepted {
       case EAGAIN: return .none
       case EMFILE, ENFILE:
-        guard spare >= 0 else {
-          spare = lk_eventfd()
+        guard spare != nil else {
+          spare = try? WakeEvent()
           return .exhausted
         }
-        lk_close(spare)
+        spare = nil
         let turnedAway = unsafe lk_accept(descriptor, text.baseAddress, Int32(text.count))
         if turnedAway >= 0 { lk_close(turnedAway) }
-        spare = lk_eventfd()
+        spare = try? WakeEvent()
         return turnedAway >= 0 ? unsafe .turnedAway(address: String(cString: text.baseAddress!)) : .gone
       case ENOBUFS, ENOMEM: return .exhausted
       default: return .gone

@@ -8,6 +8,7 @@ package struct SocketOutput: Sendable {
 
   package init() {}
 
+  package var unsent: ArraySlice<UInt8> { bytes[offset...] }
   package var unsentBytes: Int { bytes.count - offset }
 
   package mutating func accepted(_ count: Int) {

@@ -53,14 +53,14 @@ package func bePrompt() { lk_be_prompt() }
 
 /// Starts a thread that calls `make` and then runs the function that `make` returns. Returns after `make` succeeds, or
 /// throws its error: a server without one of its parts would look complete.
-package func startPart(
-  named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws -> () -> Void
-) throws {
+package func startPart<Failure: Error>(
+  named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws(Failure) -> () -> Void
+) throws(Failure) {
   let made = Wakeups()
-  let failure = Mutex<(any Error)?>(nil)
+  let failure = Mutex<Failure?>(nil)
   startThread(named: name, niceness: niceness) {
     let run: () -> Void
-    do {
+    do throws(Failure) {
       run = try make()
     } catch {
       failure.withLock { $0 = error }

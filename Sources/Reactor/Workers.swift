@@ -1,33 +1,25 @@
 internal import CLinux
-internal import Synchronization
 
 /// Threads for slow computation, such as password hashing, with a bounded queue. If the queue is full, work is rejected
 /// before it costs anything.
 package final class Workers: Sendable {
   package struct Full: Error {}
 
-  private struct Queue {
-    var waiting: [@Sendable () -> Void] = []
-    var closed = false
-  }
-
-  private let queue = Mutex(Queue())
-  private let count: Int
+  private let queue: WorkQueue<@Sendable () -> Void>
   private let queueMax: Int
-  private let wakeups = Wakeups()
 
   /// - Parameter niceness: A positive value lets the reactors run first when both need the same core.
   package init(name: String, count: Int, queueMax: Int, niceness: Int32) {
-    self.count = count
+    queue = WorkQueue(jobsMax: queueMax)
     self.queueMax = queueMax
     for index in 0..<count {
-      startThread(named: "\(name)-\(index)", niceness: niceness) { [self] in
-        while let work = next() { work() }
+      startThread(named: "\(name)-\(index)", niceness: niceness) { [queue] in
+        while let jobs = queue.take(atMost: 1) { for job in jobs { job() } }
       }
     }
   }
 
-  package var queued: Int { queue.withLock { $0.waiting.count } }
+  package var queued: Int { queue.count }
 
   /// Whether `run` would throw `Full` now.
   package var isFull: Bool { queued >= queueMax }
@@ -35,31 +27,16 @@ package final class Workers: Sendable {
   /// Runs `body` on a worker. Throws `Full` immediately if `queueMax` jobs are waiting.
   package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
-      let accepted = queue.withLock { queue in
-        guard !queue.closed, queue.waiting.count < queueMax else { return false }
-        queue.waiting.append { continuation.resume(returning: body()) }
-        return true
+      do throws(QueueRefusal) {
+        try queue.push { continuation.resume(returning: body()) }
+      } catch {
+        continuation.resume(throwing: Full())
       }
-      if accepted { wakeups.signal() } else { continuation.resume(throwing: Full()) }
     }
   }
 
   /// Ends the threads after all queued work.
-  package func close() {
-    queue.withLock { $0.closed = true }
-    for _ in 0..<count { wakeups.signal() }
-  }
-
-  private func next() -> (@Sendable () -> Void)? {
-    while true {
-      wakeups.wait()
-      let (work, ended) = queue.withLock { queue in
-        queue.waiting.isEmpty ? (nil, queue.closed) : (queue.waiting.removeFirst(), false)
-      }
-      if let work { return work }
-      if ended { return nil }
-    }
-  }
+  package func close() { queue.close() }
 }
 
 /// A counting semaphore. Threads sleep in it without holding a queue's lock.

@@ -204,7 +204,7 @@ struct ClosingPart: Part {
 /// Delivery of messages. It starts last: if it started earlier, each failed start of the server would send messages.
 final class DeliveryPart: Part {
   private struct Running {
-    let threads: [DeliveryThread]
+    let threads: [FetchThread]
     let task: Task<Void, Never>
   }
 

@@ -13,27 +13,25 @@ final class ConnectionPool {
   private let availability: Availability
   private let connector: Connector
   private let counters: StoreCounters
-  private let inbox: RequestQueue
+  private let inbox: CommandQueue<PoolCommand>
   private let poll: Poll
-  private var pipelines: [(ticket: UInt64, pipeline: Pipeline)] = []
-  private var tickets: UInt64 = 0
-  private var readings = Queue()
-  private var writings = Queue()
+  private var pipelines: [(ticket: Ticket, pipeline: Pipeline)] = []
+  private var lastTicket = Ticket(slot: 0, generation: 0)
+  private var readings = FIFOQueue<StoreRequest>()
+  private var writings = FIFOQueue<StoreRequest>()
   private var isAlarmSet = false
   private var isClosed = false
 
   init(
     _ options: Options, _ availability: Availability, _ connector: Connector, _ counters: StoreCounters,
-    _ inbox: RequestQueue
-  )
-    throws(StoreError)
-  {
+    _ inbox: CommandQueue<PoolCommand>
+  ) throws(StoreError) {
     self.options = options
     self.availability = availability
     self.connector = connector
     self.counters = counters
     self.inbox = inbox
-    poll = try Poll(wake: inbox.wakeDescriptor)
+    poll = try orUnavailable { () throws(SystemError) in try Poll(inbox) }
     availability.poolOpened()
     for _ in 0..<options.connections { connector.want(inbox) }
   }
@@ -64,11 +62,11 @@ final class ConnectionPool {
   func turn(waitMillis: Int32 = 0) {
     for event in poll.take(waitMillis: waitMillis) {
       switch event {
-      case .woken: takeInbox()
+      case .commands: takeInbox()
       case .alarm:
         isAlarmSet = false
         tick()
-      case .pipeline(let ticket):
+      case .socket(let ticket, _, _, _):
         if pipelines.first(where: { $0.ticket == ticket })?.pipeline.receive() == true { availability.answered() }
       }
     }
@@ -91,26 +89,31 @@ final class ConnectionPool {
     isClosed = true
     inbox.close()
     takeInbox()
-    for queue in [readings, writings] { for request in queue.requests { leave(request).refuse(.closed) } }
-    (readings, writings) = (Queue(), Queue())
+    refuse(\.readings) { _ in .closed }
+    refuse(\.writings) { _ in .closed }
     while let (_, pipeline) = pipelines.popLast() { leave(pipeline) }
     availability.poolClosed()
   }
 
   private func takeInbox() {
-    let (requests, made) = inbox.take()
-    for made in made {
+    let commands = inbox.takeFromPoll()
+    // The connections first: without one, a request may be rejected.
+    for case .connection(let made) in commands {
       let connection = Connection(made)
-      guard !isClosed else { continue }
-      tickets += 1
-      guard poll.watch(connection.socket, ticket: tickets) else {
-        connector.want(inbox)
-        continue
-      }
-      pipelines.append((tickets, Pipeline(connection)))
-      availability.gained(isFirst: pipelines.count == 1)
+      if !isClosed { add(connection) }
     }
-    for request in requests { take(request) }
+    for case .request(let request) in commands { take(request) }
+  }
+
+  private func add(_ connection: Connection) {
+    lastTicket.generation &+= 1
+    do throws(SystemError) {
+      try poll.watch(connection.socket, lastTicket, read: true, write: false)
+    } catch {
+      return connector.want(inbox)
+    }
+    pipelines.append((lastTicket, Pipeline(connection)))
+    availability.gained(isFirst: pipelines.count == 1)
   }
 
   // MARK: Sending
@@ -121,8 +124,8 @@ final class ConnectionPool {
     while let kind = nextKind() {
       let pipeline = kind == .reading ? pipelineForReading : pipelines.last { $0.pipeline.takesChange }?.pipeline
       guard let pipeline else { return }
-      let request = leave(kind == .reading ? readings.removeFirst() : writings.removeFirst())
-      guard let roundTrip = request.begin() else { continue }
+      let request = kind == .reading ? readings.popFirst() : writings.popFirst()
+      guard let request, let roundTrip = leave(request).begin() else { continue }
       pipeline.carry(roundTrip, change: kind == .writing)
     }
   }
@@ -156,7 +159,7 @@ final class ConnectionPool {
     return request
   }
 
-  private func flush(_ pipeline: Pipeline, _ ticket: UInt64) {
+  private func flush(_ pipeline: Pipeline, _ ticket: Ticket) {
     let awaitsRoom: Bool
     switch pipeline.connection.flush() {
     case .done: awaitsRoom = false
@@ -165,7 +168,7 @@ final class ConnectionPool {
     }
     if awaitsRoom != pipeline.awaitsRoom {
       pipeline.awaitsRoom = awaitsRoom
-      poll.change(pipeline.connection.socket, ticket: ticket, awaitsRoom: awaitsRoom)
+      try? poll.watch(pipeline.connection.socket, ticket, read: true, write: awaitsRoom)
     }
     // libpq reads while the socket accepts no data, and no event would report what it has read.
     pipeline.collect()
@@ -179,8 +182,18 @@ final class ConnectionPool {
       pipeline.lose("the server did not answer")
     }
     let gone = pipelines.isEmpty ? availability.refusal(afterMillis: options.goneMillis) : nil
-    while let why = readings.first.flatMap({ gone ?? overdue($0, now) }) { leave(readings.removeFirst()).refuse(why) }
-    while let why = writings.first.flatMap({ gone ?? overdue($0, now) }) { leave(writings.removeFirst()).refuse(why) }
+    refuse(\.readings) { gone ?? overdue($0, now) }
+    refuse(\.writings) { gone ?? overdue($0, now) }
+  }
+
+  /// Rejects the oldest requests, up to the first without a reason.
+  private func refuse(
+    _ queue: ReferenceWritableKeyPath<ConnectionPool, FIFOQueue<StoreRequest>>, _ reason: (StoreRequest) -> StoreError?
+  ) {
+    while let request = self[keyPath: queue].first, let why = reason(request) {
+      _ = self[keyPath: queue].popFirst()
+      leave(request).refuse(why)
+    }
   }
 
   private func overdue(_ request: StoreRequest, _ now: Int64) -> StoreError? {
@@ -196,20 +209,8 @@ final class ConnectionPool {
   }
 
   private func leave(_ pipeline: Pipeline) {
-    poll.unwatch(pipeline.connection.socket)
+    try? poll.unwatch(pipeline.connection.socket)
     pipeline.abandon()
     availability.lost(isLast: pipelines.isEmpty)
   }
-}
-
-/// Waiting requests, oldest first.
-private struct Queue {
-  private(set) var requests: ArraySlice<StoreRequest> = []
-
-  var isEmpty: Bool { requests.isEmpty }
-  var count: Int { requests.count }
-  var first: StoreRequest? { requests.first }
-
-  mutating func append(_ request: StoreRequest) { requests.append(request) }
-  mutating func removeFirst() -> StoreRequest { requests.removeFirst() }
 }

@@ -8,7 +8,7 @@ import Synchronization
 /// libpq cannot resolve names asynchronously, and connecting takes several round trips. Neither may block a reactor.
 final class Connector: Sendable {
   private struct State {
-    var wanted = ConnectionWaiters<RequestQueue>()
+    var wanted = ConnectionWaiters<CommandQueue<PoolCommand>>()
     var isClosed = false
   }
 
@@ -23,7 +23,7 @@ final class Connector: Sendable {
   }
 
   /// Requests one connection for the pool of this inbox.
-  func want(_ inbox: RequestQueue) {
+  func want(_ inbox: CommandQueue<PoolCommand>) {
     state.withLock { $0.wanted.add(inbox) }
     wakeups.signal()
   }
@@ -46,7 +46,7 @@ final class Connector: Sendable {
           pauseMillis = 0
           hosts.connected(to: made.host, tookMillis: monotonicMillis() - begun)
           availability.made()
-          if !inbox.put(made) { made.abandon() }
+          if !inbox.post(.connection(made)) { made.abandon() }
         case .failure(let error):
           state.withLock { $0.wanted.add(inbox) }
           if hosts.preferred != nil {
@@ -64,7 +64,7 @@ final class Connector: Sendable {
   }
 
   /// Returns the inbox of the next pool that still needs a connection.
-  private func next() -> RequestQueue? {
+  private func next() -> CommandQueue<PoolCommand>? {
     state.withLock { state in
       if state.isClosed { state.wanted = ConnectionWaiters() }
       state.wanted.removeAll(where: \.isClosed)

@@ -1,13 +1,6 @@
 import Store
 
-extension BoundStatement {
-  /// Binds every column of a record, in column order, except the named one.
-  func bind(_ record: some StoredRecord, except name: String? = nil) -> BoundStatement {
-    var record = record
-    record.visit(ColumnBinder(statement: self, except: name))
-    return self
-  }
-}
+extension BoundStatement: ParameterBinding {}
 
 extension QueryResult {
   /// Reads a record from the next columns.
@@ -39,23 +32,6 @@ extension StoredColumn.Kind {
     case .bytes: "bytea"
     }
   }
-}
-
-private struct ColumnBinder: ColumnVisitor {
-  let statement: BoundStatement
-  let except: String?
-
-  private func includes(_ name: StaticString) -> Bool { except.map { $0 != name.description } ?? true }
-
-  func column(_ name: StaticString, _ value: inout String) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout String?) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Int64) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Int64?) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Bool) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout [UInt8]) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout [UInt8]?) { if includes(name) { _ = statement.bind(value) } }
-  func owner(_ name: StaticString, _ accountID: inout String) { _ = statement.bind(accountID) }
-  func reject(_ name: StaticString, _ why: String) { preconditionFailure("\(name): \(why)") }
 }
 
 private struct RowReader: ColumnVisitor {

@@ -50,12 +50,8 @@ package final class PostgresStore: Store {
     availability = Availability(observer)
     connector = Connector(options, availability)
     counters = StoreCounters(observer)
-    do {
-      pools = try ThreadSlot()
-    } catch {
-      throw .unavailable("\(error)")
-    }
-    let inbox = try RequestQueue()
+    pools = try orUnavailable { () throws(SystemError) in try ThreadSlot() }
+    let inbox = try PostgresStore.makeInbox()
     thread = StoreThread(inbox)
     startThread(named: "store-connector") { [connector] in connector.run() }
     try thread.start { [options, availability, connector, counters] () throws(StoreError) in
@@ -90,7 +86,11 @@ package final class PostgresStore: Store {
   package func attachThread() throws {
     try ensureOpen()
     guard pools.value == nil else { return }
-    pools.value = try ConnectionPool(options, availability, connector, counters, RequestQueue())
+    pools.value = try ConnectionPool(options, availability, connector, counters, PostgresStore.makeInbox())
+  }
+
+  private static func makeInbox() throws(StoreError) -> CommandQueue<PoolCommand> {
+    try orUnavailable { () throws(SystemError) in try CommandQueue() }
   }
 
   package func detachThread() {
@@ -109,7 +109,7 @@ package final class PostgresStore: Store {
     guard !isClosed else { return request.refuse(.closed) }
     if let pool = pools.value {
       pool.take(request)
-    } else if !thread.inbox.put(request) {
+    } else if !thread.inbox.post(.request(request)) {
       request.refuse(.closed)
     }
   }
@@ -262,5 +262,14 @@ package final class PostgresStore: Store {
       }
     }
     watching.withLock { $0 = task }
+  }
+}
+
+/// Converts the error of a system call.
+func orUnavailable<Value>(_ body: () throws(SystemError) -> Value) throws(StoreError) -> Value {
+  do throws(SystemError) {
+    return try body()
+  } catch {
+    throw .unavailable("\(error)")
   }
 }

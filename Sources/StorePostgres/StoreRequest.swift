@@ -32,6 +32,13 @@ struct RoundTrip {
 /// The result of a round trip: one result for each step, or an error.
 typealias RoundTripResult = Result<[QueryResult], RequestError>
 
+/// What other threads send to the thread of a pool.
+enum PoolCommand: Sendable {
+  case request(StoreRequest)
+  /// A connection that the pool has asked for.
+  case connection(ReadyConnection)
+}
+
 /// A caller's request to the database, in transit to the thread that sends it.
 struct StoreRequest: Sendable {
   enum Kind: Sendable {

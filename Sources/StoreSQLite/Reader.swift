@@ -1,3 +1,4 @@
+import Reactor
 import Store
 
 /// A read-only connection with every lookup of `Query` prepared, and the snapshot of the turn.
@@ -308,10 +309,10 @@ enum ReadOrder: Sendable {
 /// The reader thread. It serves all threads that are not attached.
 final class ReadServer {
   private let reader: Reader
-  private let queue: JobQueue<ReadOrder>
+  private let queue: WorkQueue<ReadOrder>
   private static let groupMax = 64
 
-  init(_ reader: Reader, queue: JobQueue<ReadOrder>) {
+  init(_ reader: Reader, queue: WorkQueue<ReadOrder>) {
     self.reader = reader
     self.queue = queue
   }
@@ -330,6 +331,5 @@ final class ReadServer {
       }
       reader.endSnapshot()
     }
-    queue.end()
   }
 }

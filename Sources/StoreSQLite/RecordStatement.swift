@@ -8,14 +8,7 @@ final class GeneratedSQL: Sendable {
   init(_ text: String) { self.text = text }
 }
 
-extension Statement {
-  /// Binds every column of a record, in column order, except the named one.
-  func bind(_ record: some StoredRecord, except name: String? = nil) -> Statement {
-    var record = record
-    record.visit(ColumnBinder(statement: self, except: name))
-    return self
-  }
-
+extension Statement: ParameterBinding {
   /// Reads a record from the next columns.
   ///
   /// - Parameter ownerID: the account of a record that depends on one. Its column is not read.
@@ -28,23 +21,6 @@ extension Statement {
     }
     return record
   }
-}
-
-private struct ColumnBinder: ColumnVisitor {
-  let statement: Statement
-  let except: String?
-
-  private func includes(_ name: StaticString) -> Bool { except.map { $0 != name.description } ?? true }
-
-  func column(_ name: StaticString, _ value: inout String) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout String?) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Int64) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Int64?) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout Bool) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout [UInt8]) { if includes(name) { _ = statement.bind(value) } }
-  func column(_ name: StaticString, _ value: inout [UInt8]?) { if includes(name) { _ = statement.bind(value) } }
-  func owner(_ name: StaticString, _ accountID: inout String) { _ = statement.bind(accountID) }
-  func reject(_ name: StaticString, _ why: String) { preconditionFailure("\(name): \(why)") }
 }
 
 private struct RowReader: ColumnVisitor {

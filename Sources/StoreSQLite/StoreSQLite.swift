@@ -17,8 +17,10 @@ package final class SQLiteStore: Store {
   private let path: String
   private let options: Options
   private let observer: (any StoreObserver)?
-  private let writing: JobQueue<WriteOrder>
-  private let reading: JobQueue<ReadOrder>
+  private let writing: WorkQueue<WriteOrder>
+  private let reading: WorkQueue<ReadOrder>
+  private let writerEnd = Completion()
+  private let readerEnd = Completion()
   private let progress = Progress()
   private let isClosed = Atomic<Bool>(false)
   private let threads: ThreadSlot<ThreadState>
@@ -38,8 +40,8 @@ package final class SQLiteStore: Store {
     self.path = path
     self.options = options
     self.observer = observer
-    writing = try JobQueue(jobsMax: options.queueMax)
-    reading = try JobQueue(jobsMax: options.queueMax)
+    writing = WorkQueue(jobsMax: options.queueMax)
+    reading = WorkQueue(jobsMax: options.queueMax)
     do throws(SystemError) {
       threads = try ThreadSlot()
     } catch {
@@ -57,8 +59,14 @@ package final class SQLiteStore: Store {
         methods: methods, observer: observer, appended: appended)
       let server = ReadServer(try Reader(path: path, options: options, marks: marks, methods: methods), queue: reading)
       do throws(SystemError) {
-        try tryStartThread(named: "store-writer") { writer.run() }
-        try tryStartThread(named: "store-reader") { server.run() }
+        try tryStartThread(named: "store-writer") { [writerEnd] in
+          writer.run()
+          writerEnd.end()
+        }
+        try tryStartThread(named: "store-reader") { [readerEnd] in
+          server.run()
+          readerEnd.end()
+        }
       } catch {
         throw SQLiteError(error)
       }
@@ -159,10 +167,7 @@ package final class SQLiteStore: Store {
     guard !orders.isEmpty else { return }
     let (taken, refusal) = writing.push(orders.map(WriteOrder.change))
     guard let refusal else { return }
-    for order in orders[taken...] {
-      if refusal != .closed { observer?.refusedByFullQueue() }
-      order.answer.resume(throwing: refusal)
-    }
+    for order in orders[taken...] { order.answer.resume(throwing: report(refusal)) }
   }
 
   package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
@@ -198,20 +203,31 @@ package final class SQLiteStore: Store {
   /// that are still attached keep their connection until they detach. Their calls fail with `.closed`.
   package func close() async {
     isClosed.store(true, ordering: .releasing)
-    await reading.closeAndWait()
-    await writing.closeAndWait()
+    reading.close()
+    await readerEnd.wait()
+    writing.close()
+    await writerEnd.wait()
   }
 
   private func answer<Job, Answer>(
-    from queue: JobQueue<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
+    from queue: WorkQueue<Job>, to order: (CheckedContinuation<Answer, any Error>) -> Job
   ) async throws -> Answer {
     try await withCheckedThrowingContinuation { continuation in
-      do throws(StoreError) {
+      do throws(QueueRefusal) {
         try queue.push(order(continuation))
       } catch {
-        if error != .closed { observer?.refusedByFullQueue() }
-        continuation.resume(throwing: error)
+        continuation.resume(throwing: report(error))
       }
+    }
+  }
+
+  /// Reports a job that its queue rejects, and returns the error for its caller.
+  private func report(_ refusal: QueueRefusal) -> StoreError {
+    switch refusal {
+    case .closed: return .closed
+    case .full:
+      observer?.refusedByFullQueue()
+      return .unavailable("store queue full")
     }
   }
 

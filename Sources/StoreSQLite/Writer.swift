@@ -22,7 +22,7 @@ enum WriteOrder: Sendable {
 final class Writer {
   let connection: Connection
   private var lock: LockFile?
-  private let queue: JobQueue<WriteOrder>
+  private let queue: WorkQueue<WriteOrder>
   private let options: Options
   private let progress: Progress
   private let observer: (any StoreObserver)?
@@ -56,7 +56,7 @@ final class Writer {
   }
 
   init(
-    _ connection: Connection, lock: consuming LockFile, queue: JobQueue<WriteOrder>, options: Options,
+    _ connection: Connection, lock: consuming LockFile, queue: WorkQueue<WriteOrder>, options: Options,
     progress: Progress, marks: CommitMarks, methods: SignInMethodsCache, observer: (any StoreObserver)?,
     appended: (@Sendable () -> Void)?
   ) throws(SQLiteError) {
@@ -86,7 +86,6 @@ final class Writer {
     _ = checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
     connection.close()
     lock = nil
-    queue.end()
   }
 
   private func run(_ bracket: StaticString) throws(SQLiteError) { try connection.statement(bracket).run() }

@@ -63,11 +63,6 @@ package enum ChannelStep: Hashable, Sendable {
     step(unsafe lk_tls_read(ssl, buffer.baseAddress, Int32(clamping: buffer.count)))
   }
 
-  /// Writes a prefix of `bytes`. The caller offers the rest again later, possibly at another place in memory.
-  package func write(_ bytes: UnsafeRawBufferPointer) -> ChannelStep {
-    step(unsafe lk_tls_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)))
-  }
-
   /// Appends at most `bytesMax` decrypted bytes.
   @safe package func read(into bytes: inout [UInt8], bytesMax: Int) -> ChannelStep {
     let before = bytes.count
@@ -81,9 +76,10 @@ package enum ChannelStep: Hashable, Sendable {
     return step
   }
 
-  /// Writes a prefix of `bytes`, which must not be empty.
-  @safe package func write(_ bytes: ArraySlice<UInt8>) -> ChannelStep {
-    unsafe bytes.withUnsafeBytes { unsafe write($0) }
+  /// Writes a prefix of `bytes`, which must not be empty. The caller offers the rest again later, possibly at another
+  /// place in memory.
+  package func write(_ bytes: ArraySlice<UInt8>) -> ChannelStep {
+    step(unsafe bytes.withUnsafeBytes { unsafe lk_tls_write(ssl, $0.baseAddress, Int32(clamping: $0.count)) })
   }
 
   /// Whether libssl holds decrypted or encrypted bytes, which epoll cannot see. Read-ahead is on, so SSL_pending alone

@@ -255,10 +255,7 @@ final class Connection {
         guard session.drain(into: &output.bytes, bytesMax: worker.limits.writeBufferBytes) else { return close() }
         if output.bytes.isEmpty { break }
       }
-      let offset = output.offset
-      switch unsafe output.bytes.withUnsafeBytes({
-        unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[offset...]))
-      }) {
+      switch channel.write(output.unsent) {
       case .done(let count):
         output.accepted(count)
         lookAtSocket()

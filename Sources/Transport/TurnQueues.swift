@@ -1,17 +1,18 @@
 internal import GRPC
+internal import Reactor
 internal import Services
 
 /// Pending work of one worker's connections, in the order of the turn's phases.
 struct TurnQueues {
   /// Connections that wait for their share of reading.
-  private(set) var readers = ReadyList<Connection>()
+  private(set) var readers = FIFOQueue<Connection>()
   /// Calls whose requests are complete.
   private(set) var undecided: [(connection: Connection, call: ServerCall, message: Message)] = []
   /// Work that streaming calls requested.
   private(set) var beginning: [(connection: Connection, call: ServerCall, work: StreamWork)] = []
   /// Connections that may have output.
-  private(set) var touched = ReadyList<Connection>()
-  private(set) var handshakes = ReadyList<Connection>()
+  private(set) var touched = FIFOQueue<Connection>()
+  private(set) var handshakes = FIFOQueue<Connection>()
 
   var isEmpty: Bool {
     readers.isEmpty && handshakes.isEmpty && undecided.isEmpty && touched.isEmpty && beginning.isEmpty
@@ -45,19 +46,19 @@ struct TurnQueues {
   // MARK: Removing
 
   mutating func nextReader() -> Connection? {
-    let connection = readers.next()
+    let connection = readers.popFirst()
     connection?.queues.remove(.ready)
     return connection
   }
 
   mutating func nextHandshake() -> Connection? {
-    let connection = handshakes.next()
+    let connection = handshakes.popFirst()
     connection?.queues.remove(.ready)
     return connection
   }
 
   mutating func nextTouched() -> Connection? {
-    let connection = touched.next()
+    let connection = touched.popFirst()
     connection?.queues.remove(.touched)
     return connection
   }

@@ -29,11 +29,13 @@ internal import Synchronization
   let commandQueue: CommandQueue<WorkerCommand>
   let reactor: Reactor<Worker>
   let load: Load
-  var connections = ConnectionTable()
+  var connections = SlotTable<Connection>()
   /// Closed connections whose client may not have read all output.
   var lingering: [Ticket: Lingering] = [:]
   var queues = TurnQueues()
-  var running = RunningCalls()
+  /// The calls with a running task. If the client disconnects, the call stays until its task ends, so that the log
+  /// states its outcome.
+  var running = SlotTable<(call: ServerCall, connection: Connection)>()
   /// Connections with calls that follow the store.
   var following: [ObjectIdentifier: Connection] = [:]
   var writeBuffer = WriteBuffer()
@@ -70,7 +72,7 @@ internal import Synchronization
   package func run() {
     reactor.run(self)
     // The results of remaining tasks are discarded.
-    running = RunningCalls()
+    running = SlotTable()
     fetches.close()
     shared.store.detachThread()
   }

@@ -26,7 +26,7 @@ extension Worker {
   private func launch(
     _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
-    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
+    let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
     Task.immediate(executorPreference: commandQueue) {
       let result: Result<any ProtobufEncodable, any Error>
       do { result = .success(try await work()) } catch { result = .failure(error) }
@@ -36,7 +36,7 @@ extension Worker {
 
   /// Starts a task of a streaming call, which continues after it.
   func launch(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
-    let (commandQueue, task) = (commandQueue, running.add(call, on: connection))
+    let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
     call.stage.launch()
     Task.immediate(executorPreference: commandQueue) {
       let result: Result<any Sendable, any Error>
@@ -45,8 +45,13 @@ extension Worker {
     }
   }
 
-  func answered(_ task: Int, _ result: Result<any ProtobufEncodable, any Error>) {
-    let (call, connection) = running.remove(task)
+  private func ended(_ task: Ticket) -> (call: ServerCall, connection: Connection) {
+    guard let call = running.remove(task) else { preconditionFailure("a task ended twice") }
+    return call
+  }
+
+  func answered(_ task: Ticket, _ result: Result<any ProtobufEncodable, any Error>) {
+    let (call, connection) = ended(task)
     switch result {
     case .success(let message):
       switch call.stage {
@@ -61,8 +66,8 @@ extension Worker {
     stopWhenEmpty()
   }
 
-  func worked(_ task: Int, _ result: Result<any Sendable, any Error>) {
-    let (call, connection) = running.remove(task)
+  func worked(_ task: Ticket, _ result: Result<any Sendable, any Error>) {
+    let (call, connection) = ended(task)
     switch result {
     // The work is committed, but the call did not complete.
     case .success where call.stage.isUnheard: leave(call, .cancelled, on: connection)

@@ -1,4 +1,4 @@
-internal import Reactor
+package import Reactor
 internal import Services
 package import Synchronization
 package import API
@@ -6,10 +6,10 @@ package import API
 /// Commands that other threads send to a worker.
 package enum WorkerCommand: Sendable {
   case accepted(descriptor: Int32, address: String)
-  /// The result of a unary call's task, by its number in `RunningCalls`.
-  case answered(task: Int, Result<any ProtobufEncodable, any Error>)
+  /// The result of a unary call's task, by its ticket in `Worker.running`.
+  case answered(task: Ticket, Result<any ProtobufEncodable, any Error>)
   /// The result of a streaming call's task.
-  case worked(task: Int, Result<any Sendable, any Error>)
+  case worked(task: Ticket, Result<any Sendable, any Error>)
   /// The store has new events for calls that follow it.
   case news
   /// The health changed: calls that watch it must check again.

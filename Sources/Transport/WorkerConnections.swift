@@ -18,7 +18,7 @@ extension Worker {
     let ticket = connections.reserve()
     let connection = Connection(
       ticket: ticket, descriptor: descriptor, address: address, channel: channel, worker: self)
-    connections.insert(connection)
+    connections.insert(connection, at: ticket)
     do {
       try reactor.watch(descriptor, ticket, read: true, write: false)
     } catch {

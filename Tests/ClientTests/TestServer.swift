@@ -111,7 +111,7 @@ final class Shared: Sendable {
     guard session.drain(into: &out, bytesMax: .max) else { return false }
     var start = 0
     while start < out.count {
-      switch unsafe out.withUnsafeBytes({ unsafe channel.write(UnsafeRawBufferPointer(rebasing: $0[start...])) }) {
+      switch channel.write(out[start...]) {
       case .done(let count): start += count
       case .wantWrite: guard wait(descriptor, POLLOUT) else { return false }
       case .wantRead: guard wait(descriptor, POLLIN) else { return false }

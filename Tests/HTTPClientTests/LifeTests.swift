@@ -19,7 +19,7 @@ struct LifeTests {
     // Half of them call on the second reactor's thread, which does their fetches too.
     let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
       for number in 0..<12 {
-        group.addTask(executorPreference: fetcher.reactors[number % 2].commandQueue) {
+        group.addTask(executorPreference: fetcher.threads[number % 2].commandQueue) {
           try await fetcher.get(LocalServer.shared.url("/busy/three")).status
         }
       }
@@ -138,12 +138,12 @@ struct LifeTests {
     _ = try await text(fetcher, "/ok")
     // The first reactor is blocked during this test.
     let (held, free) = (Wakeups(), Wakeups())
-    let holding = Task(executorPreference: fetcher.reactors[0].commandQueue) {
+    let holding = Task(executorPreference: fetcher.threads[0].commandQueue) {
       held.signal()
       free.wait()
     }
     held.wait()
-    let (before, after) = try await Task(executorPreference: fetcher.reactors[1].commandQueue) {
+    let (before, after) = try await Task(executorPreference: fetcher.threads[1].commandQueue) {
       let before = pthread_self()
       _ = try await fetcher.get(LocalServer.shared.url("/ok"))
       return (before, pthread_self())
@@ -157,10 +157,10 @@ struct LifeTests {
     let fetcher = try fetcher(reactors: 2)
     async let failures = outcomes(of: 3, fetcher, "/slow/ended", for: "slow")
     while try await text(fetcher, "/asked/ended") != "3" { try await Task.sleep(for: .milliseconds(10)) }
-    fetcher.reactors[0].endAndWait()
+    await fetcher.stop(0)
     #expect(await failures == Array(repeating: .closed, count: 3))
     #expect(try await text(fetcher, "/ok") == #"{"keys":[]}"#)
-    fetcher.reactors[1].endAndWait()
+    await fetcher.stop(1)
     await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }
 

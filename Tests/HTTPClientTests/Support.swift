@@ -3,68 +3,26 @@ import Testing
 
 @testable import HTTPClient
 
-/// A fetcher on its own reactors, which end with it.
+/// A fetcher on its own threads, which end with it.
 final class RunningFetcher: HTTPSFetching {
   let fetcher: CurlFetcher
-  let reactors: [FetchReactor]
+  let threads: [FetchThread]
 
   init(_ settings: FetchSettings, reactors count: Int = 1) throws {
     fetcher = try CurlFetcher(settings, drivers: count)
     ignoreBrokenPipes()
-    reactors = try (0..<count).map { [fetcher] in try FetchReactor(fetcher, $0) }
+    threads = try (0..<count).map { [fetcher] in try FetchThread(fetcher, driver: $0, named: "fetch-\($0)") }
   }
 
-  deinit { for reactor in reactors { reactor.end() } }
+  deinit { for thread in threads { thread.stop() } }
 
   func fetch(_ request: FetchRequest) async throws -> FetchedBody { try await fetcher.fetch(request) }
-}
 
-/// One reactor with a driver, like the server's workers.
-final class FetchReactor: Sendable {
-  enum Command: Sendable { case end }
-
-  let commandQueue: CommandQueue<Command>
-  private let ended = Wakeups()
-
-  init(_ fetcher: CurlFetcher, _ index: Int) throws {
-    commandQueue = try CommandQueue()
-    startThread(named: "fetch-\(index)") { [commandQueue, ended] in
-      if let driver = try? Turning(commandQueue, fetcher.driver(index)) { driver.run() }
-      ended.signal()
-    }
+  /// Stops a thread and waits for its end.
+  func stop(_ index: Int) async {
+    threads[index].stop()
+    await threads[index].ended.wait()
   }
-
-  func end() { commandQueue.post(.end) }
-
-  /// Ends the reactor and waits for its end.
-  func endAndWait() {
-    end()
-    ended.wait()
-    ended.signal()
-  }
-}
-
-private final class Turning: ReactorDriver {
-  private let reactor: Reactor<Turning>
-  private let driver: FetchDriver
-
-  init(_ commandQueue: CommandQueue<FetchReactor.Command>, _ driver: FetchDriver) throws {
-    self.driver = driver
-    reactor = try Reactor(commandQueue: commandQueue)
-    try reactor.watch(driver.descriptor, Ticket(slot: 0, generation: 0), read: true, write: false)
-  }
-
-  func run() {
-    reactor.run(self)
-    driver.close()
-  }
-
-  func ready(_ ticket: Ticket, readable: Bool, writable: Bool) { driver.turn() }
-  func timerFired(_ ticket: Ticket, kind: UInt32) {}
-  func received(_ command: FetchReactor.Command) { reactor.stop() }
-  func decide() {}
-  func endTurn() {}
-  var hasLeftovers: Bool { false }
 }
 
 /// Fetches from the local server, with changes to the settings.

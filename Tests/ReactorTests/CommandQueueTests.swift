@@ -24,6 +24,7 @@ extension CommandQueue {
 
 @Test func `commands to a reactor that is awake raise nothing, and it does not go to sleep on them`() throws {
   let commandQueue = try CommandQueue<Int>()
+  _ = commandQueue.take()
   commandQueue.post(1)
   let isAsleep = commandQueue.prepareToSleep()
   #expect(!isAsleep)

@@ -58,13 +58,11 @@ import Testing
   #expect(throws: Refused.self) { try failure.get() }
 }
 
-@Test func `a part with a thread of its own is made before it is gone on with, and what is in the way is thrown`()
-  throws
-{
+@Test func `a part with a thread of its own is made before it is gone on with, and what is in the way is thrown`() {
   struct Refused: Error {}
   let isMade = Atomic<Bool>(false)
   let ran = Wakeups()
-  try startPart(named: "part") {
+  startPart(named: "part") {
     isMade.store(true, ordering: .releasing)
     return { ran.signal() }
   }

@@ -49,7 +49,7 @@ import Testing
     let options = Options(
       conninfo: "\(place.conninfo) host=127.0.0.1,\(host.name) port=\(silent.port),\(host.port)")
     let connector = Connector(options, Availability(nil))
-    let inboxes = [try RequestQueue(), try RequestQueue()]
+    let inboxes = [try CommandQueue<PoolCommand>(), try CommandQueue<PoolCommand>()]
     for inbox in inboxes { for _ in 0..<3 { connector.want(inbox) } }
     let begun = ContinuousClock.now
     startThread(named: "connector") { connector.run() }
@@ -57,7 +57,7 @@ import Testing
     while made != [3, 3], begun.duration(to: .now) < .seconds(20) {
       try await Task.sleep(for: .milliseconds(10))
       for (index, inbox) in inboxes.enumerated() {
-        for connection in inbox.take().made {
+        for case .connection(let connection) in inbox.takeFromPoll() {
           connection.abandon()
           made[index] += 1
         }

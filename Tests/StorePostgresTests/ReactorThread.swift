@@ -1,4 +1,4 @@
-import CLinux
+import Glibc
 import Reactor
 import Store
 import Synchronization
@@ -31,11 +31,8 @@ final class ReactorThread: TaskExecutor {
   /// Waits a millisecond, or until the store has an event.
   private static func wait(for descriptor: Int32?) {
     guard let descriptor else { return sleepThread(millis: 1) }
-    let epoll = lk_epoll_create()
-    defer { lk_close(epoll) }
-    _ = lk_epoll_control(epoll, Int32(LK_ADD), descriptor, UInt32(LK_READ), 0)
-    var ready = lk_ready()
-    _ = unsafe lk_epoll_wait(epoll, &ready, 1, 1)
+    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    _ = unsafe poll(&entry, 1, 1)
   }
 
   func enqueue(_ job: consuming ExecutorJob) {

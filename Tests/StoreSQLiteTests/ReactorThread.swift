@@ -6,22 +6,22 @@ import Store
 /// A thread that runs tasks like a reactor, but ends no turn: a test can hold a snapshot on it across awaits. It hands
 /// over the commits of its tasks after each job.
 final class ReactorThread: TaskExecutor {
-  private let jobs: JobQueue<UnownedJob>
+  private let jobs = WorkQueue<UnownedJob>(jobsMax: 1000)
+  private let ended = Completion()
 
   private init(_ store: SQLiteStore) throws {
-    jobs = try JobQueue(jobsMax: 1000)
-    let jobs = jobs
+    let (jobs, ended) = (jobs, ended)
     try tryStartThread(named: "test-reactor") { [unowned self] in
       while let ready = jobs.take(atMost: 1) {
         for job in ready { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
         store.handOver()
       }
-      jobs.end()
+      ended.end()
     }
   }
 
   func enqueue(_ job: consuming ExecutorJob) {
-    do throws(StoreError) {
+    do throws(QueueRefusal) {
       try jobs.push(UnownedJob(job))
     } catch {
       preconditionFailure("a test left a task behind: \(error)")
@@ -38,7 +38,8 @@ final class ReactorThread: TaskExecutor {
       defer { store.detachThread() }
       return try await body()
     }.result
-    await thread.jobs.closeAndWait()
+    thread.jobs.close()
+    await thread.ended.wait()
     return try result.get()
   }
 }

@@ -64,7 +64,7 @@ struct Meeting: Sendable {
     meeting.peerName = channel.peerName
     meeting.isResumed = channel.isResumed
     let welcome = Array("welcome".utf8)
-    _ = settle(descriptor) { unsafe welcome.withUnsafeBytes { unsafe channel.write($0) } }
+    _ = settle(descriptor) { channel.write(welcome[...]) }
     var buffer = [UInt8](repeating: 0, count: 3)
     while meeting.heard.count < bytes {
       meeting.end = settle(descriptor) { unsafe buffer.withUnsafeMutableBytes { unsafe channel.read(into: $0) } }

@@ -81,16 +81,16 @@ enum Layers {
       others: ["Glibc", "Synchronization"]),
     Layer(
       module: "StorePostgres", firstFile: "StorePostgres.swift", ours: ["Store", "Reactor"],
-      c: ["CPostgres", "CLinux"], others: ["Glibc", "Synchronization"]),
-    Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
+      c: ["CPostgres"], others: ["Glibc", "Synchronization"]),
     Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Text", "Encodings", "Store"]),
     Layer(
       module: "Providers", firstFile: "Providers.swift",
       ours: ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"],
       others: ["Synchronization"]),
     Layer(
-      module: "HTTPClient", firstFile: "HTTPClient.swift", ours: [], c: ["CCurl", "CLinux"],
+      module: "HTTPClient", firstFile: "HTTPClient.swift", ours: ["Reactor"], c: ["CCurl"],
       others: ["Glibc", "Synchronization"]),
+    Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
     Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
     Layer(module: "Callers", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),

@@ -119,20 +119,29 @@ static inline _Bool lk_address_text(const struct sockaddr_storage *storage, char
   return inet_ntop(storage->ss_family, source, text, (socklen_t)text_bytes) != NULL;
 }
 
+// Opens a non-blocking socket for the address family of an IPv4 or IPv6 literal, and converts the literal.
+static inline int lk_socket(
+    const char *address, uint16_t port, struct sockaddr_storage *storage, socklen_t *bytes) {
+  *bytes = lk_socket_address(address, port, storage);
+  if (*bytes == 0) return -EINVAL;
+  int fd = socket(storage->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return fd < 0 ? -errno : fd;
+}
+static inline int lk_close_failed(int fd) {
+  int error = errno;
+  close(fd);
+  return -error;
+}
+
 // Opens a listening socket on an IPv4 or IPv6 literal. Port 0 selects a free port.
 static inline int lk_listen(const char *address, uint16_t port, int backlog) {
   struct sockaddr_storage storage;
-  socklen_t bytes = lk_socket_address(address, port, &storage);
-  if (bytes == 0) return -EINVAL;
-  int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -errno;
+  socklen_t bytes;
+  int fd = lk_socket(address, port, &storage, &bytes);
+  if (fd < 0) return fd;
   int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(fd, (struct sockaddr *)&storage, bytes) < 0 || listen(fd, backlog) < 0) {
-    int error = errno;
-    close(fd);
-    return -error;
-  }
+  if (bind(fd, (struct sockaddr *)&storage, bytes) < 0 || listen(fd, backlog) < 0) return lk_close_failed(fd);
   return fd;
 }
 static inline int lk_local_port(int fd) {
@@ -164,10 +173,9 @@ static inline int lk_accept(int listener, char *address, int address_bytes) {
 enum { LK_PEER_SILENT_SECONDS = 60 };
 static inline int lk_connect(const char *address, uint16_t port) {
   struct sockaddr_storage storage;
-  socklen_t bytes = lk_socket_address(address, port, &storage);
-  if (bytes == 0) return -EINVAL;
-  int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return -errno;
+  socklen_t bytes;
+  int fd = lk_socket(address, port, &storage, &bytes);
+  if (fd < 0) return fd;
   int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   int idle = LK_PEER_SILENT_SECONDS / 2, interval = LK_PEER_SILENT_SECONDS / 6, probes = 3;
@@ -177,11 +185,7 @@ static inline int lk_connect(const char *address, uint16_t port) {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unacknowledged, sizeof unacknowledged);
-  if (connect(fd, (struct sockaddr *)&storage, bytes) < 0 && errno != EINPROGRESS) {
-    int error = errno;
-    close(fd);
-    return -error;
-  }
+  if (connect(fd, (struct sockaddr *)&storage, bytes) < 0 && errno != EINPROGRESS) return lk_close_failed(fd);
   return fd;
 }
 // Returns the result of a connection attempt: 0 or -errno.
@@ -335,24 +339,23 @@ void lk_be_prompt(void);
 // The kernel keeps 15 bytes of a thread's name and truncates the rest.
 static inline void lk_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 
-// Blocks the signals that the server handles, in this thread and all threads that it starts. lk_wait_signal receives
-// them.
-static inline void lk_block_signals(void) {
+// Returns the signals that the server handles.
+static inline sigset_t lk_signals(void) {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);
+  return set;
+}
+// Blocks these signals in this thread and all threads that it starts. lk_wait_signal receives them.
+static inline void lk_block_signals(void) {
+  sigset_t set = lk_signals();
   pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 static inline int lk_wait_signal(void) {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  sigaddset(&set, SIGHUP);
-  sigaddset(&set, SIGUSR1);
+  sigset_t set = lk_signals();
   int signal = 0;
   return sigwait(&set, &signal) == 0 ? signal : -1;
 }

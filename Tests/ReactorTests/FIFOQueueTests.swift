@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Reactor
+
+@Test func `who waits is served in the order of coming, and whoever comes again stands behind`() {
+  var queue = FIFOQueue<Int>()
+  for member in 0..<3 { queue.append(member) }
+  #expect(queue.popFirst() == 0)
+  queue.append(0)
+  #expect((0..<4).map { _ in queue.popFirst() } == [1, 2, 0, nil])
+  #expect(queue.isEmpty)
+}
+
+@Test func `a queue that is never empty serves everybody alike and does not grow`() throws {
+  var queue = FIFOQueue<Int>()
+  for member in 0..<1_000 { queue.append(member) }
+  var served = [Int](repeating: 0, count: 1_000)
+  for _ in 0..<50_000 {
+    let next = queue.popFirst()
+    let member = try #require(next)
+    served[member] += 1
+    queue.append(member)
+    #expect(queue.count == 1_000)
+  }
+  #expect(Set(served) == [50])
+}
