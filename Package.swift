@@ -67,14 +67,14 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "API", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
+        "Client", "API", "Protobuf", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
     .executableTarget(
       name: "latchkey-load",
       dependencies: [
-        "Client", "API", "Reactor", "Crypto", "Encodings",
+        "Client", "API", "Protobuf", "Reactor", "Crypto", "Encodings",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -91,19 +91,19 @@ let package = Package(
     ]),
     module("HTTP1", ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
     module("Transport", [
-      "Observability", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
+      "Observability", "Services", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
       "Crypto", "Text", "Store",
     ]),
     module("Observability", [
-      "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers", "Tokens",
-      "Encodings", "Store",
+      "Services", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
+      "Callers", "Tokens", "Encodings", "Store",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
-    module("Client", ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
+    module("Client", ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("StoreMigration", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
-    module("Services", ["API", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),
+    module("Services", ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),
     module("Import", ["Tokens", "Crypto", "Encodings"]),
-    module("API", ["Encodings", "CProtobufC", "Messages"]),
+    module("API", ["Protobuf", "Messages"]),
     module("GRPC", ["Encodings"]),
     module("HTTP2", ["CNghttp2", "CSessionMemory"]),
     module("TLS", ["COpenSSL"]),
@@ -111,13 +111,15 @@ let package = Package(
     module("StoreSQLite", ["Store", "Reactor", "CSQLite", "CLinux"]),
     module("StorePostgres", ["Store", "Reactor", "CPostgres"]),
     module("Reactor", ["CLinux"]),
-    module("Identity", ["Text", "Encodings", "Store"]),
+    module("Identity", ["Sealed", "Protobuf", "Text", "Encodings", "Store"]),
     module("Providers", ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"]),
     module("HTTPClient", ["Reactor", "CCurl"]),
     module("Callers", ["Crypto", "Store"]),
     module("Tokens", ["Crypto", "Encodings"]),
     module("Crypto", ["COpenSSL", "CSodium", "CCrypt"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
+    module("Sealed", ["Protobuf", "Messages"]),
+    module("Protobuf", ["Encodings", "CProtobufC", "Messages"]),
     module("Store"),
     module("Encodings", ["CSodium"]),
 
@@ -136,7 +138,7 @@ let package = Package(
     .target(name: "Messages", dependencies: ["CProtobufC"], path: "Sources/C/Messages"),
 
     .target(name: "StoreConformance", dependencies: ["Store"], path: "Tests/StoreConformance", swiftSettings: swift),
-    .target(name: "TestSupport", dependencies: ["API", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
+    .target(name: "TestSupport", dependencies: ["Protobuf", "Store"], path: "Tests/TestSupport", swiftSettings: swift),
     .target(
       name: "LogSupport",
       dependencies: ["TestSupport", "Observability", "Reactor", .product(name: "Logging", package: "swift-log")],
@@ -144,14 +146,14 @@ let package = Package(
     .target(
       name: "Certificates", dependencies: ["TestSupport", "Reactor", "CLinux"], path: "Tests/Certificates",
       swiftSettings: swift),
-    tests("Encodings"), tests("API", ["TestSupport", "CProtobufC"]), tests("GRPC", ["Encodings"]),
+    tests("Encodings"), tests("API", ["TestSupport", "Protobuf", "CProtobufC"]), tests("GRPC", ["Encodings"]),
     tests("HTTP2", ["CSessionMemory", "CNghttp2"]),
     tests("Reactor", ["TestSupport", "CLinux"]),
     tests("TLS", ["Certificates", "Reactor", "CLinux"]),
     tests("Client", [
-      "Certificates", "API", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux",
+      "Certificates", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux",
     ]),
-    tests("Identity", ["TestSupport", "Encodings", "Store"]),
+    tests("Identity", ["TestSupport", "Sealed", "Encodings", "Store"]),
     tests("Providers", ["HTTPClient", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
     tests("Delivery", ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"]),
     tests("HTTPClient", ["TestSupport", "Reactor"]),
@@ -161,10 +163,10 @@ let package = Package(
     tests("StorePostgres", [
       "StoreConformance", "TestSupport", "StoreMigration", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",
     ]),
-    tests("Services", ["TestSupport", "API", "GRPC", "Identity", "Callers", "Crypto", "Store"]),
+    tests("Services", ["TestSupport", "API", "Protobuf", "GRPC", "Identity", "Callers", "Crypto", "Store"]),
     tests("Observability", [
-      "LogSupport", "TestSupport", "Services", "API", "GRPC", "HTTP2", "Reactor", "Identity", "Providers", "HTTPClient",
-      "Callers", "Tokens", "Encodings", "Store",
+      "LogSupport", "TestSupport", "Services", "API", "Protobuf", "GRPC", "HTTP2", "Reactor", "Identity", "Providers",
+      "HTTPClient", "Callers", "Tokens", "Encodings", "Store",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
     ]),
     tests("Transport", [
@@ -185,14 +187,15 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Server", "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "GRPC", "HTTP2", "TLS",
-        "Identity", "Providers", "HTTPClient", "Callers", "Tokens", "Crypto", "Text", "Encodings", "Store",
+        "Server", "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "Protobuf", "GRPC",
+        "HTTP2", "TLS", "Identity", "Providers", "HTTPClient", "Callers", "Tokens", "Crypto", "Text", "Encodings",
+        "Store",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
     .testTarget(
       name: "LoadTests",
-      dependencies: ["latchkey-load", "API", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: ["latchkey-load", "API", "Protobuf", .product(name: "ArgumentParser", package: "swift-argument-parser")],
       path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ] + fuzzer,

@@ -1,4 +1,5 @@
 internal import Messages
+internal import Protobuf
 
 /// The schema of all services, for the reflection protocol. protoc compiles the files of proto/, and the build embeds
 /// the result.

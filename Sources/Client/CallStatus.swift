@@ -1,5 +1,6 @@
 internal import GRPC
 internal import API
+internal import Protobuf
 
 // API has a message with the same name. Here `Status` is the gRPC status.
 typealias Status = GRPC.Status

@@ -1,5 +1,6 @@
 internal import GRPC
 package import API
+package import Protobuf
 
 extension Connection {
   /// Begins a call. The completion runs once, after this method has returned.

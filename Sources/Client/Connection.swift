@@ -3,6 +3,7 @@ internal import HTTP2
 internal import Reactor
 internal import TLS
 internal import API
+internal import Protobuf
 
 /// One connection to a server, with many concurrent calls.
 ///

@@ -1,6 +1,6 @@
+internal import Protobuf
 internal import Reactor
 internal import TLS
-internal import API
 
 /// An epoll loop with connections, timers and work from other threads. Only the thread that runs the loop may use it.
 public final class EventLoop {

@@ -9,11 +9,11 @@ package import Callers
 internal import Encodings
 internal import Identity
 package import Logging
+internal import Protobuf
 internal import Reactor
 package import Services
 internal import Store
 internal import Synchronization
-internal import API
 
 /// The server's log: one JSON object a line, without secrets. It checks the level before it builds any text.
 package struct Log: Sendable {

@@ -3,6 +3,7 @@ internal import Callers
 internal import CoreMetrics
 package import GRPC
 internal import Identity
+internal import Protobuf
 package import Reactor
 package import Store
 package import Tokens

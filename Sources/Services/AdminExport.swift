@@ -3,6 +3,7 @@ internal import Identity
 internal import Store
 internal import Synchronization
 internal import API
+internal import Protobuf
 
 extension AdminService {
   var exportAccounts: Method {

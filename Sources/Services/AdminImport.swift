@@ -4,6 +4,7 @@ internal import Identity
 internal import Import
 internal import Store
 internal import API
+internal import Protobuf
 
 extension AdminService {
   /// Maximum size of an import message: enough for 1,000 rows of a Firebase export.

@@ -1,5 +1,6 @@
 internal import Identity
 internal import API
+internal import Protobuf
 
 /// latchkey.v1.AuthService: SignIn, Link, Unlink, Reauthenticate and FetchProviders.
 package struct AuthService: Sendable {

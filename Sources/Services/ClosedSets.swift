@@ -1,6 +1,7 @@
 internal import API
 internal import Identity
 internal import Import
+internal import Protobuf
 internal import Store
 
 // The closed sets of the domain as enums of proto. Each switch is exhaustive, so every new case of the domain needs a

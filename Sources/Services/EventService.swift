@@ -4,6 +4,7 @@ internal import Identity
 internal import Store
 internal import Synchronization
 internal import API
+internal import Protobuf
 
 /// Limits of Watch: the number of concurrent calls, and the interval between heartbeats.
 package struct WatchLimits: Sendable {

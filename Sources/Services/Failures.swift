@@ -1,7 +1,8 @@
 package import GRPC
 internal import Callers
 internal import Identity
-package import API
+internal import API
+package import Protobuf
 
 /// The status codes that only the application may produce.
 extension GRPC.Status.Code {

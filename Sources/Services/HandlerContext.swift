@@ -3,6 +3,7 @@ package import Callers
 package import Identity
 internal import Store
 internal import API
+internal import Protobuf
 
 /// What all services share: the domain environment, and the construction of call facts.
 package final class HandlerContext: Sendable {

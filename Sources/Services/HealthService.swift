@@ -1,6 +1,7 @@
 internal import GRPC
 internal import Synchronization
 internal import API
+internal import Protobuf
 
 /// The health of the server. All reactors of the process share one instance.
 package final class HealthState: Sendable {

@@ -9,7 +9,8 @@ package import Callers
 package import GRPC
 internal import Identity
 package import Store
-package import API
+internal import API
+package import Protobuf
 
 /// One served method. The method table contains all methods of the server.
 package final class Method: Sendable {

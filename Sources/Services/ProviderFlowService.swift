@@ -1,6 +1,7 @@
 internal import Identity
 internal import Store
 internal import API
+internal import Protobuf
 
 /// latchkey.v1.ProviderFlowService: starts sign-in flows on the pages of providers.
 package struct ProviderFlowService: Sendable {

@@ -1,5 +1,6 @@
 internal import GRPC
 internal import API
+internal import Protobuf
 
 /// grpc.reflection (doc/server-reflection.md) in versions v1 and v1alpha.
 ///

@@ -1,6 +1,7 @@
 internal import Callers
 internal import Identity
 internal import API
+internal import Protobuf
 
 /// latchkey.v1.SessionService: refreshes, verifies, lists and ends sessions.
 package struct SessionService: Sendable {

@@ -1,4 +1,3 @@
-internal import API
 internal import GRPC
 internal import HTTP2
 internal import Observability
@@ -6,10 +5,6 @@ internal import Reactor
 internal import Services
 internal import Store
 internal import TLS
-
-// API has messages with these names; in this module the names mean the protocol types.
-typealias Session = HTTP2.Session
-typealias Status = GRPC.Status
 
 /// One client connection: the only place that stacks TLS, HTTP/2 and gRPC.
 ///

@@ -1,9 +1,9 @@
-internal import API
 internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Identity
 internal import Observability
+internal import Protobuf
 internal import Services
 
 /// Start of a call: reads its headers, identifies its caller and finds its method.

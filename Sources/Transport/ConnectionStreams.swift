@@ -1,4 +1,3 @@
-internal import API
 internal import GRPC
 internal import HTTP2
 internal import Observability

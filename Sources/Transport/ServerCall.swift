@@ -2,9 +2,9 @@ internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Identity
+internal import Protobuf
 internal import Services
 internal import Store
-internal import API
 
 /// One call on its stream: its protocol state machine, its method and its stage.
 final class ServerCall {

@@ -1,7 +1,7 @@
-internal import API
 internal import HTTP2
 package import HTTPClient
 package import Observability
+internal import Protobuf
 package import Reactor
 internal import Services
 internal import Store

@@ -1,7 +1,7 @@
-internal import API
 internal import GRPC
 internal import Identity
 internal import Observability
+internal import Protobuf
 internal import Reactor
 internal import Services
 

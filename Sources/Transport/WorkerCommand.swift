@@ -1,7 +1,7 @@
+package import Protobuf
 package import Reactor
 internal import Services
 package import Synchronization
-package import API
 
 /// Commands that other threads send to a worker.
 package enum WorkerCommand: Sendable {

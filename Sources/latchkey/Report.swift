@@ -1,7 +1,7 @@
 import Encodings
+import Protobuf
 import Reactor
 import Tokens
-import API
 
 /// The output of a command: lines for users and JSON members for programs.
 struct Report {

@@ -1,6 +1,7 @@
 import Reactor
 import Tokens
 import API
+import Protobuf
 
 /// A stored profile.
 struct Profile: Equatable {

@@ -3,6 +3,7 @@ import Encodings
 import Reactor
 import Tokens
 import API
+import Protobuf
 
 struct Watch: ParsableCommand {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 @Test func `the budget that the scan asks for is what unpacking takes`() throws {
   func check<M: Mapped & Message>(_ message: M) throws {

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 @Test func `reflection lists exactly the services of proto`() {
   #expect(
@@ -35,6 +36,11 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   #expect(DescriptorSet.file(named: "types.proto") == nil)
 }
 
+@Test func `what the store keeps sealed is not served`() {
+  #expect(DescriptorSet.file(named: "latchkey/storage/v1/sealed.proto") == nil)
+  #expect(DescriptorSet.file(containingSymbol: "latchkey.storage.v1.PendingFlow") == nil)
+}
+
 @Test func `a file comes with all that it imports, each once`() throws {
   let file = try #require(DescriptorSet.file(named: "latchkey/v1/admin_service.proto"))
   let names = DescriptorSet.withDependencies(file).map(\.name)
@@ -51,7 +57,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   let script = """
     set -e; cd '/\(root)'; made=$(mktemp -d); trap 'rm -rf "$made"' EXIT
     deploy/gen "$made"
-    for each in C/Messages API/Generated; do
+    for each in C/Messages API/Generated Sealed/Generated; do
       diff -r --exclude=module.modulemap "$made/Sources/$each" "Sources/$each"
     done
     """

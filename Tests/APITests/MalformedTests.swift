@@ -1,6 +1,7 @@
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 /// `already_linked`, a bool, is field 4.
 private let bool: UInt8 = 0x20

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import API
+@testable import Protobuf
 
 @Test(arguments: [1, 2, 3, 4] as [UInt64])
 func `what the scan accepts is unpacked within the budget, after any damage`(seed: UInt64) throws {

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 private let credential = field(1, field(1, field(1, "email")))
 private let key = field(4, "key")

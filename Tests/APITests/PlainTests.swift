@@ -1,6 +1,7 @@
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 // The meaning of messages that an encoder with another schema, or an attacker, may send (protobuf encoding, "Unknown
 // Fields" and "Last One Wins").

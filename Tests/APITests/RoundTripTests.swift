@@ -2,6 +2,7 @@ import TestSupport
 import Testing
 
 @testable import API
+@testable import Protobuf
 
 @Test func `every message comes back as it was sent`() throws {
   func roundTrip<M: Message>(_ message: M) throws {

@@ -1,6 +1,7 @@
 import CProtobufC
 
 @testable import API
+@testable import Protobuf
 
 /// Every message with every field set, once for each case of its oneof. A text is the name of its field, a number or a
 /// count of seconds is its field number. So a test can check that each value is in its own field.

@@ -1,6 +1,6 @@
 import TestSupport
 
-@testable import API
+@testable import Protobuf
 
 typealias Message = ProtobufMessage & Equatable
 

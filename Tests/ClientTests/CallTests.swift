@@ -2,6 +2,7 @@ import GRPC
 import HTTP2
 import Testing
 import API
+import Protobuf
 
 @testable import Client
 

@@ -1,6 +1,7 @@
 import Certificates
 import HTTP2
 import API
+import Protobuf
 
 @testable import Client
 

@@ -117,41 +117,7 @@ private struct RepeatedBytes: Randomness {
   }
 }
 
-@Suite struct `Sealed bytes` {
-  private var full: PendingAssertion {
-    let spent = SingleUse(digest: Digest(Array(repeating: 7, count: 32)), expiresAt: beginning)
-    var held = PendingAssertion(google(tier: .verified), firstFactor: .provider("google.com"), singleUse: spent)
-    held.intent = .reauthenticate
-    held.sessionID = "session"
-    held.passwordHash = ""
-    held.completing = Digest(Array(repeating: 9, count: 32))
-    held.existingOnly = true
-    held.claimAddress = true
-    return held
-  }
-
-  @Test func `a held assertion comes back as it went in, absent and empty apart`() {
-    #expect(PendingAssertion(packed: full.packed) == full)
-    let bare = PendingAssertion(corp(email: nil), firstFactor: .password)
-    #expect(PendingAssertion(packed: bare.packed) == bare && bare.packed != full.packed)
-  }
-
-  @Test func `bytes that were cut, prolonged or of another format are no held assertion`() {
-    let packed = full.packed
-    for count in packed.indices { #expect(PendingAssertion(packed: Array(packed.prefix(count))) == nil) }
-    #expect(PendingAssertion(packed: packed + [0]) == nil)
-    #expect(PendingAssertion(packed: [2] + packed.dropFirst()) == nil)
-    // The last byte is a flag, so only 0 and 1 are valid.
-    #expect(PendingAssertion(packed: packed.dropLast() + [2]) == nil)
-  }
-
-  @Test func `a length from outside the bytes is refused`() {
-    var lying = Unpacker(Array(repeating: 0xFF, count: 8) + [1, 2, 3])
-    #expect(lying.field() == nil)
-    var large = Unpacker([0x7F] + Array(repeating: 0xFF, count: 7) + [1, 2, 3])
-    #expect(large.field() == nil)
-  }
-
+@Suite struct `Audit details` {
   @Test func `audit details are one JSON object whatever the texts hold`() {
     let hostile = ["b": "\"\\\u{1}\u{1F600}", "a": "x"]
     #expect(AuditJSON.object(hostile) == "{\"a\":\"x\",\"b\":\"\\\"\\\\\\u0001\u{1F600}\"}")

@@ -3,6 +3,7 @@ import Reactor
 import Services
 import Testing
 import API
+import Protobuf
 
 @testable import Observability
 

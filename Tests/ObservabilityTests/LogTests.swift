@@ -8,7 +8,7 @@ import Reactor
 import Services
 import Store
 import Testing
-import API
+import Protobuf
 
 @testable import Observability
 

@@ -4,6 +4,7 @@ import Identity
 import Store
 import Testing
 import API
+import Protobuf
 
 @testable import Observability
 

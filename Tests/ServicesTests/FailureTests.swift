@@ -4,6 +4,7 @@ import Identity
 import TestSupport
 import Testing
 import API
+import Protobuf
 
 @testable import Services
 

@@ -1,6 +1,7 @@
 import Identity
 import Testing
 import API
+import Protobuf
 
 @testable import Services
 

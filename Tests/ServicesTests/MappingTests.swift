@@ -3,6 +3,7 @@ import Store
 import TestSupport
 import Testing
 import API
+import Protobuf
 
 @testable import Services
 

@@ -4,7 +4,7 @@ import Identity
 import Store
 import TestSupport
 import Testing
-import API
+import Protobuf
 
 @testable import GRPC
 @testable import Services

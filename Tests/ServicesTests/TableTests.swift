@@ -3,6 +3,7 @@ import API
 import GRPC
 import Identity
 import Import
+import Protobuf
 import Store
 import Testing
 

@@ -3,7 +3,7 @@
 // Owns: temporary folders, waiting for asynchronous conditions, memory for messages, and defaults for fakes of a store.
 // Does not own: parts for the tests of one module, which are in their Support.swift.
 
-package import API
+package import Protobuf
 
 /// Waits for a condition. Returns false after a timeout.
 package func eventually(_ condition: () -> Bool) async -> Bool {

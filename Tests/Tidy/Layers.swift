@@ -21,11 +21,11 @@ enum Layers {
       others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
-      ours: ["Client", "API", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration"],
+      ours: ["Client", "API", "Protobuf", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration"],
       others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
-      ours: ["Client", "API", "Reactor", "Crypto", "Encodings"],
+      ours: ["Client", "API", "Protobuf", "Reactor", "Crypto", "Encodings"],
       others: ["ArgumentParser", "Histogram", "Glibc", "Synchronization", "FoundationEssentials"]),
     Layer(
       module: "Server", firstFile: "Server.swift",
@@ -48,15 +48,15 @@ enum Layers {
     Layer(
       module: "Transport", firstFile: "Limits.swift",
       ours: [
-        "Observability", "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
+        "Observability", "Services", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
         "Crypto", "Text", "Store",
       ],
       others: ["Synchronization"]),
     Layer(
       module: "Observability", firstFile: "Log.swift",
       ours: [
-        "Services", "API", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient", "Callers",
-        "Tokens", "Encodings", "Store",
+        "Services", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
+        "Callers", "Tokens", "Encodings", "Store",
       ],
       others: ["CoreMetrics", "Logging", "Synchronization"]),
     Layer(
@@ -64,12 +64,11 @@ enum Layers {
       ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
     Layer(
       module: "Services", firstFile: "Method.swift",
-      ours: ["API", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"],
+      ours: ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"],
       others: ["Synchronization"]),
     Layer(
-      module: "Client", firstFile: "Client.swift", ours: ["API", "GRPC", "HTTP2", "TLS", "Reactor"]),
-    Layer(
-      module: "API", firstFile: "API.swift", ours: ["Encodings"], c: ["CProtobufC", "Messages"], others: ["Glibc"]),
+      module: "Client", firstFile: "Client.swift", ours: ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
+    Layer(module: "API", firstFile: "API.swift", ours: ["Protobuf"], c: ["Messages"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: ["Encodings"]),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2", "CSessionMemory"]),
     Layer(module: "TLS", firstFile: "Context.swift", ours: [], c: ["COpenSSL"], others: ["Synchronization"]),
@@ -82,7 +81,7 @@ enum Layers {
     Layer(
       module: "StorePostgres", firstFile: "StorePostgres.swift", ours: ["Store", "Reactor"],
       c: ["CPostgres"], others: ["Glibc", "Synchronization"]),
-    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Text", "Encodings", "Store"]),
+    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Sealed", "Protobuf", "Text", "Encodings", "Store"]),
     Layer(
       module: "Providers", firstFile: "Providers.swift",
       ours: ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"],
@@ -96,6 +95,10 @@ enum Layers {
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),
     Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
+    Layer(module: "Sealed", firstFile: "SealedMessages.swift", ours: []),
+    Layer(
+      module: "Protobuf", firstFile: "Protobuf.swift", ours: ["Encodings"], c: ["CProtobufC", "Messages"],
+      others: ["Glibc"]),
     Layer(module: "Store", firstFile: "Store.swift", ours: [], others: ["Synchronization"]),
     Layer(module: "Encodings", firstFile: "Base64URL.swift", ours: [], c: ["CSodium"]),
   ]

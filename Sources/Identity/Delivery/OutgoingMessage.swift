@@ -1,3 +1,4 @@
+import Sealed
 package import Store
 
 /// An email or text message to send. Its template has the text, and this type has the values.
@@ -165,11 +166,9 @@ extension Environment {
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
 extension OutgoingMessage {
-  private static let format: UInt8 = 1
-
   fileprivate static func context(deliveryID: String) -> [UInt8] { Array("delivery \(deliveryID)".utf8) }
 
   /// Returns the identity of a notice. Two notices about an account are equal if the recipient sees no difference.
@@ -180,37 +179,24 @@ extension OutgoingMessage {
   }
 
   var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(OutgoingMessage.format)
-    packer.append(kind.rawValue)
-    switch recipient {
-    case .email(let email): packer.append(email)
-    case .phoneNumber(let number): packer.append(number)
-    }
-    packer.append(UInt8(channel == .mail ? 0 : 1))
-    packer.append(locale)
-    packer.append(Int64(values.count))
-    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
-      packer.append(name)
-      packer.append(value)
-    }
-    return packer.bytes
+    let recipient: Sealed.OutgoingMessage.Recipient =
+      switch recipient {
+      case .email(let email): .email(email)
+      case .phoneNumber(let number): .phoneNumber(number)
+      }
+    return Sealed.OutgoingMessage(kind: kind.rawValue, recipient: recipient, locale: locale, values: values).packed
   }
 
   init?(packed: [UInt8], expiresAt: Timestamp) {
-    var unpacker = Unpacker(packed)
-    guard unpacker.byte() == OutgoingMessage.format, let kind = unpacker.text().flatMap(Kind.init(rawValue:)),
-      let address = unpacker.text(), let isNumber = unpacker.flag(), let locale = unpacker.text(),
-      let count = unpacker.number(), 0...64 ~= count
-    else { return nil }
-    var values: [String: String] = [:]
-    for _ in 0..<count {
-      guard let name = unpacker.text(), let value = unpacker.text() else { return nil }
-      values[name] = value
+    guard let message = Sealed.OutgoingMessage(packed: packed), let kind = Kind(rawValue: message.kind) else {
+      return nil
     }
-    guard unpacker.isAtEnd else { return nil }
-    self.init(
-      kind, to: isNumber ? .phoneNumber(address) : .email(address), locale: locale, values: values,
-      expiresAt: expiresAt)
+    let recipient: Recipient
+    switch message.recipient {
+    case .email(let email): recipient = .email(email)
+    case .phoneNumber(let number): recipient = .phoneNumber(number)
+    case nil: return nil
+    }
+    self.init(kind, to: recipient, locale: message.locale, values: message.values, expiresAt: expiresAt)
   }
 }

@@ -1,3 +1,4 @@
+import Sealed
 import Store
 
 /// The sealed part of a factor. The seal binds it to the account and the factor's id.
@@ -18,13 +19,13 @@ extension Environment {
   func secret(of factor: FactorRecord) -> FactorSecret? {
     guard factor.kind != .phone else { return .phone }
     return cryptography.open(factor.sealedSecret, context: FactorSecret.context(of: factor))
-      .flatMap { FactorSecret(packed: $0, kind: factor.kind) }
+      .flatMap { FactorSecret(packed: $0) }
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
-extension FactorSecret {
+extension FactorSecret: SealedContent {
   fileprivate static func context(of factor: FactorRecord) -> [UInt8] {
     var packer = Packer()
     packer.append("factor")
@@ -34,39 +35,22 @@ extension FactorSecret {
     return packer.bytes
   }
 
-  var packed: [UInt8] {
-    var packer = Packer()
-    switch self {
-    case .totp(let secret, let lastStep):
-      packer.append(secret)
-      packer.append(UInt8(lastStep == nil ? 0 : 1))
-      packer.append(lastStep ?? 0)
+  init(_ message: Sealed.FactorSecret) throws {
+    switch try message.secret.required() {
+    case .totp(let totp):
+      self = .totp(secret: totp.secret, lastStep: totp.lastStep == 0 ? nil : totp.lastStep)
     case .recoveryCodes(let codes):
-      packer.append(Int64(codes.digests.count))
-      for digest in codes.digests { packer.append(digest.bytes) }
-    case .phone: break
+      self = .recoveryCodes(RecoveryCodes(digests: try codes.digests.map { try Digest(sealed: $0) }))
     }
-    return packer.bytes
   }
 
-  init?(packed: [UInt8], kind: FactorKind) {
-    var unpacker = Unpacker(packed)
-    switch kind {
-    case .totp:
-      guard let secret = unpacker.field(), let wasUsed = unpacker.flag(), let lastStep = unpacker.number() else {
-        return nil
-      }
-      self = .totp(secret: secret, lastStep: wasUsed ? lastStep : nil)
-    case .recoveryCode:
-      guard let count = unpacker.number(), 0...Int64(RecoveryCodes.count) ~= count else { return nil }
-      var digests: [Digest] = []
-      for _ in 0..<count {
-        guard let bytes = unpacker.field(), bytes.count == 32 else { return nil }
-        digests.append(Digest(bytes))
-      }
-      self = .recoveryCodes(RecoveryCodes(digests: digests))
-    case .phone: self = .phone
+  var message: Sealed.FactorSecret {
+    switch self {
+    case .totp(let secret, let lastStep):
+      Sealed.FactorSecret(secret: .totp(.init(secret: secret, lastStep: lastStep ?? 0)))
+    case .recoveryCodes(let codes):
+      Sealed.FactorSecret(secret: .recoveryCodes(.init(digests: codes.digests.map(\.bytes))))
+    case .phone: Sealed.FactorSecret()
     }
-    guard unpacker.isAtEnd else { return nil }
   }
 }

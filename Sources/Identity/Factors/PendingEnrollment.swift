@@ -1,3 +1,4 @@
+import Sealed
 import Store
 
 /// The sealed content of an enrolment's row until the user proves possession of the factor.
@@ -50,35 +51,19 @@ extension Failure {
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
-extension PendingEnrollment {
-  private static let format: UInt8 = 1
-
-  var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(PendingEnrollment.format)
-    packer.append(kind.rawValue)
-    packer.append(sessionID)
-    packer.append(displayName)
-    packer.append(secret)
-    packer.append(phoneNumber)
-    packer.append(sentCode?.packed)
-    return packer.bytes
+extension PendingEnrollment: SealedContent {
+  init(_ message: Sealed.PendingEnrollment) throws {
+    self.init(
+      kind: try FactorKind(rawValue: message.kind).required(), sessionID: try message.sessionID.required(),
+      displayName: message.displayName, secret: message.secret, phoneNumber: message.phoneNumber.presence,
+      sentCode: try message.sentCode.map { try SentCode($0) })
   }
 
-  init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    guard unpacker.byte() == PendingEnrollment.format,
-      let kind = unpacker.text().flatMap(FactorKind.init(rawValue:)), let sessionID = unpacker.text(),
-      let displayName = unpacker.text(), let secret = unpacker.field(), let phoneNumber = unpacker.optionalText(),
-      let sent = unpacker.optionalField(), unpacker.isAtEnd
-    else { return nil }
-    self.init(
-      kind: kind, sessionID: sessionID, displayName: displayName, secret: secret, phoneNumber: phoneNumber)
-    if let sent {
-      guard let code = SentCode(packed: sent) else { return nil }
-      sentCode = code
-    }
+  var message: Sealed.PendingEnrollment {
+    Sealed.PendingEnrollment(
+      kind: kind.rawValue, sessionID: sessionID, displayName: displayName, secret: secret,
+      phoneNumber: phoneNumber ?? "", sentCode: sentCode?.message)
   }
 }

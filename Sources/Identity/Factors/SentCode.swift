@@ -1,4 +1,5 @@
 import Encodings
+package import Sealed
 import Store
 
 /// A code that was sent to a phone, for one factor.
@@ -64,28 +65,20 @@ extension Environment {
   }
 }
 
-// MARK: binary form
+// MARK: sealed form
 
-extension SentCode {
-  var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(factorID)
-    packer.append(code)
-    packer.append(verification.bytes)
-    packer.append(expiresAt.millis)
-    packer.append(Int64(attemptsThen))
-    packer.append(Int64(sends))
-    return packer.bytes
+extension SentCode: SealedContent {
+  package init(_ message: Sealed.SentCode) throws {
+    self.init(
+      factorID: message.factorID, code: try message.code.required(),
+      verification: try Digest(sealed: message.verification),
+      expiresAt: Timestamp(millis: try message.expiresAtMillis.required()),
+      attemptsThen: Int(message.attemptsThen), sends: Int(message.sends))
   }
 
-  init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    guard let factorID = unpacker.text(), let code = unpacker.text(), let digest = unpacker.field(),
-      digest.count == 32, let expiresAtMillis = unpacker.number(), let attemptsThen = unpacker.number(),
-      let sends = unpacker.number(), unpacker.isAtEnd
-    else { return nil }
-    self.init(
-      factorID: factorID, code: code, verification: Digest(digest), expiresAt: Timestamp(millis: expiresAtMillis),
-      attemptsThen: Int(clamping: attemptsThen), sends: Int(clamping: sends))
+  package var message: Sealed.SentCode {
+    Sealed.SentCode(
+      factorID: factorID, code: code, verification: verification.bytes, expiresAtMillis: expiresAt.millis,
+      attemptsThen: Int64(attemptsThen), sends: Int64(sends))
   }
 }

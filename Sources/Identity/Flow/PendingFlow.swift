@@ -1,8 +1,11 @@
+package import Sealed
 package import Store
 
 /// The purpose of a flow. A redirect is valid for no other purpose, so a sign-in never becomes a link or the reverse.
-package enum FlowPurpose: UInt8, Sendable, CaseIterable {
-  case signIn
+///
+/// The raw values are the numbers in sealed rows.
+package enum FlowPurpose: Int32, Sendable, CaseIterable {
+  case signIn = 1
   case link
   case reauthenticate
 }
@@ -31,42 +34,30 @@ package struct PendingFlow: Hashable, Sendable {
   }
 }
 
-// MARK: binary form
+// MARK: sealed form
 
-extension PendingFlow {
-  private static let format: UInt8 = 1
-
-  /// The binary form, without scopes, parameters and login hint, which only the start of the flow needs.
-  var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(PendingFlow.format)
-    packer.append(purpose.rawValue)
-    packer.append(accountID)
-    packer.append(order.providerID)
-    packer.append(order.redirectURI)
-    packer.append(UInt8(order.freshLogin ? 1 : 0))
-    packer.append(order.state)
-    packer.append(order.nonce)
-    packer.append(order.codeVerifier)
-    packer.append(startedAt.millis)
-    packer.append(UInt8(stateIsEchoed ? 1 : 0))
-    packer.append(kept)
-    return packer.bytes
-  }
-
-  init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    guard unpacker.byte() == PendingFlow.format, let purpose = unpacker.byte().flatMap(FlowPurpose.init(rawValue:)),
-      let accountID = unpacker.text(), let providerID = unpacker.text(), let redirectURI = unpacker.text(),
-      let freshLogin = unpacker.flag(), let state = unpacker.text(), let nonce = unpacker.text(),
-      let codeVerifier = unpacker.text(), let startedAtMillis = unpacker.number(),
-      let stateIsEchoed = unpacker.flag(), let kept = unpacker.text(), unpacker.isAtEnd
-    else { return nil }
+extension PendingFlow: SealedContent {
+  package init(_ message: Sealed.PendingFlow) throws {
     let order = FlowOrder(
-      providerID: providerID, redirectURI: redirectURI, freshLogin: freshLogin, state: state, nonce: nonce,
-      codeVerifier: codeVerifier)
+      providerID: try message.providerID.required(), redirectURI: message.redirectURI, freshLogin: message.freshLogin,
+      state: message.state, nonce: message.nonce, codeVerifier: message.codeVerifier)
     self.init(
-      order, purpose: purpose, accountID: accountID, startedAt: Timestamp(millis: startedAtMillis),
-      stateIsEchoed: stateIsEchoed, kept: kept)
+      order, purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID,
+      startedAt: Timestamp(millis: try message.startedAtMillis.required()), stateIsEchoed: message.stateIsEchoed,
+      kept: message.kept)
   }
+
+  /// The message, without scopes, parameters and login hint, which only the start of the flow needs.
+  package var message: Sealed.PendingFlow {
+    Sealed.PendingFlow(
+      purpose: purpose.message, accountID: accountID, providerID: order.providerID, redirectURI: order.redirectURI,
+      freshLogin: order.freshLogin, state: order.state, nonce: order.nonce, codeVerifier: order.codeVerifier,
+      startedAtMillis: startedAt.millis, stateIsEchoed: stateIsEchoed, kept: kept)
+  }
+}
+
+extension FlowPurpose {
+  init?(_ message: Sealed.FlowPurpose?) { self.init(rawValue: message?.rawValue ?? 0) }
+
+  var message: Sealed.FlowPurpose? { Sealed.FlowPurpose(rawValue: rawValue) }
 }

@@ -1,4 +1,5 @@
 import Encodings
+import Sealed
 import Store
 
 // Answer texts that a repeated call returns again. Recovery codes are returned once, and a reset opens no session that
@@ -10,10 +11,8 @@ extension Environment {
     _ texts: [String], accountID: String, sessionID: String?, _ call: CallFacts, _ now: Timestamp
   ) -> [Write] {
     guard let idempotency = call.idempotency else { return [] }
-    var packer = Packer()
-    packer.append(texts)
     let sealed = cryptography.seal(
-      packer.bytes, context: HeldTexts.context(idempotency.key, idempotency.request))
+      Sealed.HeldTexts(texts: texts).packed, context: HeldTexts.context(idempotency.key, idempotency.request))
     return call.remember(
       HeldTexts.outcomePrefix + Base64URL.encode(sealed), accountID: accountID, sessionID: sessionID, policy: policy,
       now: now)
@@ -24,11 +23,8 @@ extension Environment {
     guard record.outcome.hasPrefix(HeldTexts.outcomePrefix), let sealed = Base64URL.decode(String(text)),
       let packed = cryptography.open(sealed, context: HeldTexts.context(record.key, record.request))
     else { throw PendingTable.mismatch("the record was changed after it was sealed") }
-    var unpacker = Unpacker(packed)
-    guard let texts = unpacker.texts(), unpacker.isAtEnd else {
-      throw PendingTable.mismatch("the record has no texts")
-    }
-    return texts
+    guard let held = Sealed.HeldTexts(packed: packed) else { throw PendingTable.mismatch("the record has no texts") }
+    return held.texts
   }
 }
 

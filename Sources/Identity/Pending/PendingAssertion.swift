@@ -1,13 +1,14 @@
+package import Sealed
 package import Store
 
 /// The sealed content of a pending row: the verified assertion and the request of its call.
 ///
 /// The seal prevents changes between assertion and completion. The provider's own tokens are not included.
 package struct PendingAssertion: Hashable, Sendable {
-  /// The action of the completion.
-  package enum Intent: UInt8, Sendable, CaseIterable {
+  /// The action of the completion. The raw values are the numbers in sealed rows.
+  package enum Intent: Int32, Sendable, CaseIterable {
     /// Rows of purpose `link` and `credential_in_use`. The purpose determines the action.
-    case present
+    case present = 1
     // Rows of purpose `second_factor`: the pending call, which is decided again after the factor passes.
     case signIn
     case link
@@ -42,94 +43,51 @@ package struct PendingAssertion: Hashable, Sendable {
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
-extension PendingAssertion {
-  /// The format without a sent code at the end. Rows of earlier versions stay readable.
-  private static let format: UInt8 = 1
-  private static let formatWithCode: UInt8 = 2
-
-  package var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(sentCode == nil ? PendingAssertion.format : PendingAssertion.formatWithCode)
-    packer.append(intent.rawValue)
-    packer.append(assertion.identity.providerID)
-    packer.append(assertion.identity.subject)
-    packer.append(assertion.email)
-    packer.append(UInt8(assertion.tier.rawValue))
-    packer.append(assertion.displayName)
-    packer.append(assertion.photoURL)
-    packer.append(assertion.username)
-    packer.append(assertion.profileJSON)
-    packer.append(firstFactor.signInProviderID)
-    packer.append(Int64(firstFactor.methods.count))
-    for method in firstFactor.methods { packer.append(method) }
-    packer.append(firstFactor.claimsJSON)
-    packer.append(singleUse?.digest.bytes)
-    packer.append(singleUse?.expiresAt.millis ?? 0)
-    packer.append(sessionID)
-    packer.append(passwordHash)
-    packer.append(completing?.bytes)
-    packer.append(UInt8(existingOnly ? 1 : 0))
-    packer.append(UInt8(claimAddress ? 1 : 0))
-    if let sentCode { packer.append(sentCode.packed) }
-    return packer.bytes
+extension PendingAssertion: SealedContent {
+  package init(_ message: Sealed.PendingAssertion) throws {
+    let assertion = Assertion(
+      identity: IdentityKey(providerID: try message.providerID.required(), subject: message.subject),
+      email: message.email.presence, tier: try message.tier.flatMap { .init(rawValue: Int($0.rawValue)) }.required(),
+      displayName: message.displayName, photoURL: message.photoURL, username: message.username,
+      profileJSON: message.profileJSON)
+    self.init(
+      assertion,
+      firstFactor: FirstFactor(
+        signInProviderID: try message.signInProviderID.required(), methods: message.methods,
+        claimsJSON: message.claimsJSON),
+      singleUse: try message.singleUse.map { try SingleUse($0) })
+    intent = try Intent(rawValue: message.intent?.rawValue ?? 0).required()
+    sessionID = message.sessionID.presence
+    passwordHash = message.passwordHash.presence
+    completing = message.completing.isEmpty ? nil : try Digest(sealed: message.completing)
+    existingOnly = message.existingOnly
+    claimAddress = message.claimAddress
+    sentCode = try message.sentCode.map { try SentCode($0) }
   }
 
-  package init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    let format = unpacker.byte()
-    guard format == PendingAssertion.format || format == PendingAssertion.formatWithCode,
-      let intent = unpacker.byte().flatMap(Intent.init(rawValue:)),
-      let assertion = unpacker.assertion(), let firstFactor = unpacker.firstFactor(),
-      let spent = unpacker.optionalDigest(), let spentUntilMillis = unpacker.number(),
-      let sessionID = unpacker.optionalText(), let passwordHash = unpacker.optionalText(),
-      let completing = unpacker.optionalDigest(), let existingOnly = unpacker.flag(),
-      let claimAddress = unpacker.flag(), spent != nil || spentUntilMillis == 0
-    else { return nil }
-    var sent: SentCode?
-    if format == PendingAssertion.formatWithCode {
-      guard let code = unpacker.field().flatMap(SentCode.init(packed:)) else { return nil }
-      sent = code
-    }
-    guard unpacker.isAtEnd else { return nil }
-    self.init(assertion, firstFactor: firstFactor)
-    self.intent = intent
-    singleUse = spent.map { SingleUse(digest: $0, expiresAt: Timestamp(millis: spentUntilMillis)) }
-    self.sessionID = sessionID
-    self.passwordHash = passwordHash
-    self.completing = completing
-    self.existingOnly = existingOnly
-    self.claimAddress = claimAddress
-    sentCode = sent
+  package var message: Sealed.PendingAssertion {
+    Sealed.PendingAssertion(
+      intent: Sealed.PendingAssertion.Intent(rawValue: intent.rawValue), providerID: assertion.identity.providerID,
+      subject: assertion.identity.subject, email: assertion.email ?? "",
+      tier: Sealed.TrustTier(rawValue: Int32(assertion.tier.rawValue)), displayName: assertion.displayName,
+      photoURL: assertion.photoURL, username: assertion.username, profileJSON: assertion.profileJSON,
+      signInProviderID: firstFactor.signInProviderID, methods: firstFactor.methods, claimsJSON: firstFactor.claimsJSON,
+      singleUse: singleUse?.message, sessionID: sessionID ?? "", passwordHash: passwordHash ?? "",
+      completing: completing?.bytes ?? [], existingOnly: existingOnly, claimAddress: claimAddress,
+      sentCode: sentCode?.message)
   }
 }
 
-extension Unpacker {
-  fileprivate mutating func assertion() -> Assertion? {
-    guard let providerID = text(), let subject = text(), let email = optionalText(),
-      let tier = byte().flatMap({ TrustTier(rawValue: Int($0)) }), let displayName = text(), let photoURL = text(),
-      let username = text(), let profileJSON = text()
-    else { return nil }
-    return Assertion(
-      identity: IdentityKey(providerID: providerID, subject: subject), email: email, tier: tier,
-      displayName: displayName, photoURL: photoURL, username: username, profileJSON: profileJSON)
+extension SingleUse {
+  fileprivate init(_ message: Sealed.PendingAssertion.SingleUse) throws {
+    self.init(
+      digest: try Digest(sealed: message.digest),
+      expiresAt: Timestamp(millis: try message.expiresAtMillis.required()))
   }
 
-  fileprivate mutating func firstFactor() -> FirstFactor? {
-    guard let signInProviderID = text(), let count = number(), 0...16 ~= count else { return nil }
-    var methods: [String] = []
-    for _ in 0..<count {
-      guard let method = text() else { return nil }
-      methods.append(method)
-    }
-    guard let claimsJSON = text() else { return nil }
-    return FirstFactor(signInProviderID: signInProviderID, methods: methods, claimsJSON: claimsJSON)
-  }
-
-  fileprivate mutating func optionalDigest() -> Digest?? {
-    guard let field = optionalField() else { return nil }
-    guard let field else { return .some(nil) }
-    return field.count == 32 ? .some(Digest(field)) : nil
+  fileprivate var message: Sealed.PendingAssertion.SingleUse {
+    Sealed.PendingAssertion.SingleUse(digest: digest.bytes, expiresAtMillis: expiresAt.millis)
   }
 }

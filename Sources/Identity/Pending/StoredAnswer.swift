@@ -1,4 +1,5 @@
 import Encodings
+import Sealed
 import Store
 
 /// An answer with a pending token, which the call's idempotency record stores until the token's row expires.
@@ -44,13 +45,9 @@ extension Environment {
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
-extension StoredAnswer {
-  private static let accountExistsTag: UInt8 = 1
-  private static let credentialInUseTag: UInt8 = 2
-  private static let secondFactorTag: UInt8 = 3
-
+extension StoredAnswer: SealedContent {
   fileprivate static func context(_ key: Digest, _ request: Digest) -> [UInt8] {
     var packer = Packer()
     packer.append("held answer")
@@ -59,96 +56,57 @@ extension StoredAnswer {
     return packer.bytes
   }
 
-  fileprivate var packed: [UInt8] {
-    var packer = Packer()
-    switch self {
+  init(_ message: Sealed.StoredAnswer) throws {
+    let handle = try message.handle.required()
+    let expiresAt = Timestamp(millis: try message.expiresAtMillis.required())
+    switch try message.answer.required() {
     case .accountExists(let exists):
-      packer.append(StoredAnswer.accountExistsTag)
-      packer.append(exists.handle, exists.expiresAt)
-      packer.append(exists.email)
-      packer.append(exists.providerIDs)
-      packer.append(exists.methods)
-      packer.append(exists.reason.rawValue)
-      packer.append(UInt8(exists.canClaimAddress ? 1 : 0))
-    case .credentialInUse(let inUse):
-      packer.append(StoredAnswer.credentialInUseTag)
-      packer.append(inUse.handle, inUse.expiresAt)
-      packer.append(inUse.email)
-    case .secondFactorRequired(let required):
-      packer.append(StoredAnswer.secondFactorTag)
-      packer.append(required.handle, required.expiresAt)
-      packer.append(Int64(required.factors.count))
-      for factor in required.factors { packer.append(factor) }
-    }
-    return packer.bytes
-  }
-
-  fileprivate init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    guard let tag = unpacker.byte(), let handle = unpacker.text(), let millis = unpacker.number() else { return nil }
-    let expiresAt = Timestamp(millis: millis)
-    switch tag {
-    case StoredAnswer.accountExistsTag:
-      guard let email = unpacker.text(), let providerIDs = unpacker.texts(), let methods = unpacker.texts(),
-        let reason = unpacker.text().flatMap(AccountExists.Reason.init(rawValue:)), let canClaim = unpacker.flag()
-      else { return nil }
       self = .accountExists(
         AccountExists(
-          email: email, providerIDs: providerIDs, methods: methods, handle: handle, expiresAt: expiresAt,
-          reason: reason, canClaimAddress: canClaim))
-    case StoredAnswer.credentialInUseTag:
-      guard let email = unpacker.optionalText() else { return nil }
-      self = .credentialInUse(CredentialInUse(email: email, handle: handle, expiresAt: expiresAt))
-    case StoredAnswer.secondFactorTag:
-      guard let factors = unpacker.list({ $0.factor() }) else { return nil }
-      self = .secondFactorRequired(SecondFactorRequired(handle: handle, factors: factors, expiresAt: expiresAt))
-    default: return nil
+          email: exists.email, providerIDs: exists.providerIDs, methods: exists.methods, handle: handle,
+          expiresAt: expiresAt, reason: try AccountExists.Reason(rawValue: exists.reason).required(),
+          canClaimAddress: exists.canClaimAddress))
+    case .credentialInUse(let inUse):
+      self = .credentialInUse(CredentialInUse(email: inUse.email.presence, handle: handle, expiresAt: expiresAt))
+    case .secondFactorRequired(let required):
+      self = .secondFactorRequired(
+        SecondFactorRequired(
+          handle: handle, factors: try required.factors.map { try FactorRecord($0) }, expiresAt: expiresAt))
     }
-    guard unpacker.isAtEnd else { return nil }
+  }
+
+  var message: Sealed.StoredAnswer {
+    var message = Sealed.StoredAnswer(expiresAtMillis: expiresAt.millis)
+    switch self {
+    case .accountExists(let exists):
+      message.handle = exists.handle
+      message.answer = .accountExists(
+        .init(
+          email: exists.email, providerIDs: exists.providerIDs, methods: exists.methods,
+          reason: exists.reason.rawValue, canClaimAddress: exists.canClaimAddress))
+    case .credentialInUse(let inUse):
+      message.handle = inUse.handle
+      message.answer = .credentialInUse(.init(email: inUse.email ?? ""))
+    case .secondFactorRequired(let required):
+      message.handle = required.handle
+      message.answer = .secondFactorRequired(.init(factors: required.factors.map(\.message)))
+    }
+    return message
   }
 }
 
-extension Packer {
-  fileprivate mutating func append(_ handle: String, _ expiresAt: Timestamp) {
-    append(handle)
-    append(expiresAt.millis)
+extension FactorRecord {
+  fileprivate init(_ message: Sealed.StoredAnswer.Factor) throws {
+    self.init(
+      id: try message.id.required(), accountID: try message.accountID.required(),
+      kind: try FactorKind(rawValue: message.kind).required(), displayName: message.displayName,
+      phoneNumber: message.phoneNumber.presence, enrolledAt: Timestamp(millis: try message.enrolledAtMillis.required()))
   }
 
-  mutating func append(_ texts: [String]) {
-    append(Int64(texts.count))
-    for text in texts { append(text) }
-  }
-
-  /// Appends the fields of a factor that its user may see, without the secret.
-  fileprivate mutating func append(_ factor: FactorRecord) {
-    append(factor.id)
-    append(factor.accountID)
-    append(factor.kind.rawValue)
-    append(factor.displayName)
-    append(factor.phoneNumber)
-    append(factor.enrolledAt.millis)
-  }
-}
-
-extension Unpacker {
-  fileprivate mutating func list<Element>(_ next: (inout Unpacker) -> Element?) -> [Element]? {
-    guard let count = number(), 0...64 ~= count else { return nil }
-    var list: [Element] = []
-    for _ in 0..<count {
-      guard let element = next(&self) else { return nil }
-      list.append(element)
-    }
-    return list
-  }
-
-  mutating func texts() -> [String]? { list { $0.text() } }
-
-  fileprivate mutating func factor() -> FactorRecord? {
-    guard let id = text(), let accountID = text(), let kind = text().flatMap(FactorKind.init(rawValue:)),
-      let displayName = text(), let phoneNumber = optionalText(), let enrolledMillis = number()
-    else { return nil }
-    return FactorRecord(
-      id: id, accountID: accountID, kind: kind, displayName: displayName, phoneNumber: phoneNumber,
-      enrolledAt: Timestamp(millis: enrolledMillis))
+  /// The fields that the user may see, without the secret.
+  fileprivate var message: Sealed.StoredAnswer.Factor {
+    Sealed.StoredAnswer.Factor(
+      id: id, accountID: accountID, kind: kind.rawValue, displayName: displayName, phoneNumber: phoneNumber ?? "",
+      enrolledAtMillis: enrolledAt.millis)
   }
 }

@@ -1,3 +1,5 @@
+package import Sealed
+
 /// The sealed content of a code's row. The code of a link is the row's secret, and the code of a phone is `digits`.
 package struct PendingCode: Hashable, Sendable {
   /// The purpose of a phone code, which is valid for no other purpose (check 106).
@@ -21,29 +23,17 @@ package struct PendingCode: Hashable, Sendable {
   }
 }
 
-// MARK: sealed binary form
+// MARK: sealed form
 
-extension PendingCode {
-  private static let format: UInt8 = 1
-
-  package var packed: [UInt8] {
-    var packer = Packer()
-    packer.append(PendingCode.format)
-    packer.append(purpose.rawValue)
-    packer.append(accountID)
-    packer.append(digits)
-    packer.append(continueURI)
-    packer.append(locale)
-    return packer.bytes
+extension PendingCode: SealedContent {
+  package init(_ message: Sealed.PendingCode) throws {
+    self.init(
+      purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID, digits: message.digits,
+      continueURI: message.continueURI, locale: message.locale)
   }
 
-  package init?(packed: [UInt8]) {
-    var unpacker = Unpacker(packed)
-    guard unpacker.byte() == PendingCode.format, let purpose = unpacker.byte().flatMap(FlowPurpose.init(rawValue:)),
-      let accountID = unpacker.text(), let digits = unpacker.text(), let continueURI = unpacker.text(),
-      let locale = unpacker.text(), unpacker.isAtEnd
-    else { return nil }
-    self.init(
-      purpose: purpose, accountID: accountID, digits: digits, continueURI: continueURI, locale: locale)
+  package var message: Sealed.PendingCode {
+    Sealed.PendingCode(
+      purpose: purpose.message, accountID: accountID, digits: digits, continueURI: continueURI, locale: locale)
   }
 }

@@ -1,5 +1,6 @@
 internal import API
 internal import Client
+internal import Protobuf
 
 /// What an iteration does next.
 enum Step {

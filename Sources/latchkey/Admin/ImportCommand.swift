@@ -4,6 +4,7 @@ import Import
 import Reactor
 import Tokens
 import API
+import Protobuf
 
 struct ImportCommand: ServiceCommand {
   static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import API
+import Protobuf
 
 extension FuzzTarget {
   /// Every request message. An accepted message is unpacked within the budget and encoded again with the same fields.

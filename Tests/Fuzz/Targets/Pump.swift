@@ -2,6 +2,7 @@ import API
 import Callers
 import GRPC
 import HTTP2
+import Protobuf
 import Services
 import Store
 import Transport

@@ -3,6 +3,7 @@ import Identity
 import Store
 import Tokens
 import API
+import Protobuf
 
 // Real input for each target. Input that only a tool can make (certificates and their keys) is in Corpus alone.
 

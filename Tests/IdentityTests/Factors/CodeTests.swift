@@ -65,20 +65,6 @@ struct `Codes of second factors` {
     #expect(state.factors.allSatisfy { !$0.sealedSecret.starts(with: totpSecret) })
   }
 
-  @Test func `what is kept of codes and enrolments comes back as it was`() {
-    let (code, _) = world.environment.newCode(
-      for: "f", expiresAt: world.now, attemptsLeft: 5, after: nil)
-    #expect(SentCode(packed: code.packed) == code && SentCode(packed: Array(code.packed.dropLast())) == nil)
-    var held = PendingEnrollment(kind: .phone, sessionID: "s", displayName: "mine", phoneNumber: adasNumber)
-    held.sentCode = code
-    #expect(PendingEnrollment(packed: held.packed) == held)
-    var assertion = PendingAssertion(google(), firstFactor: .password)
-    #expect(assertion.packed[0] == 1, "rows without a code have the previous version")
-    assertion.sentCode = code
-    #expect(PendingAssertion(packed: assertion.packed) == assertion)
-    #expect(PendingAssertion(packed: assertion.packed + [0]) == nil)
-  }
-
   @Test func `a sent code has six digits and each is as likely as the other`() {
     let codes = (0..<2_000).map { _ in
       world.environment.newCode(for: "f", expiresAt: world.now, attemptsLeft: 5, after: nil).code.code

@@ -261,16 +261,3 @@ private let new = "new@example.com"
     }
   }
 }
-
-@Suite struct `Sealed codes` {
-  @Test func `a held code comes back as it went in, and nothing else does`() {
-    let code = PendingCode(
-      purpose: .link, accountID: "account", digits: "012345", continueURI: "https://a.example/", locale: "de")
-    #expect(PendingCode(packed: code.packed) == code)
-    #expect(PendingCode(packed: PendingCode().packed) == PendingCode())
-    for count in code.packed.indices { #expect(PendingCode(packed: Array(code.packed.prefix(count))) == nil) }
-    #expect(PendingCode(packed: code.packed + [0]) == nil)
-    #expect(PendingCode(packed: [2] + code.packed.dropFirst()) == nil)
-    #expect(PendingAssertion(packed: code.packed) == nil)
-  }
-}
