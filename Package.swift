@@ -195,7 +195,9 @@ let package = Package(
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),
     .testTarget(
       name: "LoadTests",
-      dependencies: ["latchkey-load", "API", "Protobuf", .product(name: "ArgumentParser", package: "swift-argument-parser")],
+      dependencies: [
+        "latchkey-load", "API", "Protobuf", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
       path: "Tests/LoadTests", swiftSettings: swift),
     .testTarget(name: "TidyTests", path: "Tests/Tidy", swiftSettings: swift),
   ] + fuzzer,

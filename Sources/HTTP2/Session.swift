@@ -2,7 +2,7 @@
 //
 // Owns: feeding and draining of frames, streams with their header blocks and bodies, abuse budgets, and the lifetime of
 // a connection (keepalive, age, drain).
-// Does not own: socket bytes (TLS), the meaning of headers and bodies (GRPC), timers (Server passes the time).
+// Does not own: socket bytes (TLS), the meaning of headers and bodies (GRPC), timers (Transport passes the time).
 // Read next: Sink.swift for received frames, Stream.swift, then Budget.swift, Life.swift and Untaken.swift;
 // ClientSession.swift for the client side.
 

@@ -231,7 +231,7 @@ extension ServerMetrics: StoreObserver {
 
   package func holds(pendingRows count: Int) { pendingRows.set(count) }
 
-  package func holds(waitingDeliveries count: Int) { queueEvent.ring() }
+  package func holds(waitingDeliveries count: Int) { queueEvent.signal() }
 
   package func reachedHalf(of limit: ThrottleKind) {
     throttleAlarms.count(limit.rawValue)

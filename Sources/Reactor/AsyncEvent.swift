@@ -3,7 +3,7 @@ internal import Synchronization
 /// An event that wakes one waiting task, from any thread. It remembers a signal without a waiting task.
 package final class AsyncEvent: Sendable {
   private struct State {
-    var rung = false
+    var signalled = false
     var ended = false
     var waiting: CheckedContinuation<Void, Never>?
   }
@@ -12,10 +12,10 @@ package final class AsyncEvent: Sendable {
 
   package init() {}
 
-  package func ring() {
+  package func signal() {
     let waiting = state.withLock { state in
       defer { state.waiting = nil }
-      state.rung = state.waiting == nil
+      state.signalled = state.waiting == nil
       return state.waiting
     }
     waiting?.resume()
@@ -26,25 +26,25 @@ package final class AsyncEvent: Sendable {
   /// Wakes the waiting task; later waits return immediately.
   package func end() {
     state.withLock { $0.ended = true }
-    ring()
+    signal()
   }
 
   /// Waits for a signal or the timeout. Only one task may wait at a time.
   package func wait(millis: Int64) async {
     let alarm = Task.detached { [self] in
       try? await Task.sleep(nanoseconds: UInt64(millis) * 1_000_000)
-      if !Task.isCancelled { ring() }
+      if !Task.isCancelled { signal() }
     }
     await withCheckedContinuation { continuation in
-      let isRung = state.withLock { state in
-        if state.rung || state.ended {
-          state.rung = false
+      let isSignalled = state.withLock { state in
+        if state.signalled || state.ended {
+          state.signalled = false
           return true
         }
         state.waiting = continuation
         return false
       }
-      if isRung { continuation.resume() }
+      if isSignalled { continuation.resume() }
     }
     alarm.cancel()
   }

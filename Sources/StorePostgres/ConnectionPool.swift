@@ -13,7 +13,7 @@ final class ConnectionPool {
   private let availability: Availability
   private let connector: Connector
   private let counters: StoreCounters
-  private let inbox: CommandQueue<PoolCommand>
+  private let queue: CommandQueue<PoolCommand>
   private let poll: Poll
   private var pipelines: [(ticket: Ticket, pipeline: Pipeline)] = []
   private var lastTicket = Ticket(slot: 0, generation: 0)
@@ -24,16 +24,16 @@ final class ConnectionPool {
 
   init(
     _ options: Options, _ availability: Availability, _ connector: Connector, _ counters: StoreCounters,
-    _ inbox: CommandQueue<PoolCommand>
+    _ queue: CommandQueue<PoolCommand>
   ) throws(StoreError) {
     self.options = options
     self.availability = availability
     self.connector = connector
     self.counters = counters
-    self.inbox = inbox
-    poll = try orUnavailable { () throws(SystemError) in try Poll(inbox) }
+    self.queue = queue
+    poll = try orUnavailable { () throws(SystemError) in try Poll(queue) }
     availability.poolOpened()
-    for _ in 0..<options.connections { connector.want(inbox) }
+    for _ in 0..<options.connections { connector.want(queue) }
   }
 
   /// Readable when `turn` has work.
@@ -62,7 +62,7 @@ final class ConnectionPool {
   func turn(waitMillis: Int32 = 0) {
     for event in poll.take(waitMillis: waitMillis) {
       switch event {
-      case .commands: takeInbox()
+      case .commands: takeRequests()
       case .alarm:
         isAlarmSet = false
         tick()
@@ -87,16 +87,16 @@ final class ConnectionPool {
   /// Rejects all waiting requests and closes the connections.
   func close() {
     isClosed = true
-    inbox.close()
-    takeInbox()
+    queue.close()
+    takeRequests()
     refuse(\.readings) { _ in .closed }
     refuse(\.writings) { _ in .closed }
     while let (_, pipeline) = pipelines.popLast() { leave(pipeline) }
     availability.poolClosed()
   }
 
-  private func takeInbox() {
-    let commands = inbox.takeFromPoll()
+  private func takeRequests() {
+    let commands = queue.takeFromPoll()
     // The connections first: without one, a request may be rejected.
     for case .connection(let made) in commands {
       let connection = Connection(made)
@@ -110,7 +110,7 @@ final class ConnectionPool {
     do throws(SystemError) {
       try poll.watch(connection.socket, lastTicket, read: true, write: false)
     } catch {
-      return connector.want(inbox)
+      return connector.want(queue)
     }
     pipelines.append((lastTicket, Pipeline(connection)))
     availability.gained(isFirst: pipelines.count == 1)
@@ -204,7 +204,7 @@ final class ConnectionPool {
     while let index = pipelines.firstIndex(where: { $0.pipeline.isLost || ($0.pipeline.isWorn && $0.pipeline.isIdle) })
     {
       leave(pipelines.remove(at: index).pipeline)
-      connector.want(inbox)
+      connector.want(queue)
     }
   }
 

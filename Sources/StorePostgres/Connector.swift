@@ -22,9 +22,9 @@ final class Connector: Sendable {
     self.availability = availability
   }
 
-  /// Requests one connection for the pool of this inbox.
-  func want(_ inbox: CommandQueue<PoolCommand>) {
-    state.withLock { $0.wanted.add(inbox) }
+  /// Requests one connection for the pool of this queue.
+  func want(_ queue: CommandQueue<PoolCommand>) {
+    state.withLock { $0.wanted.add(queue) }
     wakeups.signal()
   }
 
@@ -39,16 +39,16 @@ final class Connector: Sendable {
     var hosts = HostMemory()
     while true {
       wakeups.wait()
-      while let inbox = next() {
+      while let queue = next() {
         let begun = monotonicMillis()
         switch ReadyConnection.make(options, at: hosts.preferred) {
         case .success(let made):
           pauseMillis = 0
           hosts.connected(to: made.host, tookMillis: monotonicMillis() - begun)
           availability.made()
-          if !inbox.post(.connection(made)) { made.abandon() }
+          if !queue.post(.connection(made)) { made.abandon() }
         case .failure(let error):
-          state.withLock { $0.wanted.add(inbox) }
+          state.withLock { $0.wanted.add(queue) }
           if hosts.preferred != nil {
             // The primary may be another host by now.
             hosts.failed()
@@ -63,7 +63,7 @@ final class Connector: Sendable {
     }
   }
 
-  /// Returns the inbox of the next pool that still needs a connection.
+  /// Returns the queue of the next pool that still needs a connection.
   private func next() -> CommandQueue<PoolCommand>? {
     state.withLock { state in
       if state.isClosed { state.wanted = ConnectionWaiters() }

@@ -3,8 +3,8 @@
 // Owns: the connections and the per-thread pools that drive them, the thread that connects, the thread that serves all
 // callers without a pool, the schema and its migrations, retries, and the resolution of changes whose connection was
 // lost.
-// Does not own: what a change means to the product (Identity), the configured values (Server), logs, the database
-// itself.
+// Does not own: what a change means to the product (Identity), the configured values (Configuration), logs, the
+// database itself.
 // Read next: StoreRequest.swift and ConnectionPool.swift (a round trip), Committing.swift, Script.swift (the statements
 // of a change), LookUp.swift, Events.swift (how audit rows get their positions), Migrations.swift (the schema),
 // PostgresTables.swift (whole tables from another backend).
@@ -51,11 +51,11 @@ package final class PostgresStore: Store {
     connector = Connector(options, availability)
     counters = StoreCounters(observer)
     pools = try orUnavailable { () throws(SystemError) in try ThreadSlot() }
-    let inbox = try PostgresStore.makeInbox()
-    thread = StoreThread(inbox)
+    let queue = try PostgresStore.makeInbox()
+    thread = StoreThread(queue)
     startThread(named: "store-connector") { [connector] in connector.run() }
     try thread.start { [options, availability, connector, counters] () throws(StoreError) in
-      try ConnectionPool(options, availability, connector, counters, inbox)
+      try ConnectionPool(options, availability, connector, counters, queue)
     }
     startWatching()
   }
@@ -109,7 +109,7 @@ package final class PostgresStore: Store {
     guard !isClosed else { return request.refuse(.closed) }
     if let pool = pools.value {
       pool.take(request)
-    } else if !thread.inbox.post(.request(request)) {
+    } else if !thread.queue.post(.request(request)) {
       request.refuse(.closed)
     }
   }

@@ -6,14 +6,14 @@ final class StoreThread: Sendable {
   /// The interval between checks whether the thread must end.
   private static let waitMillis: Int32 = 1_000
 
-  let inbox: CommandQueue<PoolCommand>
+  let queue: CommandQueue<PoolCommand>
   private let ended = Completion()
 
-  init(_ inbox: CommandQueue<PoolCommand>) { self.inbox = inbox }
+  init(_ queue: CommandQueue<PoolCommand>) { self.queue = queue }
 
   /// Starts the thread, and returns when it has made its pool.
   func start(_ makePool: @escaping @Sendable () throws(StoreError) -> ConnectionPool) throws(StoreError) {
-    try startPart(named: "store-house") { [self] () throws(StoreError) in
+    try startPart(named: "store") { [self] () throws(StoreError) in
       let pool = try makePool()
       return {
         self.run(pool)
@@ -23,7 +23,7 @@ final class StoreThread: Sendable {
   }
 
   private func run(_ pool: ConnectionPool) {
-    while !inbox.isClosed || !pool.isIdle {
+    while !queue.isClosed || !pool.isIdle {
       pool.turn(waitMillis: StoreThread.waitMillis)
       pool.send()
     }
@@ -31,7 +31,7 @@ final class StoreThread: Sendable {
   }
 
   /// Rejects further requests, and ends the thread when nothing is in progress.
-  func close() { inbox.close() }
+  func close() { queue.close() }
 
   func closeAndWait() async {
     close()

@@ -2,7 +2,7 @@
 //
 // Owns: the file and its lock, the schema and its migrations, the single writer thread with group commit, the reactors'
 // read-only connections, the reader thread for all other callers, and the thread that makes a copy.
-// Does not own: what a change means to the product (Identity), the configured values (Server), logs.
+// Does not own: what a change means to the product (Identity), the configured values (Configuration), logs.
 // Read next: Writer.swift (group commit), CheckpointPlan.swift (when the WAL is checkpointed), Reader.swift
 // (snapshots), CommitMarks.swift (what readers may cache), Migrations.swift (the schema), SQLiteTables.swift (whole
 // tables, for a migration to another backend).

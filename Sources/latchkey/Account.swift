@@ -106,8 +106,8 @@ struct Merge: ServiceCommand {
   }
 
   func perform(_ context: CommandContext) throws -> Report {
-    let otherDesk = context.ofProfile(otherProfile)
-    let (mine, theirs) = (try context.session(), try otherDesk.session())
+    let otherContext = context.ofProfile(otherProfile)
+    let (mine, theirs) = (try context.session(), try otherContext.session())
     let answer = try context.call(
       AccountRPC.merge,
       MergeRequest(
@@ -117,7 +117,7 @@ struct Merge: ServiceCommand {
         }))
     guard let session = answer.session else { return try unfinished(answer) }
     var report = try context.opened(session, "Merged")
-    try otherDesk.keep(nil)
+    try otherContext.keep(nil)
     report.lines.append("  Closed: account \(printable(answer.closedAccountID)).")
     report.members += members(answer)
     return report

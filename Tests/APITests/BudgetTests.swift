@@ -4,7 +4,7 @@ import Testing
 @testable import API
 @testable import Protobuf
 
-@Test func `the budget that the scan asks for is what unpacking takes`() throws {
+@Test func `the scan requires the budget that unpacking uses`() throws {
   func check<M: Mapped & Message>(_ message: M) throws {
     let bytes = message.encodeBare(arena: roomyArena())
     // The smallest budget that the scan accepts.
@@ -72,7 +72,7 @@ import Testing
   }
 }
 
-@Test func `protobuf-c refuses a message whole, whichever of its allocations fails, and the arena serves the next`()
+@Test func `protobuf-c rejects the whole message if any of its allocations fails, and the arena serves the next`()
   throws
 {
   func check<M: Mapped & Message>(_ message: M) throws {

@@ -29,7 +29,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   #expect(DescriptorSet.file(named: name) == file)
 }
 
-@Test func `what is not declared is not found`() {
+@Test func `an undeclared symbol is not found`() {
   #expect(DescriptorSet.file(containingSymbol: "latchkey.v1.Nothing") == nil)
   #expect(DescriptorSet.file(containingSymbol: "latchkey.v1") == nil)
   #expect(DescriptorSet.file(containingSymbol: "") == nil)
@@ -41,7 +41,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   #expect(DescriptorSet.file(containingSymbol: "latchkey.storage.v1.PendingFlow") == nil)
 }
 
-@Test func `a file comes with all that it imports, each once`() throws {
+@Test func `a file is returned with all its imports, each once`() throws {
   let file = try #require(DescriptorSet.file(named: "latchkey/v1/admin_service.proto"))
   let names = DescriptorSet.withDependencies(file).map(\.name)
   #expect(names.first == file.name)
@@ -52,7 +52,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
     ])
 }
 
-@Test func `the generated code is what the generator makes of proto`() {
+@Test func `the generated code matches what the generator makes from proto`() {
   let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
   let script = """
     set -e; cd '/\(root)'; made=$(mktemp -d); trap 'rm -rf "$made"' EXIT

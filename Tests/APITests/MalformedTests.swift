@@ -25,7 +25,7 @@ private let bool: UInt8 = 0x20
 }
 
 @Test(arguments: [3, 4, 6, 7] as [UInt8])
-func `groups and wire types that never were are refused`(wireType: UInt8) {
+func `groups and undefined wire types are rejected`(wireType: UInt8) {
   #expect(LinkResponse.refusal(of: [0x78 | wireType, 0x00]) == .malformed(.wireType))
 }
 
@@ -64,7 +64,7 @@ func `groups and wire types that never were are refused`(wireType: UInt8) {
   #expect(SignInRequest.refusal(of: bytes, arena: Arena(budgetBytes: 65536, depthMax: 2)) == .malformed(.depth))
 }
 
-@Test func `100,000 levels of nesting end in an answer`() throws {
+@Test func `100,000 levels of nesting do not overflow the stack`() throws {
   var bytes: [UInt8] = []
   // Builds the nesting from the inside out and reverses it, since prepending to an array is slow.
   for _ in 0..<100_000 { bytes += varint(UInt32(bytes.count)).reversed() + [0x0a] }
@@ -80,7 +80,7 @@ func `groups and wire types that never were are refused`(wireType: UInt8) {
     [0x80], [0xc3], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80], [0xed, 0xa0, 0x80], [0xf0, 0x80, 0x80, 0x80],
     [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xff], [0x00],
   ] as [[UInt8]])
-func `what is not UTF-8 or is U+0000 is refused with the field's name, wherever it stands`(bad: [UInt8]) {
+func `text that is not UTF-8 or contains U+0000 is rejected with the field's name, in every field`(bad: [UInt8]) {
   for lead in 0..<20 {
     for trail in [0, 1, 7, 8, 9] {
       let text = [UInt8](repeating: 0x61, count: lead) + bad + [UInt8](repeating: 0x61, count: trail)
@@ -98,21 +98,21 @@ func `what is not UTF-8 or is U+0000 is refused with the field's name, wherever 
 }
 
 @Test(arguments: ["", "a", "é", "\u{7ff}", "\u{800}", "\u{d7ff}", "\u{e000}", "\u{ffff}", "\u{10000}", "\u{10ffff}"])
-func `all other text is taken, wherever it stands`(text: String) throws {
+func `all other text is accepted in every field`(text: String) throws {
   for lead in 0..<20 {
     let sent = String(repeating: "a", count: lead) + text + "aaaaaaaaa"
     #expect(try HealthCheckRequest.decode(field(1, sent)).service == sent)
   }
 }
 
-@Test func `a bad text is named by its path`() {
+@Test func `the error names the path of an invalid text field`() {
   let password = field(1, field(1, field(1, [0xff])))
   #expect(SignInRequest.refusal(of: password) == .text(field: "credential.password.email"))
   #expect(SignInRequest.refusal(of: field(5, field(2, "a\0b"))) == .text(field: "client.user_agent"))
   #expect(FetchProvidersResponse.refusal(of: field(2, "ok") + field(2, [0])) == .text(field: "provider_ids"))
 }
 
-@Test func `bytes are not text`() throws {
+@Test func `a bytes field may contain any bytes`() throws {
   let value: [UInt8] = [0x00, 0xff, 0xc0]
   #expect(try AnyMessage.decode(field(2, value)).value == value)
 }

@@ -3,7 +3,7 @@ import Testing
 @testable import Protobuf
 
 @Test(arguments: [1, 2, 3, 4] as [UInt64])
-func `what the scan accepts is unpacked within the budget, after any damage`(seed: UInt64) throws {
+func `a damaged message that the scan accepts is unpacked within the budget`(seed: UInt64) throws {
   var random = SeededRandom(state: seed)
   let samples = Samples.all.map { (type: type(of: $0) as any Message.Type, bytes: $0.bare) }
   let arenas = [96, 512, 2048, 8 * 65536].map { Arena(budgetBytes: $0) }

@@ -11,7 +11,7 @@ private func kept(_ bytes: [UInt8]) throws(ProtobufError) -> [UInt8] {
   try SignInRequest.omitting("client", from: bytes.span)
 }
 
-@Test func `a field is left out wherever and as often as it stands`() throws {
+@Test func `every occurrence of the field is left out`() throws {
   let rest = credential + key, again = field(5, field(2, "agent")), empty = field(5, [])
   let messages: [[UInt8]] = [
     client + rest, credential + client + key, rest + client, client + credential + again + key + empty,
@@ -20,7 +20,7 @@ private func kept(_ bytes: [UInt8]) throws(ProtobufError) -> [UInt8] {
   #expect(try kept(client + again).isEmpty)
 }
 
-@Test func `what is not that field stays, in its order`() throws {
+@Test func `all other fields stay in their order`() throws {
   let inside = field(1, field(5, field(1, "email"))), unknown = field(1000, "unknown")
   let otherWireType = field(5, value: 7)
   let messages: [[UInt8]] = [
@@ -32,7 +32,7 @@ private func kept(_ bytes: [UInt8]) throws(ProtobufError) -> [UInt8] {
   #expect(whole == without)
 }
 
-@Test func `messages that differ in anything else are left with different bytes`() throws {
+@Test func `messages that differ in another field still differ`() throws {
   let messages: [[UInt8]] = [
     field(2, "ab") + field(4, "c"), field(2, "a") + field(4, "bc"), field(2, "abc"), field(4, "abc"), field(4, "c"),
     field(2, "a") + field(5, field(4, "bc")), field(5, field(2, "ab")) + field(6, "c"), field(2, field(5, "")),
@@ -42,11 +42,11 @@ private func kept(_ bytes: [UInt8]) throws(ProtobufError) -> [UInt8] {
   #expect(Set(left).count == messages.count)
 }
 
-@Test func `bytes that are no message are refused`() {
+@Test func `bytes that are not a message are rejected`() {
   #expect(throws: ProtobufError.malformed(.length)) { try kept(key + [0x2a, 5]) }
 }
 
-@Test func `every message with an idempotency key names the client behind it alike`() throws {
+@Test func `every message with an idempotency key has the field client`() throws {
   var names: [String] = []
   func look<M: Mapped & Message>(_ message: M) {
     let fields = (0..<M.schema.fieldCount).map { M.schema[$0] }

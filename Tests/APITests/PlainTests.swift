@@ -19,17 +19,17 @@ import Testing
   #expect(try RefreshRequest.decode(bytes, arena: Arena(budgetBytes: 1024)) == RefreshRequest())
 }
 
-@Test func `a known number that came as another wire type is an unknown field`() throws {
+@Test func `a known field number with another wire type is an unknown field`() throws {
   #expect(try RefreshRequest.decode(field(1, value: 7) + field(2, value: 7)) == RefreshRequest())
   #expect(try LinkResponse.decode(field(4, "x")) == LinkResponse())
 }
 
-@Test func `of a value that came twice the last one counts`() throws {
+@Test func `the last of two values of a field counts`() throws {
   #expect(try RefreshRequest.decode(field(1, "first") + field(1, "second")).refreshToken == "second")
   #expect(try LinkResponse.decode(field(4, value: 1) + field(4, value: 0)).alreadyLinked == false)
 }
 
-@Test func `a message that came in two parts is both of them`() throws {
+@Test func `two parts of a message are merged`() throws {
   let parts = field(2, field(1, "address")) + field(1, "token") + field(2, field(2, "agent"))
   #expect(try RefreshRequest.decode(parts).client == ClientContext(ipAddress: "address", userAgent: "agent"))
   let seconds = field(1, field(1, value: 3))
@@ -39,13 +39,13 @@ import Testing
   #expect(try GetResponse.decode(field(1, field(3, value: 1)) + field(1, [])).account?.emailVerified == true)
 }
 
-@Test func `lists of a message that came in parts are joined in their order, once`() throws {
+@Test func `the lists in the parts of a message are joined in order, once`() throws {
   let parts = (1...300).flatMap { field(1, field(11, field(1, "p\($0)"))) }
   let providers = try #require(GetResponse.decode(parts).account).providers
   #expect(providers.map(\.providerID) == (1...300).map { "p\($0)" })
 }
 
-@Test func `of a oneof the last member counts`() throws {
+@Test func `the last member of a oneof counts`() throws {
   let password = field(1, field(1, "email")), anonymous = field(7, [])
   #expect(try Credential.decode(password + anonymous).kind == .anonymous(AnonymousCredential()))
   #expect(try Credential.decode(anonymous + password).kind == .password(PasswordCredential(email: "email")))
@@ -53,14 +53,14 @@ import Testing
   #expect(fetch.subject == .pendingToken("handle"))
 }
 
-@Test func `a oneof's message in two parts is joined, unless another member came between`() throws {
+@Test func `two parts of a oneof's message are merged, unless another member is between them`() throws {
   let email = field(1, field(1, "email")), secret = field(1, field(2, "secret")), anonymous = field(7, [])
   let both = PasswordCredential(email: "email", password: "secret")
   #expect(try Credential.decode(email + secret).kind == .password(both))
   #expect(try Credential.decode(email + anonymous + secret).kind == .password(PasswordCredential(password: "secret")))
 }
 
-@Test func `a message of 64 KiB in thousands of parts is read in one pass a level`() throws {
+@Test func `a message of 64 KiB in thousands of parts is read in one pass per level`() throws {
   var bytes: [UInt8] = []
   while bytes.count < 65536 { bytes += field(1, field(1, field(2, "x"))) }
   let request = try SignInRequest.decode(bytes, arena: Arena(budgetBytes: 8 * 1024 * 1024))

@@ -11,7 +11,7 @@ import Testing
   for sample in Samples.all { try roundTrip(sample) }
 }
 
-@Test func `every message with nothing set is no byte, and no byte is that message`() throws {
+@Test func `every message with nothing set encodes to zero bytes, and zero bytes decode to it`() throws {
   func roundTrip<M: Message>(_ message: M) throws {
     let empty = try M.decode([])
     #expect(empty.bare.isEmpty, "\(M.messageName)")
@@ -20,7 +20,7 @@ import Testing
   for sample in Samples.all { try roundTrip(sample) }
 }
 
-@Test func `every value stands in the field of its name`() throws {
+@Test func `every value is in the field of its name`() throws {
   func check<M: Mapped & Message>(_ message: M) throws {
     let seen = try checkValues(message.bare, M.schema)
     // A sample sets every field, but only one member of each oneof.
@@ -83,7 +83,7 @@ private func checkValues(_ bytes: [UInt8], _ schema: MessageSchema, parent: Fiel
   }
 }
 
-@Test func `a frame is a flag of 0, the length in four bytes from the highest, and the message`() {
+@Test func `a frame is a flag of 0, the length as four big-endian bytes, and the message`() {
   let long = HealthCheckRequest(service: String(repeating: "x", count: 70_000))
   let frame = long.encode(arena: roomyArena())
   // 70,000 bytes of text, a tag of one byte and a length of three.
@@ -92,7 +92,7 @@ private func checkValues(_ bytes: [UInt8], _ schema: MessageSchema, parent: Fiel
   #expect(DeleteResponse().encode(arena: roomyArena()) == [0, 0, 0, 0, 0])
 }
 
-@Test func `an answer larger than the arena's budget is still written, and the next one too`() throws {
+@Test func `an answer larger than the arena's budget is written, and so is the next one`() throws {
   let arena = Arena(budgetBytes: 64)
   let response = Samples.first(SignInResponse.self)
   for _ in 0..<3 {
@@ -106,7 +106,7 @@ private func checkValues(_ bytes: [UInt8], _ schema: MessageSchema, parent: Fiel
   #expect(try FetchProvidersRequest.decode([0x12, 0x00]) == request)
 }
 
-@Test func `text with U+0000 in an answer is written whole with U+FFFD in its place`() throws {
+@Test func `U+0000 in the text of an answer is replaced with U+FFFD`() throws {
   let sent = HealthCheckRequest(service: "\0a\0\0b\0")
   #expect(try HealthCheckRequest.decode(sent.bare).service == "\u{FFFD}a\u{FFFD}\u{FFFD}b\u{FFFD}")
 }
@@ -127,7 +127,7 @@ func `a duration's seconds and nanoseconds have one sign`(millis: Int64, seconds
   #expect(try RetryInfo.decode(message.bare) == message)
 }
 
-@Test func `seconds beyond what milliseconds can say are held at the end of the range`() throws {
+@Test func `seconds that milliseconds cannot represent are clamped to the range`() throws {
   #expect(try RetryInfo.decode(field(1, timeFields(.max, 0))).retryDelayMillis == .max)
   #expect(try RetryInfo.decode(field(1, timeFields(.min, 0))).retryDelayMillis == .min)
   #expect(try RetryInfo.decode(field(1, timeFields(.max / 1000, .max))).retryDelayMillis == .max)
@@ -148,7 +148,7 @@ private func varint64(_ value: UInt64) -> [UInt8] {
   #expect(try HealthCheckResponse.decode(minusOne).status == nil)
 }
 
-@Test func `the details of an error are in a Status as clients know them`() throws {
+@Test func `a Status contains the error details in the standard form`() throws {
   let arena = roomyArena()
   let info = ErrorInfo(reason: "WEAK_PASSWORD", domain: "latchkey", metadata: ["b": "2", "a": "1"])
   let status = Status(code: 3, message: "no", details: [info.asAny(arena: arena)])
@@ -157,7 +157,7 @@ private func varint64(_ value: UInt64) -> [UInt8] {
   #expect(try ErrorInfo.decode(#require(read.details.first).value) == info)
 }
 
-@Test func `a map is written in the order of its keys, and of equal keys the last one counts`() throws {
+@Test func `a map is written in the order of its keys, and the last of equal keys counts`() throws {
   let first = field(3, field(1, "a") + field(2, "1"))
   let second = field(3, field(1, "b") + field(2, "2"))
   let third = field(3, field(1, "a") + field(2, "3"))

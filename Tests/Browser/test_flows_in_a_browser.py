@@ -44,7 +44,7 @@ def through(browser: Chrome, client: Client, simulator: Simulator, provider_id: 
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_person_signs_in_by_a_browser(browser: Chrome, client: Client, simulator: Simulator, family: str) -> None:
+def test_a_user_signs_in_with_a_browser(browser: Chrome, client: Client, simulator: Simulator, family: str) -> None:
     provider_id = FAMILIES[family]
     person = simulator.person(name="Ada Lovelace", email=fresh_email(), email_verified=True)
     made = session(client.sign_in(through(browser, client, simulator, provider_id, person)))
@@ -53,14 +53,15 @@ def test_a_person_signs_in_by_a_browser(browser: Chrome, client: Client, simulat
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_person_says_no_in_a_browser(browser: Chrome, client: Client, simulator: Simulator, family: str) -> None:
+def test_a_user_denies_access_in_a_browser(browser: Chrome, client: Client, simulator: Simulator, family: str) -> None:
     person = simulator.person(name="Ada Lovelace", email=fresh_email())
     credential = through(browser, client, simulator, FAMILIES[family], person, button="deny")
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PROVIDER_DENIED"):
         client.sign_in(credential)
 
 
-def test_the_name_that_apple_posts_once_is_shown(browser: Chrome, client: Client, simulator: Simulator) -> None:
+def test_the_account_gets_the_name_that_apple_posts_only_once(
+        browser: Chrome, client: Client, simulator: Simulator) -> None:
     person = simulator.person(name="Grace Hopper", email=fresh_email(), email_verified=True)
     made = session(client.sign_in(through(browser, client, simulator, "apple.com", person)))
     assert made.account.display_name == "Grace Hopper"

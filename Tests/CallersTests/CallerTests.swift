@@ -32,7 +32,7 @@ func `a certificate names its caller`(name: String) throws {
   #expect(caller.isIdentified)
 }
 
-@Test func `a key names its caller, with what configuration gives it`() throws {
+@Test func `a key identifies its caller, with its configuration`() throws {
   let caller = try table().identify(certificateName: nil, authorization: bearer("lk_web"))
   #expect(caller.name == CallerName("web"))
   #expect(caller.isIdentified && caller.mayFetchByEmail)
@@ -66,7 +66,7 @@ func `the scheme's case does not matter (RFC 9110 11.1)`(scheme: String) throws 
   "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer web", "Bearer LK_web", "Bearer ",
   "Bearer", "Basic lk_web", "lk_web", "Bearerlk_web", "Bearer\0lk_web", " ",
 ])
-func `an unknown key never falls back to nobody`(authorization: String) {
+func `an unknown key never falls back to the unidentified caller`(authorization: String) {
   let table = table(unidentified: loopback)
   #expect(throws: CallerRefusal.unknown) {
     try table.identify(certificateName: nil, authorization: Array(authorization.utf8))
@@ -77,7 +77,7 @@ func `an unknown key never falls back to nobody`(authorization: String) {
   "Bearer lk_wrong", "Bearer lk_web ", "Bearer  lk_web", "Bearer lk_", "Bearer LK_web", "Basic lk_web", "lk_web",
   "Bearer lk_web, Bearer lk_web", "Basic eDp5, Bearer lk_web",
 ])
-func `what was meant as an API key never falls back to the certificate`(authorization: String) {
+func `a malformed API key never falls back to the certificate`(authorization: String) {
   #expect(throws: CallerRefusal.unknown) {
     try table().identify(certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
   }
@@ -87,13 +87,13 @@ func `what was meant as an API key never falls back to the certificate`(authoriz
   "Bearer eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJsa18ifQ.c2ln", "bearer web", "Bearer", "Bearer ", "Basic eDp5", "DPoP abc",
   "Negotiate YII=", " ", "Bearer l", "Bearer lk", "Bearer lk-web", "Bearer alk_web",
 ])
-func `what is no API key is ignored next to the certificate of a caller`(authorization: String) throws {
+func `another authorization value is ignored if the certificate names a caller`(authorization: String) throws {
   let caller = try table().identify(
     certificateName: "uri:spiffe://test/web", authorization: Array(authorization.utf8))
   #expect(caller.name == CallerName("web") && caller.credential == .certificate)
 }
 
-@Test func `a token that is no API key does not make an unknown certificate a known one`() {
+@Test func `a token that is not an API key does not make an unknown certificate valid`() {
   for name in ["uri:spiffe://test/stranger", ""] {
     #expect(throws: CallerRefusal.unknown) {
       try table(unidentified: loopback).identify(certificateName: name, authorization: bearer("eyJ"))
@@ -101,7 +101,7 @@ func `what is no API key is ignored next to the certificate of a caller`(authori
   }
 }
 
-@Test func `a caller says which credential identified it`() throws {
+@Test func `a caller records which credential identified it`() throws {
   let table = table(unidentified: loopback)
   #expect(try table.identify(certificateName: nil, authorization: bearer("lk_web")).credential == .apiKey)
   #expect(try table.identify(certificateName: "uri:spiffe://test/web", authorization: []).credential == .certificate)
@@ -109,13 +109,13 @@ func `what is no API key is ignored next to the certificate of a caller`(authori
   #expect(Caller.anyone.credential == .none)
 }
 
-@Test func `a DNS name that equals a URI names nobody, and the reverse`() {
+@Test func `a certificate's DNS name never matches a URI, nor a URI a DNS name`() {
   for name in ["dns:spiffe://test/web", "uri:mesh.internal.example", "spiffe://test/web", "mesh.internal.example"] {
     #expect(throws: CallerRefusal.unknown) { try table().identify(certificateName: name, authorization: []) }
   }
 }
 
-@Test func `an unknown certificate is refused, whatever key comes with it`() {
+@Test func `an unknown certificate is rejected with any key`() {
   for table in [table(), table(unidentified: loopback)] {
     for authorization in [[], bearer("lk_web")] {
       #expect(throws: CallerRefusal.unknown) {
@@ -125,7 +125,7 @@ func `what is no API key is ignored next to the certificate of a caller`(authori
   }
 }
 
-@Test func `a certificate that names nobody is not a caller who has no certificate`() {
+@Test func `an unknown certificate is not treated as no certificate`() {
   #expect(throws: CallerRefusal.unknown) {
     try table(unidentified: loopback).identify(certificateName: "", authorization: [])
   }
@@ -137,7 +137,7 @@ func `what is no API key is ignored next to the certificate of a caller`(authori
   }
 }
 
-@Test func `who presents nothing is refused, unless such callers are served`() throws {
+@Test func `a caller without credentials is rejected, unless unidentified callers are allowed`() throws {
   #expect(throws: CallerRefusal.unidentified) { try table().identify(certificateName: nil, authorization: []) }
   let caller = try table(unidentified: loopback).identify(certificateName: nil, authorization: [])
   #expect(caller.name == CallerName("unidentified"))

@@ -29,7 +29,7 @@ private func key(_ caller: String = "web", _ method: String = "/a/B", _ key: Str
   #expect(guest(["b", "d"]) == guest(["b", "d"]))
 }
 
-@Test func `no two lists of parts meet, however their bytes are divided`() {
+@Test func `no two lists of parts have the same digest, however their bytes are divided`() {
   let lists = [
     ["ab", "c", "d"], ["a", "bc", "d"], ["a", "b", "cd"], ["abcd", "", ""], ["", "abcd", ""], ["", "", "abcd"],
     ["ab", "cd", ""], ["", "ab", "cd"], ["\0\0\0\0\0\0\0\u{1}a", "b", ""], ["", "a\0", "b"], ["", "a", "\0b"],
@@ -37,7 +37,7 @@ private func key(_ caller: String = "web", _ method: String = "/a/B", _ key: Str
   #expect(Set(lists.map { key($0[0], $0[1], $0[2]) }).count == lists.count)
 }
 
-@Test func `a request of one byte more, less or other is another request, and none is a key`() {
+@Test func `a request that differs in one byte has another digest, and no request has the digest of a key`() {
   let requests = [[], [0], [0, 0], [1], [1, 0]] as [[UInt8]]
   #expect(Set(requests.map(keys.request) + [key("", "", "")]).count == requests.count + 1)
 }

@@ -1,7 +1,7 @@
 import Callers
 import Testing
 
-@Test func `who may merge is said per caller, and no caller without a name ever may`() throws {
+@Test func `each caller has its own right to merge, and an unidentified caller never has it`() throws {
   let path = "/latchkey.v1.AccountService/Merge"
   let settings = CallerSettings(name: "web", san: "web", methods: ["*"], mayMerge: true, audiences: ["app"])
   let plain = CallerSettings(name: "shop", san: "shop", methods: ["*"], audiences: ["app"])

@@ -13,19 +13,19 @@ private func allowed(_ patterns: [String], isIdentified: Bool = true) -> [String
   return byNumber.map { String($0.dropFirst("/latchkey.v1.".count)) }
 }
 
-@Test func `no pattern gives no right`() {
+@Test func `a caller without patterns has no rights`() {
   #expect(allowed([]) == [])
 }
 
-@Test func `a star gives every method`() {
+@Test func `a star allows every method`() {
   #expect(allowed(["*"]).count == paths.count)
 }
 
-@Test func `a method's name gives that method only`() {
+@Test func `a method's name allows that method only`() {
   #expect(allowed(["latchkey.v1.AuthService/Link"]) == ["AuthService/Link"])
 }
 
-@Test func `a service's star gives its methods only`() {
+@Test func `a service's star allows its methods only`() {
   #expect(allowed(["latchkey.v1.AuthService/*"]) == ["AuthService/SignIn", "AuthService/Link"])
 }
 
@@ -40,7 +40,7 @@ private func allowed(_ patterns: [String], isIdentified: Bool = true) -> [String
   "latchkey.v1.AuthService/SignIn ", "latchkey.v1.authservice/*", "latchkey.v1.*", "latchkey.v1.Auth/*",
   "/latchkey.v1.AuthService/SignIn", "*/SignIn", "AuthService/SignIn", "**",
 ])
-func `what only resembles a pattern gives nothing`(pattern: String) {
+func `text that only resembles a pattern allows nothing`(pattern: String) {
   #expect(allowed([pattern]) == [])
 }
 
@@ -51,14 +51,14 @@ func `what only resembles a pattern gives nothing`(pattern: String) {
 }
 
 @Test(arguments: ["*", "latchkey.v1.AdminService/*", "latchkey.v1.AdminService/Lookup"])
-func `check 114: administration is never for unidentified callers, whatever is granted`(pattern: String) {
+func `check 114: unidentified callers never get administration, even if it is granted`(pattern: String) {
   #expect(allowed([pattern, "latchkey.v1.AuthService/SignIn"], isIdentified: false)
     .filter { $0.hasPrefix("AdminService") } == [])
   #expect(allowed([pattern, "latchkey.v1.AuthService/SignIn"], isIdentified: false).contains("AuthService/SignIn"))
   #expect(allowed([pattern]).contains("AdminService/Lookup"))
 }
 
-@Test func `check 114: events are never for unidentified callers, whatever is granted`() {
+@Test func `check 114: unidentified callers never get events, even if they are granted`() {
   let patterns = ["*", "latchkey.v1.EventService/Watch"]
   for (isIdentified, isAllowed) in [(false, false), (true, true)] {
     let rights = Rights(patterns, paths: ["/latchkey.v1.EventService/Watch"], isIdentified: isIdentified)
@@ -66,7 +66,7 @@ func `check 114: administration is never for unidentified callers, whatever is g
   }
 }
 
-@Test func `check 114: the table of callers gives each its own rights`() throws {
+@Test func `check 114: each caller in the table has its own rights`() throws {
   let table = CallerTable(
     [
       CallerSettings(name: "web", san: "web", methods: ["latchkey.v1.AuthService/*"], audiences: ["web"]),

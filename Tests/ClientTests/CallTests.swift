@@ -6,7 +6,7 @@ import Protobuf
 
 @testable import Client
 
-@Test func `many calls at once on a connection are each answered, past the server's limit of streams too`() throws {
+@Test func `many concurrent calls on one connection are all answered, even past the server's stream limit`() throws {
   let server = try TestServer(serve)
   let outcomes = try askAtOnce(endpoint(server), count: 500)
   #expect(outcomes.count == 500)
@@ -63,7 +63,7 @@ func `an answer without grpc-status has the status of its HTTP status`(http: Str
   #expect(ended.message.contains(http))
 }
 
-@Test func `a refusal brings its reason, its fields and how long to wait`() throws {
+@Test func `an error has its reason, its fields and its retry delay`() throws {
   let arena = Arena(budgetBytes: 10_000)
   let details = API.Status(
     code: 3, message: "no",
@@ -102,14 +102,14 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   #expect(outcome.status.code == (excess == 0 ? .ok : .resourceExhausted))
 }
 
-@Test func `a call that is too late ends at its deadline, and the server is told`() throws {
+@Test func `a call without an answer ends at its deadline and resets its stream`() throws {
   let server = try TestServer { _, _ in }
   let outcomes = try askAtOnce(endpoint(server), count: 3, timeoutMillis: 150)
   #expect(outcomes.map(\.status.code) == [.deadlineExceeded, .deadlineExceeded, .deadlineExceeded])
   #expect(server.sawResets(3))
 }
 
-@Test func `deadlines fire in their order, whatever the order of the calls`() throws {
+@Test func `deadlines fire in order of time, not in the order of the calls`() throws {
   let server = try TestServer { _, _ in }
   let endpoint = try endpoint(server)
   let loop = try EventLoop()
@@ -130,7 +130,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   #expect(order == [100, 200, 300])
 }
 
-@Test func `a call that is cancelled ends at once, its neighbours go on, and the server is told`() throws {
+@Test func `a cancelled call ends immediately and resets its stream, and other calls continue`() throws {
   // The first call gets no answer.
   let server = try TestServer { stream, session in if stream.id > 1 { serve(stream, session) } }
   let outcomes = try askAtOnce(endpoint(server), count: 3) { connection, ids, ended in
@@ -164,7 +164,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   #expect(left == 0)
 }
 
-@Test func `calls follow each other on one connection, until no other is made of an answer`() throws {
+@Test func `each answer may lead to the next call on the connection, until one does not`() throws {
   let server = try TestServer(serve)
   var answers = 0
   try Caller(try endpoint(server)).calls(rpc) { answer in
@@ -174,7 +174,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
   #expect(answers == 5 && server.connections == 1)
 }
 
-@Test func `calls that follow each other end with the first that fails, or that cannot be made`() throws {
+@Test func `a sequence of calls ends with the first that fails or cannot start`() throws {
   let server = try TestServer { stream, session in session.reset(stream, .cancel) }
   let caller = Caller(try endpoint(server))
   #expect(throws: CallStatus.self) {
@@ -187,7 +187,7 @@ func `an answer is taken up to its limit, and not past it`(excess: Int) throws {
 }
 
 @Test(arguments: [0, 1, 3])
-func `an answer that is a stream is given message by message`(count: Int) throws {
+func `a streaming call delivers each message`(count: Int) throws {
   let server = try TestServer { stream, session in
     let arena = Arena(budgetBytes: 1_000)
     let messages = (0..<count).flatMap { _ in HealthCheckResponse(status: .serving).encode(arena: arena) }
@@ -201,7 +201,7 @@ func `an answer that is a stream is given message by message`(count: Int) throws
   #expect(answers == [HealthCheckResponse.ServingStatus?](repeating: .serving, count: count))
 }
 
-@Test func `a stream of which enough was seen is left, whatever else came in one piece`() throws {
+@Test func `a caller that has seen enough of a stream gets no more of its messages`() throws {
   let server = try TestServer { stream, session in
     let arena = Arena(budgetBytes: 1_000)
     let messages = (0..<3).flatMap { _ in HealthCheckResponse(status: .serving).encode(arena: arena) }
@@ -215,7 +215,7 @@ func `an answer that is a stream is given message by message`(count: Int) throws
   #expect(count == 2)
 }
 
-@Test func `a stream that ends badly says how`() throws {
+@Test func `a stream that fails reports its status`() throws {
   let server = try TestServer { stream, session in session.reset(stream, ErrorCode(rawValue: 7)) }
   let caller = Caller(try endpoint(server))
   #expect(throws: CallStatus.self) {

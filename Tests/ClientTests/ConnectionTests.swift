@@ -7,7 +7,7 @@ import API
 
 @testable import Client
 
-@Test func `a server is believed by its name, or by its address`() throws {
+@Test func `a server's certificate is accepted for its name or its address`() throws {
   let server = try TestServer(serve)
   for host in ["localhost", "127.0.0.1"] { #expect(ask(try endpoint(server, host: host)).status == .ok) }
 }
@@ -22,14 +22,14 @@ func `a certificate for another name is refused, and the call was not processed`
   #expect(server.connections == 0)
 }
 
-@Test func `a certificate of an authority that is not ours is refused`() throws {
+@Test func `a server's certificate of an unknown authority is rejected`() throws {
   let server = try TestServer(certificate: "stranger", serve)
   let status = ask(try endpoint(server) { $0.serverName = "stranger.test" }).status
   #expect(status.code == .unavailable)
   #expect(status.message.contains("certificate"))
 }
 
-@Test func `a client proves its name where the server wants one`() throws {
+@Test func `a client presents a certificate if the server requires one`() throws {
   let server = try TestServer(clients: .required, serve)
   #expect(ask(try endpoint(server)).status.code == .unavailable)
   let named = try endpoint(server) {
@@ -62,14 +62,14 @@ func `a certificate for another name is refused, and the call was not processed`
   #expect(fault { $0.host = "no such host.invalid" } == "host")
 }
 
-@Test func `where nobody listens a call is UNAVAILABLE and was not processed`() throws {
+@Test func `without a listener a call fails with UNAVAILABLE and was not processed`() throws {
   let status = ask(try endpoint(port: 1)).status
   #expect(status.code == .unavailable)
   #expect(status.message.contains("Connection refused"))
   #expect(status.wasNotProcessed)
 }
 
-@Test func `a connection that is not made within the time allowed is given up`() throws {
+@Test func `connecting fails at its time limit`() throws {
   // The kernel accepts the connection, but no server answers.
   let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
   defer { withExtendedLifetime(Listening(silent)) {} }
@@ -103,7 +103,7 @@ func `a certificate for another name is refused, and the call was not processed`
   #expect(reasons == ["the server is shutting down"])
 }
 
-@Test func `a connection that was told to go begins no call, and says that it was not processed`() throws {
+@Test func `after GOAWAY a connection starts no call, and reports the call as not processed`() throws {
   let server = try TestServer { stream, session in
     session.shutDown(.drain)
     serve(stream, session)
@@ -137,7 +137,7 @@ func `a certificate for another name is refused, and the call was not processed`
 }
 
 @Test(arguments: [true, false])
-func `a later handshake takes up the session of an earlier one, where that is wanted`(resumes: Bool) throws {
+func `a later handshake resumes the session of an earlier one, if enabled`(resumes: Bool) throws {
   let server = try TestServer(serve)
   let endpoint = try endpoint(server) { $0.resumesSessions = resumes }
   let loop = try EventLoop()
@@ -160,7 +160,7 @@ func `a later handshake takes up the session of an earlier one, where that is wa
   #expect(server.resumptions == (resumes ? 2 : 0))
 }
 
-@Test func `other threads reach a loop by its remote`() throws {
+@Test func `other threads reach a loop through its remote`() throws {
   let loop = try EventLoop()
   let (remote, reached) = (loop.remote, ObjectIdentifier(loop))
   var isLate = false
@@ -179,7 +179,7 @@ func `a later handshake takes up the session of an earlier one, where that is wa
   #expect(!isLate)
 }
 
-@Test func `work for every turn runs in each, and keeps the loop awake while it says so`() throws {
+@Test func `per-turn work runs in each turn, and can keep the loop awake`() throws {
   let loop = try EventLoop()
   var turns = 0
   loop.everyTurn = {

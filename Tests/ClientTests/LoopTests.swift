@@ -3,7 +3,7 @@ import Testing
 
 @testable import Client
 
-@Test func `a loop is woken at the moment that was named last, and sleeps again`() throws {
+@Test func `a loop wakes at the time that was set last, and then sleeps again`() throws {
   let loop = try EventLoop()
   let begun = monotonicNanos()
   let moment = begun + 20_000_000
@@ -25,7 +25,7 @@ import Testing
   #expect(turns < 20)
 }
 
-@Test func `a moment that has passed wakes at once`() throws {
+@Test func `a time in the past wakes the loop immediately`() throws {
   let loop = try EventLoop()
   let begun = monotonicNanos()
   var turns = 0

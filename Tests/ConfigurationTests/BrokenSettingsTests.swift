@@ -164,22 +164,22 @@ private func webhook(_ url: String) -> String {
 }
 
 @Test(arguments: broken)
-func `a wrong setting is refused by its name, in one line`(setting: String, text: String) {
+func `a wrong setting is rejected by name, in one line`(setting: String, text: String) {
   #expect(refusal { try parsed(text) }?.setting == setting)
 }
 
 @Test(arguments: ["", "[]", "{ listen: { port: 8443 }", "\0", "null, {}", "\u{FEFF}x", "{ 'a' 1 }"])
-func `a file that is no JSON5 object is refused as a whole`(text: String) {
+func `a file that is not a JSON5 object is rejected as a whole`(text: String) {
   #expect(refusal { try Settings.parse(Array(text.utf8), folder: "", environment: [:]) }?.setting == "the file")
 }
 
-@Test func `bytes that are no text are refused as a whole`() {
+@Test func `bytes that are not text are rejected as a whole`() {
   let refused = refusal { try Settings.parse([0x7b, 0xff, 0xfe, 0x7d], folder: "", environment: [:]) }
   #expect(refused?.setting == "the file")
 }
 
 @Test(arguments: [("127.0.0.1", true), ("127.1.2.3", true), ("::1", true), ("10.0.0.1", false), ("128.0.0.1", false)])
-func `callers without a name are for loopback addresses only`(address: String, isAllowed: Bool) throws {
+func `unidentified callers are allowed at loopback addresses only`(address: String, isAllowed: Bool) throws {
   let text = "listen: { address: \"\(address)\", allow_unidentified: true }"
   if isAllowed {
     #expect(try settings(text).allowUnidentified)
@@ -189,7 +189,7 @@ func `callers without a name are for loopback addresses only`(address: String, i
 }
 
 @Test(arguments: ["127.0.0.1", "127.1.2.3", "::1", "10.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
-func `metrics are for loopback addresses, unless the operator says otherwise`(address: String) throws {
+func `metrics listen at loopback addresses only, unless remote addresses are allowed`(address: String) throws {
   let isLoopback = ["127.0.0.1", "127.1.2.3", "::1"].contains(address)
   if isLoopback {
     #expect(try settings("metrics: { address: \"\(address)\" }").metricsAddress == address)

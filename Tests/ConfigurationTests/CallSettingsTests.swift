@@ -4,7 +4,7 @@ import Testing
 @testable import Transport
 
 @Test(arguments: [1_024, 65_536, 65_537, 4_194_304])
-func `a message of the configured limit can come in parts`(configured: Int) throws {
+func `a message of the configured limit can arrive in parts`(configured: Int) throws {
   let limits = try settings(nested("limits.message_bytes_max", "\(configured)")).limits
   #expect(limits.messageBytesMax == configured && limits.heldRequestBytesMax >= configured + 5)
 }
@@ -15,6 +15,6 @@ func `a message of the configured limit can come in parts`(configured: Int) thro
   ("latchkey.v1.AuthService/SignIn/", false), ("latchkey.v1.*", false), ("", false), ("/", false), ("**", false),
   ("/latchkey.v1.AuthService/SignIn", false), ("latchkey.v1.AuthService/SignInRequest", false),
 ])
-func `a pattern of rights that can match nothing is told from one that can`(pattern: String, matches: Bool) {
+func `a pattern of rights that cannot match any method is recognized`(pattern: String, matches: Bool) {
   #expect(Settings.namesMethods(pattern) == matches)
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Configuration
 @testable import Reactor
 
-@Test func `without a transport nothing is sent, and what needs one is not offered`() throws {
+@Test func `without a transport nothing is sent, and methods that need one are not offered`() throws {
   let settings = try settings()
   #expect(settings.delivery.mail == .off && settings.delivery.textMessages == .off)
   #expect(!settings.policy.mailEnabled && !settings.policy.textMessagesEnabled)
@@ -16,14 +16,14 @@ import Testing
   #expect(try settings.transports(fetchers).isEmpty && fetchers.mails == nil && fetchers.webhook == nil)
 }
 
-@Test func `a transport for mail offers mail alone, and one for text messages those alone`() throws {
+@Test func `a mail transport enables mail only, and a text message transport enables text messages only`() throws {
   let mail = try settings("delivery: { mail: 'outbox' }")
   #expect(mail.policy.mailEnabled && !mail.policy.textMessagesEnabled)
   let texts = try settings("delivery: { text_messages: 'outbox' }")
   #expect(!texts.policy.mailEnabled && texts.policy.textMessagesEnabled)
 }
 
-@Test func `each kind of message goes by the transport of its channel`() async throws {
+@Test func `each kind of message uses the transport of its channel`() async throws {
   try await withFolder { folder in
     try write(String(repeating: "s", count: 32) + "\n", to: folder + "/secret")
     let settings = try settings(
@@ -39,7 +39,7 @@ import Testing
   }
 }
 
-@Test func `the templates of every kind of message are there, in the language that is configured`() throws {
+@Test func `every kind of message has templates in the configured language`() throws {
   _ = try settings("delivery: { default_language: 'de' }").templates()
   #expect(refusal { try settings("delivery: { default_language: 'fr' }").templates() }?.setting
     == "delivery.default_language")
@@ -47,7 +47,7 @@ import Testing
     == "delivery.template_folder")
 }
 
-@Test func `a secret of the webhook that is short, missing or no line is refused by its place`() async throws {
+@Test func `a webhook secret that is short, missing or not one line is rejected with its setting`() async throws {
   try await withFolder { folder in
     let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(folder)/s' } }"
     for secret in [String(repeating: "s", count: 31), "", String(repeating: "s\n", count: 32)] {
@@ -63,10 +63,10 @@ import Testing
   #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_env")
 }
 
-@Test func `a event that was rung while nobody waited is heard by the next, once`() async {
+@Test func `a signal without a waiting task wakes the next task that waits, once`() async {
   let event = AsyncEvent()
-  event.ring()
-  event.ring()
+  event.signal()
+  event.signal()
   let begun = ContinuousClock.now
   await event.wait(millis: 60_000)
   #expect(begun.duration(to: .now) < .seconds(30))

@@ -8,7 +8,7 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
   Settings.examine(Array(text.utf8), folder: "/etc/latchkey", environment: environment)
 }
 
-@Test func `all faults of a file are reported at once, each with its setting`() {
+@Test func `all faults of a file are reported together, each with its setting`() {
   let examined = examine(
     """
     {
@@ -49,7 +49,7 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
   #expect(examined.faults.map(\.setting) == ["a[0].b"])
 }
 
-@Test func `a variable of the environment that is wrong is reported next to the file's faults`() {
+@Test func `a wrong environment variable is reported together with the file's faults`() {
   let examined = examine(
     "{ tls: { certificate_file: 'a', key_file: 'b' }, log: { level: 'loud' } }",
     ["LATCHKEY_LISTEN_PORT": "x", "LATCHKEY_LOG_LEVEL": "louder"])
@@ -57,7 +57,7 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
 }
 
 @Test(arguments: ["LATCHKEY_KEYS", "LATCHKEY_LISTEN", "LATCHKEY_CALLERS", "LATCHKEY_STORE_POSTGRES", "LATCHKEY_COLOUR"])
-func `a variable that no setting has is a warning, also where a group or a list has its name`(_ name: String) throws {
+func `a variable without a setting causes a warning, even if a group or a list has its name`(_ name: String) throws {
   let examined = examine("{ tls: { certificate_file: 'a', key_file: 'b' } }", [name: "/etc/keys"])
   #expect(examined.faults.isEmpty)
   #expect(examined.settings?.warnings.count { $0.contains("environment variable \(name) belongs") } == 1)
@@ -71,13 +71,13 @@ func `a variable that no setting has is a warning, also where a group or a list 
   ("providers: [{ id: 'google.com', client_ids: ['*'] }]", "providers[0].client_ids"),
   ("providers: [{ id: 'google.com', client_ids: ['a'], hosted_domains: ['*'] }]", "providers[0].hosted_domains"),
 ])
-func `a star is refused where texts are compared byte for byte`(text: String, setting: String) {
+func `a star is rejected in settings that are compared byte for byte`(text: String, setting: String) {
   let faults = examine("{ tls: { certificate_file: 'a', key_file: 'b' }, \(text) }").faults
   #expect(faults.first?.setting == setting)
   #expect(faults.first?.why.contains("must match exactly") == true)
 }
 
-@Test func `a folder or file that anybody may write is a warning by its setting`() async throws {
+@Test func `a world-writable folder or file causes a warning with its setting`() async throws {
   try await withFolder { folder in
     let path = folder + "/latchkey.json5"
     let text = """

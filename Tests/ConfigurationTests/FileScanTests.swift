@@ -15,7 +15,7 @@ private func refused(_ text: String) -> String? {
   ("{ a: 1 /* a: 2 */, b: 'a: 3', c: { a: 4 }, d: [{ a: 5 }, { a: 6 }], a: 7 }", "a: it appears twice (lines 1 and 1)"),
   ("{ '': 1, '': 2 }", "the file: it appears twice (lines 1 and 1)"),
 ])
-func `a name that stands twice in an object is refused with its lines`(text: String, told: String) {
+func `a duplicate name in an object is rejected with its lines`(text: String, told: String) {
   #expect(refused(text) == told)
 }
 
@@ -44,7 +44,7 @@ func `a name that stands twice in an object is refused with its lines`(text: Str
   (String(repeating: "[", count: 513), "line 1, column 513: it is nested too deeply"),
   ("{ listen: { port: 1e400 } }", "a value cannot be read: listen.port"),
 ])
-func `a file that is not JSON5 is refused with the place where it stops being that`(text: String, told: String) {
+func `a file that is not JSON5 is rejected with the place of the first error`(text: String, told: String) {
   #expect(refused(text) == "the file: it is not JSON5: \(told)")
 }
 
@@ -54,7 +54,7 @@ func `a file that is not JSON5 is refused with the place where it stops being th
   "{ l\\u0069sten: 1, v1e: 2, '+-.': 3, '': 4 }", "{ a: 'x\\\r\ny',\r\n b: 1 }",
   String(repeating: "[", count: 512) + String(repeating: "]", count: 512),
 ])
-func `what the decoder takes has no fault`(text: String) throws {
+func `the scan finds no fault in text that the decoder accepts`(text: String) throws {
   _ = try ConfigNode.parse(Array(text.utf8))
   #expect(FileScan(Array(text.utf8)).fault == nil)
 }

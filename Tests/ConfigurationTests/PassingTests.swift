@@ -5,7 +5,7 @@ import Testing
 @testable import Reactor
 @testable import Configuration
 
-@Test func `what keeps a part from being made now may pass: a lack of descriptors, a store that is away, an owner`() {
+@Test func `a lack of descriptors, an unavailable store and a held folder are temporary faults`() {
   let passing: [any Error] = [
     SystemError(code: 24, call: "eventfd"), StoreError.unavailable("unable to open database file"),
     FetchError.unreachable("libcurl or the system cannot create a driver"), PrivateFolder.Held(path: "/backups"),
@@ -15,7 +15,7 @@ import Testing
   for error in lasting { #expect(!ConfigurationError.isPassing(error), "\(error)") }
 }
 
-@Test func `what was right when it was looked at and cannot be read anew may pass`() throws {
+@Test func `a fault when valid settings are read again may pass`() throws {
   let read = try Settings.again { () throws(ConfigurationError) -> Int in 5 }
   #expect(read == 5)
   let again = refusal {

@@ -38,14 +38,14 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(settings.providers[2].emailTrust == .asserted(.unverified, authoritativeDomains: []))
 }
 
-@Test func `every provider has its owner's endpoints, and each can be set`() throws {
+@Test func `every provider has default endpoints, and each can be set`() throws {
   let yahoo = try provider("id: 'yahoo.com', client_ids: ['a'], client_secret_env: 'X', token_url: 'https://t.example'")
   #expect(yahoo.endpoints.authorization == "https://api.login.yahoo.com/oauth2/request_auth")
   #expect(yahoo.endpoints.token == "https://t.example")
   #expect(yahoo.keys == .discovery(url: "https://api.login.yahoo.com/.well-known/openid-configuration"))
 }
 
-@Test func `a discovery document elsewhere names the endpoints too, but for those that are set`() throws {
+@Test func `another discovery document provides all endpoints that are not set`() throws {
   let google = try provider(
     "id: 'google.com', client_ids: ['a'], discovery_url: 'https://idp.example/d', token_url: 'https://t.example'")
   #expect(google.endpoints.authorization == "" && google.endpoints.profile == "")
@@ -53,7 +53,7 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(google.endpoints.audienceCheck == "https://oauth2.googleapis.com/tokeninfo")
 }
 
-@Test func `what makes a flow is a setting`() throws {
+@Test func `the parameters of a flow are settings`() throws {
   let corp = try provider(
     corp + """
       , client_secret_env: 'CORP', client_authentication: 'client_secret_post', scopes: ['openid'], proof_key: false,
@@ -73,7 +73,7 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(apple.client.teamID == "T" && apple.client.keyID == "K" && apple.client.isConfigured)
 }
 
-@Test func `X speaks OAuth 1.0a, and OAuth 2 where configuration says so`() throws {
+@Test func `X uses OAuth 1.0a, or OAuth 2 if configured`() throws {
   let client = "id: 'twitter.com', client_ids: ['a'], client_secret_env: 'X'"
   let first = try provider(client)
   #expect(first.flows == .oauth1 && first.endpoints.requestToken == "https://api.x.com/oauth/request_token")
@@ -83,7 +83,7 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(second.emailTrust == .asserted(.verified, authoritativeDomains: []))
 }
 
-@Test func `authoritative domains leave the owner's tier for all others`() throws {
+@Test func `authoritative domains keep the provider's default tier for all other domains`() throws {
   let linkedin = try provider("id: 'linkedin.com', client_ids: ['a'], authoritative_domains: ['corp.example']")
   #expect(linkedin.emailTrust == .asserted(.verified, authoritativeDomains: ["corp.example"]))
   let corp = try provider(corp + ", authoritative_domains: ['corp.example']")
@@ -134,7 +134,9 @@ private func provider(_ text: String) throws -> ProviderSettings {
     "id: 'facebook.com', client_ids: ['a'], client_secret_env: 'X', discovery_url: 'https://www.facebook.com/d'"
   ),
 ])
-func `check 69: a provider that lacks something is refused with the setting's name`(setting: String, text: String) {
+func `check 69: a provider without a required setting is rejected with the setting's name`(
+  setting: String, text: String
+) {
   #expect(refusal { try settings("providers: [{ \(text) }]") }?.setting == setting)
 }
 
@@ -150,11 +152,11 @@ func `check 69: a provider that lacks something is refused with the setting's na
   ("require_access_token", hub + ", require_access_token: true"), ("profile", hub + ", profile: 'never'"),
   ("trust_domain_ownership", hub + ", trust_domain_ownership: false"),
 ])
-func `check 69: what means nothing for a provider is refused there`(setting: String, text: String) {
+func `check 69: a setting that does not apply to a provider is rejected`(setting: String, text: String) {
   #expect(refusal { try settings("providers: [{ \(text) }]") }?.setting == "providers[0].\(setting)")
 }
 
-@Test func `a refusal says which provider lacks what`() {
+@Test func `the error states which provider lacks which setting`() {
   let wrong = refusal { try settings("providers: [{ id: 'yahoo.com', client_ids: ['a'] }]") }
   #expect(
     wrong?.description
@@ -176,7 +178,7 @@ private func lack(_ text: String, in folder: String = "/nowhere") -> String? {
   } catch { return (error as? ConfigurationError)?.setting }
 }
 
-@Test func `a client secret is read from its file, without the line's end`() async throws {
+@Test func `a client secret is read from its file, without the line break`() async throws {
   try await withFolder { folder in
     try write("s3cret\n", to: folder + "/secret")
     #expect(try registry(corp + ", client_secret_file: 'secret'", in: folder).flowProviderIDs == ["oidc.corp"])
@@ -210,7 +212,7 @@ func `a client secret has at most 4096 bytes`(count: Int, isTaken: Bool) async t
   }
 }
 
-@Test func `what cannot be read, or is no key, is named by its setting`() async throws {
+@Test func `an unreadable secret file or invalid key is rejected with its setting`() async throws {
   #expect(lack(corp) == nil)
   #expect(lack(corp + ", client_secret_file: 'secret'") == "providers[0].client_secret_file")
   let signed = corp + ", client_authentication: 'private_key_jwt', private_key_file: 'key'"

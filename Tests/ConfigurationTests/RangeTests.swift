@@ -154,13 +154,13 @@ private let numbers: [NumberSetting] = [
   seconds("limits.watch_heartbeat_seconds", 1...3_600) { $0.limits.watch.heartbeatMillis },
 ]
 
-@Test func `every number that is listed has its edges tried`() throws {
+@Test func `the range of every listed number is tested`() throws {
   let listed = Settings.list().filter { $0.contains(/^\S+ = \d/) }.map { String($0.prefix { $0 != " " }) }
   #expect(Set(listed) == Set(numbers.map(\.path)))
 }
 
 @Test(arguments: numbers)
-private func `a number is taken at both ends of its range and refused past them, by its name`(
+private func `a number is accepted at both ends of its range and rejected by name past them`(
   setting: NumberSetting
 ) throws {
   for edge in [setting.range.lowerBound, setting.range.upperBound] {
@@ -181,7 +181,7 @@ private func `a number is taken at both ends of its range and refused past them,
   }
 }
 
-@Test func `the grace of a connection is that of the drain`() throws {
+@Test func `a connection has the grace time of the drain`() throws {
   #expect(try settings("limits: { drain_seconds: 7 }").limits.life.graceMillis == 7_000)
 }
 

@@ -8,7 +8,7 @@ private func reader(_ text: String, _ environment: [String: String] = [:]) throw
   try SettingsReader(try ConfigNode.parse(Array(text.utf8)), environment: environment)
 }
 
-@Test func `a setting that is left out, or null, has its default`() throws {
+@Test func `a missing or null setting has its default`() throws {
   for text in ["{}", "{ a: null, b: null, c: null, d: null, e: null }"] {
     var reader = try reader(text)
     #expect(try reader.text("a", "x", "") == "x")
@@ -20,7 +20,7 @@ private func reader(_ text: String, _ environment: [String: String] = [:]) throw
   }
 }
 
-@Test func `a setting that is there has its value`() throws {
+@Test func `a setting in the file has its value`() throws {
   var reader = try reader("{ a: 'x', b: false, c: 4, d: 'red', e: ['p', 'q'], f: 'one' }")
   #expect(try reader.text("a", "", "") == "x")
   #expect(try !reader.flag("b", true, ""))
@@ -31,21 +31,21 @@ private func reader(_ text: String, _ environment: [String: String] = [:]) throw
   try reader.finish()
 }
 
-@Test func `what nobody took is refused, inside of groups and elements too`() throws {
+@Test func `an unknown setting is rejected, also in groups and list elements`() throws {
   var reader = try reader("{ b: 1, a: 1, group: { x: 1 }, list: [{}, { y: 1 }] }")
   #expect(refusal { try reader.finish() }?.setting == "a")
   #expect(refusal { try reader.group("group") { _ in } }?.setting == "group.x")
   #expect(refusal { try reader.groups("list") { _ in } }?.setting == "list[1].y")
 }
 
-@Test func `a group that is left out is one with nothing in it`() throws {
+@Test func `a missing group is an empty group`() throws {
   var reader = try reader("{}")
   #expect(try reader.group("group") { group throws(ConfigurationError) in try group.text("x", "d", "") } == "d")
   #expect(try reader.groups("list") { _ in 1 } == [])
 }
 
 @Test(arguments: ["1", "true", "'x'", "[]"])
-func `a group that is none is refused by its name`(value: String) throws {
+func `a value that is not a group is rejected with the group's name`(value: String) throws {
   var reader = try reader("{ outer: { group: \(value) } }")
   let refused = refusal {
     try reader.group("outer") { outer throws(ConfigurationError) in try outer.group("group") { _ in } }
@@ -53,7 +53,7 @@ func `a group that is none is refused by its name`(value: String) throws {
   #expect(refused?.setting == "outer.group")
 }
 
-@Test func `the environment wins over the file, in the type that the setting wants`() throws {
+@Test func `the environment overrides the file, in the setting's type`() throws {
   let environment = [
     "LATCHKEY_A": "8443", "LATCHKEY_B": "false", "LATCHKEY_C": "5", "LATCHKEY_D": "red", "LATCHKEY_E": "p",
     "LATCHKEY_F": "true", "LATCHKEY_G_X": "1e3", "LATCHKEY_H": "",
@@ -70,7 +70,7 @@ func `a group that is none is refused by its name`(value: String) throws {
   try reader.finish()
 }
 
-@Test func `a list of groups has no variable: nothing says which element would be meant`() throws {
+@Test func `a list of groups has no variable, since a variable cannot name an element`() throws {
   var whole = try reader("{ list: [{ a: 'x' }] }", ["LATCHKEY_LIST": "x"])
   #expect(try whole.groups("list") { element throws(ConfigurationError) in try element.text("a", "", "") } == ["x"])
   #expect(!whole.variables.contains("LATCHKEY_LIST"))
@@ -79,7 +79,7 @@ func `a group that is none is refused by its name`(value: String) throws {
     try element.groups("list") { element throws(ConfigurationError) in try element.text("a", "", "") } == ["x"])
 }
 
-@Test func `a variable that is wrong is named, and one in the file is not`() throws {
+@Test func `an error names the variable only if the value comes from it`() throws {
   let environment = ["LATCHKEY_G_PORT": "tcp://10.0.0.1:80", "LATCHKEY_H": "x"]
   var both = try reader("{ g: { port: 1, other: 'x' }, h: {} }", environment)
   let port = refusal {
@@ -95,14 +95,14 @@ func `a group that is none is refused by its name`(value: String) throws {
   #expect(other?.description == "g.other: it must be a number")
 }
 
-@Test func `a number or a flag in a file is no text`() throws {
+@Test func `a number or a flag in a file is not accepted as text`() throws {
   for value in ["1", "true", "[]"] {
     var reader = try reader("{ a: \(value) }")
     #expect(refusal { try reader.text("a", "", "") }?.setting == "a")
   }
 }
 
-@Test func `every setting that was asked for is a line with its default and its meaning`() throws {
+@Test func `every setting that is read has a line with its default and its meaning`() throws {
   var reader = try reader("{ group: { a: 'x' }, list: [] }")
   _ = try reader.group("group") { group throws(ConfigurationError) in try group.text("a", "d", "what it is") }
   _ = try reader.choice("c", Colour.green, "which")

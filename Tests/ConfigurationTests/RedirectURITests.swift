@@ -6,7 +6,7 @@ import Testing
   "https://app.example/callback", "https://app.example", "https://app.example:8443/a?b=c", "http://localhost:3000/cb",
   "http://127.0.0.1/cb", "http://[::1]:99/cb", "com.example.app:/oauth2redirect", "com.example.app://callback",
 ])
-func `codes may travel over TLS, to this machine, and to a program of a phone`(_ uri: String) {
+func `redirect URIs may use https, loopback addresses and schemes of mobile apps`(_ uri: String) {
   #expect(RedirectURI.isAllowed(uri))
 }
 
@@ -16,7 +16,7 @@ func `codes may travel over TLS, to this machine, and to a program of a phone`(_
   "https://app.example/#fragment", "https://app.example/a b", "https://app.example/\u{e9}", "javascript:alert(1)",
   "data:text/html,x", "file:///etc/passwd", "ftp://app.example/",
 ])
-func `codes travel nowhere in clear, and to nothing that runs in a page`(_ uri: String) {
+func `redirect URIs may not use plain http to other hosts or schemes that run in a page`(_ uri: String) {
   #expect(!RedirectURI.isAllowed(uri))
 }
 

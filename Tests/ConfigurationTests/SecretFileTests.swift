@@ -35,7 +35,7 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
   )
 }
 
-@Test func `the file of a secret that anybody can write is refused, whatever it holds`() async throws {
+@Test func `a world-writable secret file is rejected, whatever its content`() async throws {
   try await withFolder { folder in
     let (settings, files, names) = try everySecret(folder)
     #expect(settings.faultsOfFiles().first?.why.contains("written by all users") == false)
@@ -52,7 +52,7 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
   }
 }
 
-@Test func `the file of a secret that anybody can read or its group write is warned of, where it is used`()
+@Test func `a secret file that is world-readable or group-writable causes a warning if it is used`()
   async throws
 {
   try await withFolder { folder in

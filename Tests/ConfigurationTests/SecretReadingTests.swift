@@ -12,7 +12,7 @@ private func why(_ source: SecretSource, _ environment: [String: String] = [:], 
   } catch { return error.why }
 }
 
-@Test func `a secret is the same in a file and in a variable, without the ends of its line`() async throws {
+@Test func `a secret is the same in a file and in a variable, without line breaks at its end`() async throws {
   try await withFolder { folder in
     let (file, variable) = (SecretSource.file(folder + "/secret"), SecretSource.environment("SECRET"))
     for end in ["", "\n", "\r\n", "\n\n"] {
@@ -29,7 +29,7 @@ private func why(_ source: SecretSource, _ environment: [String: String] = [:], 
   }
 }
 
-@Test func `a secret that is not there or too large is told by its place`() {
+@Test func `a missing or too large secret is reported with its place`() {
   #expect(why(.file("/nowhere/secret")) == "names /nowhere/secret, which cannot be read: No such file or directory")
   #expect(why(.environment("SECRET")) == "names SECRET, which is not in the environment")
   let large = String(repeating: "x", count: 4_097)

@@ -13,7 +13,7 @@ import Testing
 @testable import Configuration
 @testable import Transport
 
-@Test func `a file that is no text is refused as such`() {
+@Test func `the error for a file that is not text says so`() {
   for broken: [UInt8] in [[0xFF], Array("{tls".utf8) + [0xFF, 0xFF, 0x7F] + Array(": {}}".utf8)] {
     let wrong = refusal { try Settings.parse(broken, folder: "", environment: [:]) }
     #expect(wrong?.description == "the file: it is not UTF-8")
@@ -21,7 +21,7 @@ import Testing
 }
 
 @Test(arguments: ["1e", "+1e-", "1.5E+", "-"])
-func `a number that lacks its digits is refused, wherever it stands`(number: String) {
+func `a number without digits is rejected anywhere in the file`(number: String) {
   for text in ["reactors: \(number)", "/* 'it */ reactors: [\(number)]", "// \"\n reactors: \(number)"] {
     let wrong = refusal { try settings(text) }
     let line = text.contains("\n") ? 2 : 1
@@ -30,19 +30,19 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   }
 }
 
-@Test func `what only looks like such a number is left alone`() throws {
+@Test func `text that only looks like such a number is accepted`() throws {
   let text = "log: { /* 1e */ level: 'info' }, reactors: 0xE, // 1e-\n tokens: { issuer: \"1e-\\\"1e\" }"
   #expect(try settings(text).issuer == "1e-\"1e" && settings(text).reactors == 14)
   #expect(refusal { try settings("v1e: 1") }?.setting == "v1e")
 }
 
-@Test func `a refusal is one line, whatever the file holds`() {
+@Test func `an error is one line, whatever the file contains`() {
   // U+0085 begins a line, like U+000A.
   let wrong = refusal { try settings("\"no\\n\u{85}such\": 1") }
   #expect(wrong?.description == "no\\n\\u{0085}such: there is no such setting")
 }
 
-@Test func `the least file is two paths, and all else has its default`() throws {
+@Test func `the smallest file has two paths, and all other settings have defaults`() throws {
   let settings = try settings()
   #expect(settings.listenAddress == "127.0.0.1" && settings.listenPort == 8_443)
   #expect(!settings.allowUnidentified && !settings.unidentifiedMayFetchByEmail && !settings.reflection)
@@ -57,14 +57,14 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(settings.callers.isEmpty && settings.providers.isEmpty)
 }
 
-@Test func `what tokens carry is not unset by an empty variable`() {
+@Test func `an empty variable does not unset the issuer or the audience of tokens`() {
   for setting in ["tokens.issuer", "tokens.audience"] {
     let wrong = refusal { try settings(environment: [variable(setting): ""]) }
     #expect(wrong?.setting == setting && wrong?.why.contains("(\(variable(setting)) is set)") == true)
   }
 }
 
-@Test func `keys are served nowhere unless configured, and under the issuer unless told otherwise`() throws {
+@Test func `keys are served only if configured, and under the issuer unless a URL is set`() throws {
   #expect(try settings().keysAddress == "")
   let issuer = "tokens: { issuer: \"https://auth.example/\" }"
   #expect(try settings("\(issuer), keys: { address: \"0.0.0.0\" }").keysURL == "https://auth.example")
@@ -78,7 +78,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(try settings("tokens: { rotate_days: 0 }").keyPolicy.rotateMillis == nil)
 }
 
-@Test func `limits and policy have one default each, in the file's reader as in the code`() throws {
+@Test func `the default limits and policy are the same in the file reader and in the code`() throws {
   let settings = try settings()
   #expect("\(settings.limits)" == "\(Limits())")
   #expect("\(settings.policy)" == "\(Policy())")
@@ -97,7 +97,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(settings.fetchAuthorityFile == "/etc/latchkey/roots.pem")
 }
 
-@Test func `a file that is read is relative to its own folder, and one that is not there is named`() async throws {
+@Test func `paths are relative to the folder of the file, and the error names a missing file`() async throws {
   try await withFolder { folder in
     let path = folder + "/latchkey.json5"
     try write("{ tls: { certificate_file: 'server.pem', key_file: 'server.key' } } // JSON5", to: path)
@@ -135,7 +135,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
         "latchkey.v1.VerificationService/*"])
 }
 
-@Test func `unidentified callers get no administration, and nothing unless they are allowed`() throws {
+@Test func `unidentified callers never get administration, and get other rights only if allowed`() throws {
   let paths = ["/latchkey.v1.AuthService/SignIn", "/latchkey.v1.AdminService/Lookup"]
   let closed = try settings().callerTable(paths)
   #expect(throws: CallerRefusal.unidentified) { try closed.identify(certificateName: nil, authorization: []) }
@@ -146,7 +146,7 @@ func `a number that lacks its digits is refused, wherever it stands`(number: Str
   #expect(paths.indices.map(caller.rights.include) == [true, false])
 }
 
-@Test func `private addresses are open to the hosts of configured providers only`() throws {
+@Test func `private addresses are allowed for the hosts of configured providers only`() throws {
   let providers = """
     fetch: { allow_private_addresses: ALLOWED }, providers: [
       { id: "oidc.a", issuers: ["https://127.0.0.1:9444/corp"], client_ids: ["a"] },
@@ -178,7 +178,7 @@ private func listed() throws -> [Listed] {
   }
 }
 
-@Test func `the defaults that are listed, written down, change nothing`() throws {
+@Test func `a file with all listed defaults changes nothing`() throws {
   let listed = try listed().filter { entry in !elements.contains(where: entry.path.hasPrefix) }
   #expect(listed.count > 50)
   #expect("\(try settings(written(listed.filter { !$0.path.hasPrefix("tls.") })))" == "\(try settings())")
@@ -209,7 +209,7 @@ private func written(_ entries: [Listed]) -> String {
   }
 }
 
-@Test func `what Kubernetes sets for its services is no setting, and nothing to warn of`() throws {
+@Test func `service variables of Kubernetes are ignored without a warning`() throws {
   let environment = [
     "LATCHKEY_METRICS_PORT": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_SERVICE_HOST": "10.0.0.1",
     "LATCHKEY_METRICS_SERVICE_PORT": "9464", "LATCHKEY_METRICS_SERVICE_PORT_HTTP": "9464",
@@ -222,7 +222,7 @@ private func written(_ entries: [Listed]) -> String {
   #expect(settings.warnings == [])
 }
 
-@Test func `a variable that no setting has is warned of, unless it is another program's`() throws {
+@Test func `a variable without a setting causes a warning, unless it belongs to another program`() throws {
   let environment = [
     "LATCHKEY_LISTEN_PROT": "8443", "LATCHKEY_LISTN_PORT": "8443", "LATCHKEY_LISTEN_PORT": "8444",
     "LATCHKEY_TOKENS_AUDIENCE": "a", "LATCHKEY_SERVER": "localhost:8443", "LATCHKEY_HOME": "/tmp",
@@ -235,7 +235,7 @@ private func written(_ entries: [Listed]) -> String {
   #expect(settings.listenPort == 8_444)
 }
 
-@Test func `a way in that nothing can be sent for is none`() throws {
+@Test func `a sign-in method whose messages have no transport is disabled`() throws {
   let policy = "policy: { phone: true, email_link: true }"
   let off = try settings(policy).policy
   #expect(!off.phoneEnabled && !off.emailLinkEnabled)
@@ -245,7 +245,7 @@ private func written(_ entries: [Listed]) -> String {
   #expect(!mail.phoneEnabled && mail.emailLinkEnabled)
 }
 
-@Test func `the example parses, and names every setting that there is`() throws {
+@Test func `the example parses, and contains every setting`() throws {
   let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
   let bytes = try #require(FileManager.default.contents(atPath: root + "/deploy/latchkey.example.json5"))
   _ = try Settings.parse(Array(bytes), folder: root + "/deploy", environment: [:])

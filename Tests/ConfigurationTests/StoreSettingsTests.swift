@@ -6,7 +6,7 @@ private func postgres(_ conninfo: String, _ more: String = "") throws(Configurat
   try settings("store: { postgres: { conninfo: \"\(conninfo)\" }\(more) }, ")
 }
 
-@Test func `a file is the default, and a database takes its place`() throws {
+@Test func `the store is a file by default, or a database if configured`() throws {
   #expect(try !settings().postgres.isUsed)
   let used = try postgres("host=/run/postgresql dbname=latchkey")
   #expect(used.postgres.isUsed && used.storePath.isEmpty)
@@ -19,12 +19,12 @@ private func postgres(_ conninfo: String, _ more: String = "") throws(Configurat
   "host=/run/postgresql", "host=@abstract", "host=localhost,127.0.0.1", "postgresql:///latchkey?host=/run",
   "host=db.internal sslmode=verify-full sslrootcert=ca.pem", "postgresql://u@db.internal,db2/x?sslmode=verify-ca",
 ])
-func `a database on this machine, or one whose certificate is checked, is taken as it is`(conninfo: String) throws {
+func `a local database, or one whose certificate is verified, causes no warning`(conninfo: String) throws {
   #expect(try postgres(conninfo).postgres.warning == nil)
 }
 
 @Test(arguments: ["disable", "allow", "prefer"])
-func `a way that others can read along is warned of where it was chosen`(mode: String) throws {
+func `an sslmode that does not require TLS for a remote host causes a warning`(mode: String) throws {
   #expect(try postgres("host=db.internal sslmode=\(mode)").postgres.warning?.contains(mode) == true)
 }
 
@@ -38,14 +38,14 @@ func `a way that others can read along is warned of where it was chosen`(mode: S
   ("store.postgres.conninfo", "postgresql://u:geheim@localhost/x", ""),
   ("store.postgres.conninfo", "host=localhost password='geheim", ""),
 ])
-func `a way to the database that cannot be meant is refused, without a word of its password`(
+func `an unusable conninfo is rejected, and the error does not contain the password`(
   setting: String, conninfo: String, more: String
 ) throws {
   let refused = try #require(refusal { try postgres(conninfo, more) })
   #expect(refused.setting == setting && !refused.why.contains("geheim"))
 }
 
-@Test func `a password file without a database is refused, and one that is not there at the start`() throws {
+@Test func `a password file without a database is rejected, and so is a missing one`() throws {
   let alone = refusal { try settings("store: { postgres: { password_file: 'p' } }, ") }
   #expect(alone?.setting == "store.postgres.password_file")
   let read = try settings("store: { postgres: { conninfo: 'host=/run', password_file: 'nowhere' } }, ")

@@ -33,7 +33,7 @@ def allocations(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_call_makes_no_allocation_more_than_was_committed(
+def test_a_call_makes_no_more_allocations_than_recorded(
         start: Callable[[str], Counted], allocations: Path, counted: Callable[[str, str, float], float], name: str,
 ) -> None:
     running = start(f'env LD_PRELOAD="{allocations}" ALLOCATIONS_FILE="{{report}}"')
@@ -50,7 +50,7 @@ def test_a_call_makes_no_allocation_more_than_was_committed(
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_at_256_calls_in_flight_a_call_takes_no_more_system_calls_than_was_committed(
+def test_a_call_makes_no_more_system_calls_than_recorded_at_256_calls_in_flight(
         start: Callable[[str], Counted], counted: Callable[[str, str, float], float], name: str) -> None:
     # Detached, so that the started process is the server and not the tracer.
     prefix = 'strace -D -f -qq -c -S calls -o "{report}"'
@@ -76,7 +76,7 @@ def total(report: Path) -> int:
     raise TimeoutError(f"strace printed no total: {report.read_text()}")
 
 
-def test_an_idle_connection_holds_no_more_memory_than_was_committed(
+def test_an_idle_connection_uses_no_more_memory_than_recorded(
         tmp_path: Path, counted: Callable[[str, str, float], float]) -> None:
     certificates.make(tmp_path)
     run = subprocess.run(

@@ -30,7 +30,7 @@ extension Secret {
 }
 
 struct DigestTests {
-  @Test func `The three hash functions answer the known values of FIPS 180-4 for abc`() {
+  @Test func `The three hash functions return the values of FIPS 180-4 for abc`() {
     let abc = Array("abc".utf8)
     #expect(hex(sha256(abc)) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     #expect(
@@ -47,7 +47,7 @@ struct DigestTests {
   }
 
   @Test(arguments: [0, 1, 63, 64, 65, 1_000])
-  func `A digest of parts is that of the whole, however it is cut`(partBytes: Int) {
+  func `A digest of parts equals the digest of the whole, however it is cut`(partBytes: Int) {
     let whole = (0..<1_000).map { UInt8(truncatingIfNeeded: $0) }
     let digest = SHA256()
     digest.take([])
@@ -57,7 +57,7 @@ struct DigestTests {
     #expect(digest.value() == sha256(partBytes == 0 ? [] : whole))
   }
 
-  @Test func `a digest made directly is that of OpenSSL's provider, for every length around a block`() {
+  @Test func `a digest made directly equals that of OpenSSL's provider, for every length around a block`() {
     for length in 0...200 {
       let bytes = Random.bytes(length)
       #expect(sha256(bytes) == ForeignDigest.sha256.digest(bytes))
@@ -65,7 +65,7 @@ struct DigestTests {
   }
 
   @Test(arguments: [0, 1, 32, 63, 64, 65, 131])
-  func `a kept HMAC key answers as OpenSSL's provider does, each time it is asked`(keyByteCount: Int) {
+  func `a kept HMAC key gives the same result as OpenSSL's provider, each time`(keyByteCount: Int) {
     let secret = Secret(copying: Random.bytes(keyByteCount))
     let key = HMACKey(secret)
     for length in [0, 1, 55, 56, 63, 64, 65, 119, 120, 1_000] {
@@ -76,7 +76,7 @@ struct DigestTests {
     }
   }
 
-  @Test func `one HMAC key answers many threads at once`() async {
+  @Test func `many threads can use one HMAC key at the same time`() async {
     let secret = Secret.random(32)
     let key = HMACKey(secret)
     let right = await withTaskGroup(of: Int.self) { group in
@@ -93,7 +93,7 @@ struct DigestTests {
     #expect(right == 4_000)
   }
 
-  @Test func `HMAC-SHA-256 answers the known values of RFC 4231, also for a key longer than a block`() {
+  @Test func `HMAC-SHA-256 returns the values of RFC 4231, also for a key longer than a block`() {
     let short = hmacSHA256(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
     #expect(hex(short) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     let long = hmacSHA256(
@@ -102,7 +102,7 @@ struct DigestTests {
     #expect(hex(long) == "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54")
   }
 
-  @Test func `HMAC-SHA-1 answers the known values of RFC 2202, also for a key longer than a block`() {
+  @Test func `HMAC-SHA-1 returns the values of RFC 2202, also for a key longer than a block`() {
     let short = hmacSHA1(key: Secret(copying: Array("Jefe".utf8)), Array("what do ya want for nothing?".utf8))
     #expect(hex(short) == "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79")
     let long = hmacSHA1(
@@ -111,7 +111,7 @@ struct DigestTests {
     #expect(hex(long) == "aa4ae5e15272d00e95705637ce8a3b55ed402112")
   }
 
-  @Test func `Comparison sees a change of any bit, and different lengths are different (check 97)`() {
+  @Test func `Comparison detects a change of any bit and different lengths (check 97)`() {
     let bytes = Random.bytes(32)
     #expect(constantTimeEquals(bytes, bytes))
     #expect(constantTimeEquals([], []))
@@ -124,7 +124,7 @@ struct DigestTests {
   }
 
   /// Each thread draws 512 bytes in advance. A request for more than a quarter of that gets its own draw.
-  @Test func `Random bytes have the asked length, and are handed out once, however many are asked for`() async {
+  @Test func `Random bytes have the requested length and are returned only once, for every length`() async {
     #expect(Random.bytes(0).isEmpty)
     let lengths = [16, 1, 32, 127, 128, 129, 48, 511, 512, 513, 28]
     let windows = await withTaskGroup(of: [[UInt8]].self) { group in
@@ -144,7 +144,7 @@ struct DigestTests {
 }
 
 struct SecretTests {
-  @Test func `A secret shows its length and nothing else, however it is printed`() {
+  @Test func `A secret shows only its length in every printed form`() {
     let secret = Secret(copying: Array("correct horse".utf8))
     var dumped = ""
     dump(secret, to: &dumped)
@@ -154,7 +154,7 @@ struct SecretTests {
     }
   }
 
-  @Test func `A secret that has to be sent is revealed as it was taken in`() {
+  @Test func `A secret that must be sent is revealed unchanged`() {
     #expect(Secret(copying: Array("correct horse".utf8)).revealed == "correct horse")
     #expect(Secret(copying: []).revealed == "")
   }

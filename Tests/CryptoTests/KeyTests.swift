@@ -61,7 +61,7 @@ struct KeyTests {
   @Test(arguments: [
     (p384, SignatureAlgorithm.es384, Vectors.es384Signature), (p521, .es512, Vectors.es512Signature),
   ])
-  func `An ECDSA signature of another library verifies, with a coordinate off by one it does not`(
+  func `An ECDSA signature of another library verifies, and with a coordinate off by one it does not`(
     components: PublicKeyComponents, algorithm: SignatureAlgorithm, signature: String
   ) throws {
     let key = try PublicKey(components)
@@ -135,7 +135,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `One key signs and verifies on many threads at once`() async throws {
+  @Test func `One key signs and verifies on many threads concurrently`() async throws {
     for kind in KeyKind.allCases {
       let key = try PrivateKey.generate(kind)
       let verifier = try key.publicKey()
@@ -170,7 +170,9 @@ struct KeyTests {
     }
   }
 
-  @Test func `No PKCS#8, PKCS#8 with more behind it, a short key and another curve are no private key`() throws {
+  @Test func `Other text, PKCS#8 with trailing bytes, a short key and another curve are rejected as private keys`()
+    throws
+  {
     #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: [])) }
     #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: message)) }
     let head: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65]
@@ -224,7 +226,7 @@ struct HostileKeyTests {
     _ = try PublicKey(.rsa(modulus: modulus.dropLast() + [modulus[255] ^ 2], exponent: [1, 0, 1]))
   }
 
-  @Test func `An RSA modulus of exactly 8192 bits, and one with leading zeros, are read by value`() throws {
+  @Test func `An RSA modulus is measured by value: 8192 bits and leading zeros are accepted`() throws {
     _ = try PublicKey(.rsa(modulus: [0x80] + [UInt8](repeating: 1, count: 1_023), exponent: [3]))
     let padded = try PublicKey(.rsa(modulus: [0] + modulus, exponent: [0, 1, 0, 1]))
     #expect(padded.verify(signature: decoded(Vectors.rs256Signature), of: message, .rs256))

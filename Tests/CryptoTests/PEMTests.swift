@@ -5,7 +5,7 @@ import Testing
 struct PEMTests {
   private func read(_ pem: String) throws -> PrivateKey { try PrivateKey(pem: Secret(copying: Array(pem.utf8))) }
 
-  @Test func `PKCS#8 is read as in RFC 8410, 10.3`() throws {
+  @Test func `the PKCS#8 example of RFC 8410, 10.3, is read`() throws {
     let key = try read(
       """
       -----BEGIN PRIVATE KEY-----
@@ -21,7 +21,7 @@ struct PEMTests {
     #expect(try key.publicKey().verify(signature: signature, of: [1, 2, 3], .edDSA))
   }
 
-  @Test func `the older form of OpenSSL (RFC 5915) is read`() throws {
+  @Test func `the older EC form of OpenSSL (RFC 5915) is read`() throws {
     let key = try read(
       """
       -----BEGIN EC PRIVATE KEY-----
@@ -33,7 +33,7 @@ struct PEMTests {
     #expect(key.kind == .p256)
   }
 
-  @Test func `a key under a passphrase is refused, and nobody is asked for it`() {
+  @Test func `a private key with a passphrase is rejected without a prompt`() {
     let encrypted = """
       -----BEGIN ENCRYPTED PRIVATE KEY-----
       MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAi8cFrMbENTuwICCAAw
@@ -51,7 +51,7 @@ struct PEMTests {
     "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n"
       + "-----END PUBLIC KEY-----\n",
   ])
-  func `what holds no private key is refused`(pem: String) {
+  func `text without a private key is rejected`(pem: String) {
     #expect(throws: CryptoError.unusableKey(.malformed)) { try read(pem) }
   }
 }

@@ -58,7 +58,7 @@ struct PasswordTests {
     #expect(try PasswordHasher(memoryKiB: 2_048, iterations: 2).needsUpgrade(hasher.dummy))
   }
 
-  @Test func `Text that is no Argon2id hash verifies nothing and needs an upgrade`() throws {
+  @Test func `Text that is not an Argon2id hash verifies nothing and needs an upgrade`() throws {
     let (salt, hash) = ("AAECAwQFBgcICQoLDA0ODw", "cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM")
     for phc in [
       "", "$argon2id$", "$2b$10$abcdefghijklmnopqrstuv", "$argon2i$v=19$m=1024,t=2,p=1$AAAA$AAAA", "plain",
@@ -70,7 +70,7 @@ struct PasswordTests {
     }
   }
 
-  @Test func `Parameters outside what the library computes stop the start`() {
+  @Test func `Parameters that the library does not support stop the start`() {
     for (memoryKiB, iterations) in [(7, 2), (0, 2), (-1, 2), (4_194_304, 2), (1_024, 0), (1_024, 1_001)] {
       #expect(throws: CryptoError.unusableHashParameters) {
         try PasswordHasher(memoryKiB: memoryKiB, iterations: iterations)
@@ -78,7 +78,7 @@ struct PasswordTests {
     }
   }
 
-  @Test func `Threads that hash at the same time all hash right`() async throws {
+  @Test func `Threads that hash at the same time all get the right hash`() async throws {
     let hasher = try PasswordHasher(memoryKiB: 2_500, iterations: 1)
     let phc = try hasher.hash(password)
     let right = password
@@ -95,7 +95,7 @@ struct PasswordTests {
     }
   }
 
-  @Test func `A scrypt that there is no memory for says so`() {
+  @Test func `A scrypt call without enough memory reports it`() {
     // A pebibyte: more than a process can address.
     #expect(throws: CryptoError.outOfMemory) {
       try scrypt(password, salt: [1], n: 1 << 40, blockSize: 8, parallelization: 1, byteCount: 32)

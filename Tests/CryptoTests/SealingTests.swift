@@ -9,7 +9,7 @@ struct SealingTests {
     keys = try SealingKeys([.random(SealingKeys.keyByteCount)])
   }
 
-  @Test func `What was sealed opens to the same bytes under the same context, empty ones too`() throws {
+  @Test func `A sealed value opens to the same bytes under the same context, also an empty one`() throws {
     for count in [0, 1, 15, 16, 17, 4_096] {
       let plaintext = Random.bytes(count)
       let sealed = keys.seal(plaintext, context: context)
@@ -44,7 +44,7 @@ struct SealingTests {
     #expect(first.firstRange(of: plaintext) == nil)
   }
 
-  @Test func `After a rotation the new key seals, and the old one still opens until it is taken away`() throws {
+  @Test func `After a rotation the new key seals, and the old one still opens until it is removed`() throws {
     let old = Secret.random(32)
     let new = Secret.random(32)
     let before = try SealingKeys([old])
@@ -58,7 +58,7 @@ struct SealingTests {
     #expect(throws: CryptoError.notSealedByUs) { try withoutOld.open(sealedBefore, context: context) }
   }
 
-  @Test func `Keys of a wrong length, the same key twice, or no key are refused at the start`() {
+  @Test func `Keys of a wrong length, duplicate keys and an empty list are rejected at the start`() {
     let key = Secret.random(32)
     for secrets in [[], [Secret.random(31)], [Secret.random(33)], [key, key], [key, Secret.random(16)]] {
       #expect(throws: CryptoError.unusableSealingKeys) { try SealingKeys(secrets) }

@@ -19,7 +19,7 @@ import Testing
     ("a.b@example.com", "a.b@example.com"), ("é@example.com", "é@example.com"),
     ("a..b@docomo.ne.jp", "\"a..b\"@docomo.ne.jp"), ("a.@ezweb.ne.jp", "\"a.\"@ezweb.ne.jp"),
   ])
-  func `a local part that is no dot-atom is quoted`(address: String, quoted: String) {
+  func `a local part that is not a dot-atom is quoted`(address: String, quoted: String) {
     #expect(MailForm.quoted(address) == quoted)
   }
 
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test func `a subject or name that could end its field is written where it cannot`() {
+  @Test func `a subject or name that could end its field is encoded`() {
     for text in ["a\r\nBcc: b@example.com", "a\nb", "=?utf-8?Q?x?=", "\"a\", <b@example.com>", "é"] {
       let lines = mail(Words(subject: text, text: "x"), sender: Sender(address: "a@example.com", name: text))
       #expect(!lines.contains { $0.hasPrefix("Bcc") })
@@ -62,7 +62,7 @@ import Testing
     #expect(MailForm.encoded("é") == "=?utf-8?B?w6k=?=")
   }
 
-  @Test func `dates are those of the calendar`() {
+  @Test func `dates match the calendar`() {
     #expect(MailForm.date(0) == "Thu, 01 Jan 1970 00:00:00 +0000")
     #expect(MailForm.date(951_782_399_999) == "Mon, 28 Feb 2000 23:59:59 +0000")
     #expect(MailForm.date(951_782_400_000) == "Tue, 29 Feb 2000 00:00:00 +0000")

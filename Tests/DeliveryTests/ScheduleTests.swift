@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test func `chance makes a pause longer by a quarter at most, and never shorter`() {
+  @Test func `jitter makes a pause longer by a quarter at most, and never shorter`() {
     #expect(schedule.pauseMillis(attempts: 0, chance: 255) == 25_000)
     #expect(schedule.pauseMillis(attempts: 0, chance: 128) > 20_000)
   }
@@ -51,13 +51,13 @@ import Testing
       schedule.start(record(attempts: 3), now: now, chance: 0) == .bury(reason: "attempts: 3 were made"))
   }
 
-  @Test func `what was delivered goes, and what was refused is buried at once`() {
+  @Test func `a delivered message is removed, and a rejected one is buried immediately`() {
     #expect(next(.delivered) == .remove)
     #expect(next(.delivered, attempts: 3, lifeMillis: 0) == .remove)
     #expect(next(.refused("smtp 550")) == .bury(reason: "refused: smtp 550"))
   }
 
-  @Test func `what failed waits for its next attempt, where there is one in time`() {
+  @Test func `a failed message waits for its next attempt, if there is one before it expires`() {
     #expect(next(.failed("smtp 451")) == .wait)
     #expect(next(.failed("smtp 451"), attempts: 2) == .wait)
     #expect(next(.failed("smtp 451"), attempts: 3) == .bury(reason: "attempts: smtp 451"))
@@ -74,7 +74,7 @@ import Testing
   private let mailNotices = DeliveryClass(.mail, .notice)
 
   @Test(arguments: [(16, 8), (15, 8), (1, 1)])
-  func `each of two channels has half of the places, however many the other one takes`(places: Int, half: Int) {
+  func `each of two channels has half of the places, however many messages the other has`(places: Int, half: Int) {
     var schedule = schedule
     schedule.concurrentMax = places
     #expect(free(schedule, [:], transports: 2) == [.mail: half, .textMessage: half])
@@ -82,12 +82,12 @@ import Testing
     #expect(free(schedule, [mailCodes: 99], transports: 2) == [.mail: 0, .textMessage: half])
   }
 
-  @Test func `a channel that is alone has all places`() {
+  @Test func `a single channel has all places`() {
     #expect(free(schedule, [mailCodes: 6], transports: 1)[.mail] == 10)
     #expect(free(schedule, [:], transports: 0)[.mail] == 16)
   }
 
-  @Test func `a transport that needs threads has its own limit, for mails alone`() {
+  @Test func `a transport that needs threads has its own limit, for emails only`() {
     var schedule = schedule
     (schedule.concurrentMax, schedule.mailsMax) = (200, 64)
     #expect(schedule.places(.mail, transports: 2) == 64 && schedule.places(.textMessage, transports: 2) == 100)
@@ -106,7 +106,7 @@ import Testing
     #expect(room[mailCodes] == roomForCodes && room[mailNotices] == roomForNotices)
   }
 
-  @Test func `codes take the free places before notices that are due longer`() {
+  @Test func `codes get the free places before notices that have been due longer`() {
     func records(_ priority: DeliveryPriority, _ count: Int) -> [DeliveryRecord] {
       (0..<count).map { number in
         var record = record()

@@ -19,17 +19,17 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
 }
 
 @Suite struct TemplateTests {
-  @Test func `values are filled in, and escaped in HTML alone`() throws {
+  @Test func `values are filled in, and escaped in HTML only`() throws {
     let made = try template("Subject: Hello {{name}}\n\nDear {{name}}.\n", html: "<p>{{name}}</p>")
     let words = try made.words(["name": "<A&\"'>"])
     #expect(words == Words(subject: "Hello <A&\"'>", text: "Dear <A&\"'>.\n", html: "<p>&lt;A&amp;&quot;&#39;&gt;</p>"))
   }
 
-  @Test func `what a value says is never read as a template`() throws {
+  @Test func `a value is never read as a template`() throws {
     #expect(try template("Subject: s\n\n{{name}}").words(["name": "{{link}}", "link": "x"]).text == "{{link}}")
   }
 
-  @Test func `a section stays where its value is there, and goes where it is not`() throws {
+  @Test func `a section is kept if its value is present, and removed otherwise`() throws {
     let made = try template("Subject: s\n\na{{#link}}[{{link}}{{#name}}!{{/name}}]{{/link}}b")
     #expect(try made.words([:]).text == "ab")
     #expect(try made.words(["link": ""]).text == "ab")
@@ -37,7 +37,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(try made.words(["link": "L", "name": "N"]).text == "a[L!]b")
   }
 
-  @Test func `a value that is missing, or ends the line of a subject, makes no message`() throws {
+  @Test func `a missing value or a line break in a subject fails the message`() throws {
     #expect(throws: Template.MissingValue(name: "name")) { try template("Subject: s\n\n{{name}}").words([:]) }
     for end in ["\r", "\n", "\u{0}", "\u{85}", "\u{2028}"] {
       #expect(throws: Template.MissingValue(name: "name")) {
@@ -54,11 +54,11 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     "Subject: s\n\n{{#a}}",
     "Subject: s\n\n{{#name}}{{#name}}{{#name}}{{#name}}x{{/name}}{{/name}}{{/name}}{{/name}}",
   ])
-  func `a template that is not understood whole is refused`(text: String) {
+  func `a template that cannot be parsed completely is rejected`(text: String) {
     #expect(throws: TemplateError.self) { try template(text) }
   }
 
-  @Test func `a value that some messages lack is refused outside of a section of its name`() throws {
+  @Test func `a value that some messages lack is rejected outside a section of its name`() throws {
     func read(_ text: String, html: String? = nil) throws(TemplateError) {
       _ = try Template(text, html: html, name: "t", names: ["name", "link"], occasional: ["link"])
     }
@@ -71,7 +71,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     try read("Subject: s\n\n{{name}}{{#link}}{{#name}}{{link}}{{/name}}{{/link}}", html: "{{#link}}{{link}}{{/link}}")
   }
 
-  @Test func `a file with carriage returns is read as one without`() throws {
+  @Test func `a file with carriage returns is read like one without`() throws {
     #expect(try template("Subject: s\r\n\r\nbody").words([:]) == Words(subject: "s", text: "body"))
   }
 }
@@ -79,7 +79,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
 @Suite struct TemplateSetTests {
   private let kinds = [TemplateKind("linked", values: ["provider_id"]), TemplateKind("phone_code", values: ["code"])]
 
-  @Test func `the language of a person is shortened until there is one, and then is the default`() throws {
+  @Test func `the user's language is shortened until it has templates, and otherwise the default applies`() throws {
     let set = try TemplateSet(kinds)
     func subject(_ locale: String) throws -> String {
       try set.words(message(locale: locale, values: ["provider_id": "google.com"])).subject
@@ -91,7 +91,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(try inGerman.words(message(values: ["provider_id": "x"])).subject == german)
   }
 
-  @Test func `recipient and lifetime are there for every message`() throws {
+  @Test func `every message has the values recipient and lifetime`() throws {
     let folder = try Folder(["en/linked.txt": "Subject: s\n\n{{to}} {{minutes}} {{hours}}"])
     let words = try TemplateSet(kinds, folder: folder.path).words(message(values: [:]))
     #expect(words.text == "ann@example.com 90 1")
@@ -108,7 +108,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(Lifetime(millis: millis).text(in: "fr") == nil)
   }
 
-  @Test func `the lifetime in words is there in the languages that have its units, and in no other`() throws {
+  @Test func `the lifetime in words exists only in languages that have its units`() throws {
     let template = "Subject: s\n\n{{lifetime}}"
     let folder = try Folder(["en-GB/linked.txt": template])
     let set = try TemplateSet(kinds, folder: folder.path)
@@ -117,7 +117,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(throws: TemplateError.self) { try TemplateSet(kinds, folder: french.path) }
   }
 
-  @Test func `the operator's folder takes the place of what is built in, kind by kind`() throws {
+  @Test func `templates in the operator's folder replace the built-in ones, kind by kind`() throws {
     let folder = try Folder([
       "en/linked.txt": "Subject: mine\n\n{{provider_id}}", "en/linked.html": "<b>{{provider_id}}</b>",
       "fr/linked.txt": "Subject: le mien\n\n{{provider_id}}",
@@ -129,7 +129,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(try set.words(message("phone_code", locale: "fr", values: ["code": "123456"])).text.contains("123456"))
   }
 
-  @Test func `a folder is refused for a file that is no message's, a bad template, or HTML without text`() throws {
+  @Test func `a folder with an unknown file, a bad template, or HTML without text is rejected`() throws {
     for files in [
       ["en/linkd.txt": "Subject: s\n\nx"], ["en/linked.md": "Subject: s\n\nx"], ["en/linked.txt": "x"],
       ["en/linked.txt": "Subject: s\n\n{{code}}"], ["en/linked.html": "<p>x</p>"],
@@ -147,7 +147,7 @@ private func template(_ text: String, html: String? = nil) throws(TemplateError)
     #expect(throws: TemplateError.self) { try TemplateSet([TemplateKind("unheard_of", values: [])]) }
   }
 
-  @Test func `both languages that are built in have the same kinds`() {
+  @Test func `both built-in languages have the same kinds`() {
     #expect(Set(BuiltIn.english.keys) == Set(BuiltIn.german.keys))
   }
 }

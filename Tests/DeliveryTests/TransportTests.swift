@@ -51,14 +51,14 @@ import Testing
     }
   }
 
-  @Test func `the signature is that of a known vector`() {
+  @Test func `the signature matches a known vector`() {
     let field = WebhookSignature([Secret(copying: Array("key".utf8))])
       .field(Array("The quick brown fox".utf8), atSeconds: 1_700_000_000)
     // Computed with Python's hmac.
     #expect(field == "t=1700000000,v1=94a2d29c55d07d9333ce48f2c48db8237d363908152c26bf57af92cd850f9901")
   }
 
-  @Test func `an answer of the webhook decides between delivered, once more and never`() {
+  @Test func `the webhook's answer decides between delivered, retry and failed`() {
     for status in [200, 202, 204, 299] { #expect(WebhookTransport.verdict(status) == .delivered) }
     for status in [408, 429, 500, 503, 599, 199] {
       #expect(WebhookTransport.verdict(status) == .failed("webhook \(status)"))
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test func `an answer of the relay decides between delivered, once more and never`() {
+  @Test func `the relay's answer decides between delivered, retry and failed`() {
     #expect(SMTPTransport.verdict(250) == .delivered)
     for status in [421, 450, 451, 452] { #expect(SMTPTransport.verdict(status) == .failed("smtp \(status)")) }
     for status in [530, 534, 535, 538] { #expect(SMTPTransport.verdict(status) == .failed("smtp \(status)")) }

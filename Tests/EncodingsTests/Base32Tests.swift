@@ -12,7 +12,7 @@ struct Base32Tests {
   }
 
   @Test(arguments: ["MY======", "my", "M", "MZX", "MZXW6Y", "MZ", "M0", "M1", "M8", "M ", "MÉ"])
-  func `What is no base32 in its one spelling is refused`(text: String) {
+  func `Text that is not canonical base32 is rejected`(text: String) {
     #expect(Base32.decode(text) == nil)
   }
 }

@@ -8,7 +8,7 @@ struct Base64URLTests {
     #expect(Base64URL.decode(encoded) == Array(plain.utf8))
   }
 
-  @Test func `Bytes of every value and length come back, in the alphabet for URLs`() {
+  @Test func `Bytes of every value and length survive a round trip in the alphabet for URLs`() {
     #expect(Base64URL.encode([0xFB, 0xFF, 0xBF]) == "-_-_")
     for count in 0..<258 {
       let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
@@ -23,7 +23,7 @@ struct Base64URLTests {
     #expect(Base64URL.decode(text) == nil)
   }
 
-  @Test func `A foreign byte is refused wherever it stands`() {
+  @Test func `A foreign byte is rejected at every position`() {
     let text = Array(Base64URL.encode((0..<30).map { UInt8($0 * 7) }).utf8)
     let letters = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
     for place in text.indices {
@@ -50,7 +50,7 @@ struct Base64URLTests {
 }
 
 struct Base64Tests {
-  @Test func `base64 comes back, with and without padding`() {
+  @Test func `base64 survives a round trip, with and without padding`() {
     for count in 0..<40 {
       let some = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 37) }
       let text = Base64.encode(some)
@@ -80,11 +80,11 @@ struct Base64Tests {
     ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
     ("foobar", "Zm9vYmFy"),
   ])
-  func `Base64 is that of RFC 4648, 10`(text: String, encoded: String) {
+  func `Base64 matches the vectors of RFC 4648, 10`(text: String, encoded: String) {
     #expect(Base64.padded(Array(text.utf8)) == encoded)
   }
 
-  @Test func `Base64 has the letters that URLs do not`() {
+  @Test func `Base64 uses the standard alphabet, not the one for URLs`() {
     #expect(Base64.padded([0xFB, 0xEF, 0xFF]) == "++//")
   }
 }

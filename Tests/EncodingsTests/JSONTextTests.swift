@@ -20,7 +20,7 @@ func `a text is one JSON string on one line`(text: String, quoted: String) throw
   #expect(try JSONDecoder().decode([String].self, from: Data("[\(quotedText(text))]".utf8)) == [text])
 }
 
-@Test func `a character is escaped, or not, wherever it stands`() throws {
+@Test func `a character is escaped in the same way at every position`() throws {
   for character in (0..<0x80).map({ String(Unicode.Scalar($0)) }) + ["é", "\u{1F600}"] {
     let places = (0..<20).map { String(repeating: "x", count: $0) + character + String(repeating: "y", count: 19 - $0) }
     let json = "[\(places.map(quotedText).joined(separator: ","))]"

@@ -14,7 +14,7 @@ import Testing
   (-2_203_891_200_000, "1900-03-01T00:00:00.000Z"), (-11_670_998_400_000, "1600-02-29T00:00:00.000Z"),
   (-62_135_596_800_000, "0001-01-01T00:00:00.000Z"),
 ])
-func `a time is written as RFC 3339 has it, over leap years and before 1970`(millis: Int64, text: String) {
+func `a time is written as in RFC 3339, across leap years and before 1970`(millis: Int64, text: String) {
   #expect(rfc3339(millis) == text)
   #expect(moment(ofDigits: text) == millis)
 }
@@ -23,7 +23,7 @@ func `a time is written as RFC 3339 has it, over leap years and before 1970`(mil
   "", "2026-11-21T00:00:00.04Z", "2026-11-21T00:00:00.0420Z", "2026-13-21T00:00:00.042Z", "2026-02-29T00:00:00.042Z",
   "2026-11-21T24:00:00.042Z", "2026-11-21T00:60:00.042Z", "2026-11-21T00:00:61.042Z",
 ])
-func `digits that are not those of a moment are none`(text: String) { #expect(moment(ofDigits: text) == nil) }
+func `digits that are not a valid time are rejected`(text: String) { #expect(moment(ofDigits: text) == nil) }
 
 @Test func `every day of 800 years follows the one before`() {
   let first: Int64 = -11_676_096_000_000
@@ -45,6 +45,6 @@ func `digits that are not those of a moment are none`(text: String) { #expect(mo
   ("2016-12-31T23:59:60Z", 1_483_228_800_000), ("2024-01-01T24:00:00Z", nil), ("2024-01-01T00:60:00Z", nil),
   ("2024-01-01T00:00:61Z", nil), ("2024-01-01T00:00:00.1234567890Z", nil), ("2024-01-01T00:00:00.Z", nil),
 ] as [(String, Int64?)])
-func `a moment is read to the millisecond`(text: String, millis: Int64?) {
+func `a time is read to the millisecond`(text: String, millis: Int64?) {
   #expect(moment(ofRFC3339: text) == millis)
 }

@@ -1,7 +1,7 @@
 import Encodings
 import Testing
 
-@Test func `unreserved characters of RFC 3986 stay, all others are two capital digits a byte`() {
+@Test func `unreserved characters of RFC 3986 stay, and each other byte becomes two upper-case digits`() {
   let unreserved = "ABCXYZabcxyz0189-._~"
   #expect(PercentEncoding.encode(unreserved) == unreserved)
   #expect(PercentEncoding.encode("Ladies + Gentlemen") == "Ladies%20%2B%20Gentlemen")

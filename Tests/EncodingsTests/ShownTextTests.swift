@@ -27,7 +27,7 @@ func `noncharacters are removed, which Swift's literals cannot hold`(code: UInt3
   #expect(ShownText.cleaned(String(text)) == "Ada")
 }
 
-@Test func `a URL loses its control characters as it does in a browser`() {
+@Test func `control characters are removed from a URL as in a browser`() {
   #expect(ShownText.withoutControls("java\nscript:\tx") == "javascript:x")
 }
 

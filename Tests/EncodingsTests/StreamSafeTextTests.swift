@@ -7,13 +7,15 @@ struct StreamSafeTextTests {
   }
 
   @Test(arguments: [(0, true), (30, true), (31, false), (1000, false)])
-  func `Thirty combining marks in a row are text, one more is none (UAX #15, 13)`(count: Int, isSafe: Bool) {
+  func `Thirty combining marks in a row are accepted, and one more is rejected (UAX #15, 13)`(
+    count: Int, isSafe: Bool
+  ) {
     #expect(StreamSafeText.holds("a" + marks(count)) == isSafe)
     #expect(StreamSafeText.holds(marks(count) + "z") == isSafe)
   }
 
   @Test(arguments: ["", "plain", "Zażółć gęślą jaźń", "中文", "한국어", "हिन्दी", "ภาษาไทย", "🧑‍🧑‍🧒‍🧒", "é\u{323}"])
-  func `What people write is safe`(text: String) {
+  func `Ordinary text of many languages is safe`(text: String) {
     #expect(StreamSafeText.holds(text))
   }
 

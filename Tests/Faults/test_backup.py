@@ -75,7 +75,7 @@ def keeper(serve: Callable[..., Server], faults: Faults, simulator: Simulator, c
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name.lower())
 @pytest.mark.timeout(1800)
-def test_a_backup_that_meets_a_failure_leaves_nothing_and_the_next_is_whole(
+def test_a_failed_backup_leaves_nothing_and_the_next_one_is_complete(
         keeper: Keeper, faults: Faults, point: Point) -> None:
     # A backup makes hundreds of allocations, and dozens of disk calls.
     short = 60 if point is Point.MEMORY_SQLITE else 7
@@ -83,7 +83,7 @@ def test_a_backup_that_meets_a_failure_leaves_nothing_and_the_next_is_whole(
     print(dict(keeper.outcomes))
 
 
-def test_a_full_disk_is_said_to_be_full_and_nothing_is_left(keeper: Keeper, faults: Faults) -> None:
+def test_a_full_disk_is_reported_as_full_and_nothing_is_left(keeper: Keeper, faults: Faults) -> None:
     with faults.armed(Point.STORE_WRITE, 1, count=WHOLE_RUN, error=errno.ENOSPC):
         keeper.try_to_back_up()
     assert keeper.outcomes == {"BACKUP_STORAGE_FULL": 1}

@@ -68,7 +68,7 @@ def lines(server: Server, method: str) -> list[dict[str, str]]:
             for line in server.lines() if line.get("method") == method]
 
 
-def test_a_change_that_is_committed_after_its_caller_went_is_logged_as_done(
+def test_a_change_that_commits_after_its_caller_has_gone_is_logged_as_done(
         database: Database, server: Server) -> None:
     email, locked, client = fresh_email(), Locked(database, server), Client(server)
     with contextlib.closing(client):
@@ -84,7 +84,7 @@ def test_a_change_that_is_committed_after_its_caller_went_is_logged_as_done(
         session(client.sign_in(password(email, PASSWORD)))
 
 
-def test_a_change_that_comes_to_nothing_after_its_callers_deadline_was_ended_by_that(
+def test_a_change_that_fails_after_the_deadline_ends_with_deadline_exceeded(
         database: Database, server: Server) -> None:
     wanted = accounts.CreateRequest(email=fresh_email(), password=PASSWORD).SerializeToString()
     with Locked(database, server) as locked, Connection(server.port) as connection:
@@ -101,7 +101,7 @@ def test_a_change_that_comes_to_nothing_after_its_callers_deadline_was_ended_by_
     assert lines(server, CREATE) == [OK, {"outcome": "DEADLINE_EXCEEDED"}]
 
 
-def test_a_call_whose_time_is_up_has_one_line_though_its_work_ends_later(
+def test_a_call_past_its_deadline_has_one_log_line_although_its_work_ends_later(
         serve: Callable[..., Server], simulator: Simulator) -> None:
     server = serve(fetch={"total_millis": 1000})
     wanted = auth.SignInRequest(credential=assertion(simulator, "oidc.hanging")).SerializeToString()

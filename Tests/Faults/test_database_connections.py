@@ -50,7 +50,7 @@ def served(server: Server) -> Iterator[Client]:
 
 
 @pytest.mark.timeout(120)
-def test_a_connection_that_hangs_while_it_is_made_does_not_keep_others_from_being_made(
+def test_a_connection_attempt_that_hangs_does_not_block_other_attempts(
         database: Database, folder: Path, simulator: Simulator) -> None:
     proxy = Proxy(database.port)
     attempts = 0
@@ -80,7 +80,7 @@ def test_a_connection_that_hangs_while_it_is_made_does_not_keep_others_from_bein
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("lost_bytes", [1, 100])
-def test_a_start_beside_a_database_that_hangs_ends_and_says_why(
+def test_a_start_with_a_database_that_hangs_ends_and_reports_why(
         database: Database, folder: Path, simulator: Simulator, lost_bytes: int) -> None:
     proxy = Proxy(database.port)
     try:
@@ -101,7 +101,7 @@ def test_a_start_beside_a_database_that_hangs_ends_and_says_why(
 
 
 @pytest.mark.timeout(120)
-def test_a_server_that_gets_fewer_connections_than_it_wants_serves_and_says_so(
+def test_a_server_that_gets_fewer_connections_than_configured_serves_and_warns(
         database: Database, folder: Path, simulator: Simulator) -> None:
     limit = 2 * CONNECTIONS - 2
     with database.connect() as administrator:
@@ -120,7 +120,7 @@ def test_a_server_that_gets_fewer_connections_than_it_wants_serves_and_says_so(
 
 
 @pytest.mark.timeout(120)
-def test_a_server_with_a_thread_that_gets_no_connection_leaves_its_service(
+def test_a_server_with_a_thread_without_a_connection_reports_not_serving(
         database: Database, folder: Path, simulator: Simulator) -> None:
     with database.connect() as administrator:
         administrator.execute(f"ALTER ROLE {OWNER} CONNECTION LIMIT 3")
@@ -136,7 +136,7 @@ def test_a_server_with_a_thread_that_gets_no_connection_leaves_its_service(
 
 
 @pytest.mark.timeout(120)
-def test_changes_are_carried_out_however_many_look_ups_there_are(
+def test_changes_are_carried_out_during_any_number_of_look_ups(
         database: Database, folder: Path, simulator: Simulator) -> None:
     emails = [fresh_email() for _ in range(4)]
     with served(replica(folder, simulator, database.conninfo, reactors=1)) as client:

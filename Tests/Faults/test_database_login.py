@@ -140,7 +140,7 @@ def create(server: Server, seconds: float = 0) -> None:
                 time.sleep(0.05)
 
 
-def test_a_server_comes_in_by_its_password_over_tls_and_serves(guarded: Guarded, running: Server) -> None:
+def test_a_server_logs_in_with_its_password_over_tls_and_serves(guarded: Guarded, running: Server) -> None:
     create(running)
     assert set(guarded.tls_versions()) == {"TLSv1.3"}
     assert guarded.password not in running.log.read_text()
@@ -174,7 +174,7 @@ def no_tls(guarded: Guarded) -> None:
     (another_authority, "certificate verify failed"), (another_name, "does not match host name"),
     (no_tls, "server does not support SSL"),
 ], ids=lambda value: getattr(value, "__name__", ""))
-def test_what_is_wrong_with_the_way_stops_the_start_with_a_line_that_says_it_and_no_secret(
+def test_a_wrong_conninfo_stops_the_start_with_an_error_that_contains_no_secret(
         guarded: Guarded, folder: Path, simulator: Simulator, spoil: Callable[[Guarded], None], told: str) -> None:
     spoil(guarded)
     configuration = write(guarded.server(folder, simulator))
@@ -186,7 +186,7 @@ def test_what_is_wrong_with_the_way_stops_the_start_with_a_line_that_says_it_and
         assert secret not in ended.stderr and secret not in ended.stdout
 
 
-def test_a_changed_password_is_taken_over_with_the_next_connection(guarded: Guarded, running: Server) -> None:
+def test_a_changed_password_applies_to_the_next_connection(guarded: Guarded, running: Server) -> None:
     former, guarded.password = guarded.password, "another " + guarded.password
     guarded.set_password()
     create(running)  # on the existing connections

@@ -41,7 +41,7 @@ def sound_after_kill(patient: Patient) -> None:
 
 @pytest.mark.parametrize("way", WRITES)
 @pytest.mark.timeout(1800)
-def test_every_write_that_fails_is_answered_and_nothing_acknowledged_is_missing(patient: Patient, way: str) -> None:
+def test_every_failed_write_is_answered_and_nothing_acknowledged_is_missing(patient: Patient, way: str) -> None:
     failures = every_failure(patient.faults, Point.STORE_WRITE, patient.live, patient.check, **WRITES[way])
     assert failures >= 5, "the day commits, each time by one write"
     sound_after_kill(patient)
@@ -76,7 +76,7 @@ def test_every_failed_sync_stops_the_process_and_loses_nothing_acknowledged(pati
     sound_after_kill(patient)
 
 
-def test_a_full_disk_refuses_changes_serves_the_rest_and_is_over_when_there_is_room(patient: Patient) -> None:
+def test_a_full_disk_rejects_only_changes_and_the_server_recovers_with_free_room(patient: Patient) -> None:
     known = patient.day
     with patient.faults.armed(Point.STORE_WRITE, 1, count=WHOLE_RUN, error=errno.ENOSPC), Caller(patient.server) as one:
         for _ in range(20):
@@ -139,7 +139,7 @@ class Crowd:
 
 @pytest.mark.parametrize("way", WRITES)
 @pytest.mark.timeout(1800)
-def test_changes_that_share_a_transaction_are_each_answered_truly(patient: Patient, way: str) -> None:
+def test_changes_that_share_a_transaction_each_get_the_right_answer(patient: Patient, way: str) -> None:
     crowd = Crowd(patient)
     every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(3),
                   **WRITES[way])
@@ -148,7 +148,7 @@ def test_changes_that_share_a_transaction_are_each_answered_truly(patient: Patie
 
 
 @pytest.mark.timeout(600)
-def test_a_failed_sync_under_a_crowd_tells_nobody_of_what_may_be_lost(patient: Patient) -> None:
+def test_a_failed_sync_under_load_acknowledges_nothing_that_may_be_lost(patient: Patient) -> None:
     crowd = Crowd(patient)
     for number in range(1, 4):
         with patient.faults.armed(Point.STORE_SYNC, number, error=errno.EIO):
@@ -181,7 +181,7 @@ def test_a_stop_whose_checkpoint_fails_loses_nothing(patient: Patient, point: Po
                                    Point.STORE_LOCK, Point.STORE_MAP, Point.EPOLL_MAKE, Point.EVENTFD_MAKE],
                          ids=lambda point: point.name.lower())
 @pytest.mark.timeout(1800)
-def test_a_start_that_fails_says_why_and_leaves_a_sound_database(patient: Patient, point: Point) -> None:
+def test_a_failed_start_reports_why_and_leaves_a_sound_database(patient: Patient, point: Point) -> None:
     def start() -> None:
         patient.server.kill()
         patient.try_to_launch()

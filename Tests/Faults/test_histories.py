@@ -24,7 +24,7 @@ PARTNER, CORP = "oidc.partner", "oidc.corp"
 
 
 @pytest.mark.timeout(300)
-def test_one_order_explains_what_callers_are_told_through_kills_and_cut_connections(tmp_path: Path) -> None:
+def test_one_order_explains_all_answers_across_kills_and_cut_connections(tmp_path: Path) -> None:
     result = Run(tmp_path, secrets.randbelow(1 << 32), "sqlite", ["kill", "proxy"]).run(HISTORIES)
     print(result)
     assert result.is_good, "\n".join([str(result), *result.violations])
@@ -34,7 +34,7 @@ def test_one_order_explains_what_callers_are_told_through_kills_and_cut_connecti
 
 
 @pytest.mark.timeout(300)
-def test_one_order_explains_what_two_replicas_say_whatever_befalls_them_and_their_database(tmp_path: Path) -> None:
+def test_one_order_explains_all_answers_of_two_replicas_across_their_faults(tmp_path: Path) -> None:
     with skipping():
         result = Run(tmp_path, secrets.randbelow(1 << 32), "postgres", ["kill", "terminate", "pause", "crash"]).run(10)
     print(result)
@@ -91,7 +91,7 @@ def forgetful(perform: Any) -> Any:
 
 @pytest.mark.parametrize("breaks", [stale, twice, forgetful])
 @pytest.mark.timeout(300)
-def test_a_server_that_breaks_its_word_is_found_out(
+def test_a_server_with_a_planted_error_is_detected(
         breaks: Callable[[Any], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callers, "perform", breaks(callers.perform))
     # The visibility of the error depends on the order of calls; in this many histories the check cannot miss it.
@@ -152,20 +152,20 @@ def seen(*providers: str, email: str = "x@e") -> Answer:
     return Answer("account", account="a", email=email, providers=frozenset(providers))
 
 
-def test_one_after_another_is_explained() -> None:
+def test_calls_one_after_another_are_explained() -> None:
     assert begun().add(2, 3, create("d"), TAKEN).add(4, 5, refresh("t0"), session(1, "t1")).holds()
 
 
-def test_two_that_overlap_may_come_in_either_order() -> None:
+def test_two_overlapping_calls_may_take_effect_in_either_order() -> None:
     for first, second in ((TAKEN, session(2, "u", "b", is_new=True)), (session(2, "u", "b", is_new=True), TAKEN)):
         assert History().add(0, 3, create("c"), first).add(1, 2, create("d"), second).holds()
 
 
-def test_one_that_began_after_another_had_ended_comes_after_it() -> None:
+def test_a_call_that_began_after_another_had_ended_takes_effect_after_it() -> None:
     assert History().add(0, 1, create("c"), TAKEN).add(2, 3, create("d"), session(1, "t", is_new=True)).holds() is False
 
 
-def test_what_got_no_answer_may_happen_late_or_never() -> None:
+def test_a_call_without_an_answer_may_take_effect_late_or_never() -> None:
     lost = History().add(0, 1, create("c"), None)
     assert lost.holds()
     assert lost.add(2, 3, create("d"), TAKEN).holds()
@@ -173,7 +173,7 @@ def test_what_got_no_answer_may_happen_late_or_never() -> None:
     assert lost.add(6, 7, Call("fetch", email="x@e"), Answer("unknown")).holds() is False
 
 
-def test_what_got_no_answer_happens_once_however_often_it_is_asked_for() -> None:
+def test_a_call_without_an_answer_takes_effect_once_however_often_it_is_repeated() -> None:
     again = History().add(0, 1, create("c"), None).add(2, 3, create("c"), session(1, "t", is_new=True))
     assert again.holds()
     assert again.add(4, 5, create("c"), session(2, "u", "b", is_new=True)).holds() is False
@@ -183,7 +183,7 @@ def test_one_address_on_two_accounts_is_found() -> None:
     assert begun().add(2, 3, create("d"), session(2, "u", "b", is_new=True)).holds() is False
 
 
-def test_one_account_id_or_token_given_to_two_is_found() -> None:
+def test_one_account_id_or_token_returned_to_two_callers_is_found() -> None:
     for account, token in (("a", "u"), ("b", "t0")):
         other = session(2, token, account, "y@e", is_new=True)
         assert begun().add(2, 3, create("d", "y@e"), other).holds() is False
@@ -232,7 +232,7 @@ def test_a_session_that_outlives_a_revocation_is_found() -> None:
     assert over.add(6, 7, Call("verify", session="s1"), Answer("active")).holds() is False
 
 
-def test_a_handle_that_is_completed_for_another_account_is_found() -> None:
+def test_a_pending_token_that_is_completed_for_another_account_is_found() -> None:
     conflict = begun().add(2, 3, Call("identity", "i", "", CORP, "p", "x@e"), Answer("conflict", handle="h"))
     done = conflict.add(4, 5, Call("complete", "k", "x@e", handle="h"), session(2, "u", "a", "x@e", "password", CORP))
     assert done.holds()
@@ -241,14 +241,14 @@ def test_a_handle_that_is_completed_for_another_account_is_found() -> None:
     assert done.add(8, 9, stolen, session(6, "z", "b", "y@e", "password", CORP)).holds() is False
 
 
-def test_things_that_have_nothing_in_common_are_checked_apart() -> None:
+def test_calls_that_have_nothing_in_common_are_checked_separately() -> None:
     history = begun().add(2, 3, create("d", "y@e"), session(2, "u", "b", "y@e", is_new=True))
     assert [len(part) for part in parts(history.operations, Service())] == [1, 1]
     history.add(4, 5, Call("send_change", "", "y@e", session="s1"), Answer("done"))
     assert [len(part) for part in parts(history.operations, Service())] == [3]
 
 
-def test_a_violation_is_shown_without_what_only_looked_and_what_came_after() -> None:
+def test_a_violation_is_shown_without_reads_and_later_calls() -> None:
     history = begun().add(2, 3, GET, seen("password")).add(4, 5, create("d"), session(2, "u", "b", is_new=True))
     history.add(6, 7, Call("sign_out", session="s1"), Answer("done"))
     assert [each.number for each in shorten(history.operations, Service())] == [0, 2]
@@ -298,7 +298,7 @@ PLANTED = {
     "an address that is taken": (
         lambda each, _: each.call.kind == "create" and each.answer.reason == "EMAIL_ALREADY_IN_USE",
         lambda answer: session(99, "other", "other", "z@e", is_new=True)),
-    "a way in less": (is_kind("get", "account"), lambda answer: replace(answer, providers=frozenset())),
+    "a missing sign-in method": (is_kind("get", "account"), lambda answer: replace(answer, providers=frozenset())),
     "another account": (is_kind("password", "session"), lambda answer: replace(answer, account="other")),
     "a link that was refused": (is_kind("link", "session"), lambda answer: refusal("PROVIDER_ALREADY_LINKED")),
     "a session that was over": (is_kind("verify", "active"), lambda answer: Answer("inactive", "TOKEN_REVOKED")),
@@ -307,7 +307,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("planted", PLANTED)
-def test_one_altered_answer_in_a_history_of_the_server_is_found(
+def test_one_altered_answer_in_a_recorded_history_is_found(
         recorded: list[list[Operation]], planted: str) -> None:
     fits, alter = PLANTED[planted]
     tried = [each for history in recorded for each in altered(history, fits, alter)]
@@ -334,7 +334,7 @@ def test_a_link_that_misses_an_address_is_found() -> None:
     assert taken.add(6, 7, looking, Answer("conflict", handle="h")).holds() is False
 
 
-def test_a_history_is_kept_whole(tmp_path: Path) -> None:
+def test_a_history_reads_back_as_it_was_written(tmp_path: Path) -> None:
     history = begun().add(2, 3, GET, seen("password", CORP)).add(4, 5, create("d"), None).operations
     keep(tmp_path / "history.jsonl", history)
     assert read(tmp_path / "history.jsonl") == history

@@ -100,35 +100,35 @@ def test_a_true_history_passes(database: Path) -> None:
     assert check(database, *HISTORY) == (0, 0, 0)
 
 
-def test_an_account_that_only_the_journal_knows_is_lost(database: Path) -> None:
+def test_an_account_that_exists_only_in_the_journal_counts_as_lost(database: Path) -> None:
     assert check(database, *HISTORY, told(person="q", account_id="b")) == (1, 0, 0)
 
 
-def test_an_account_that_nobody_asked_for_is_doubled(database: Path) -> None:
+def test_an_account_without_a_request_counts_as_doubled(database: Path) -> None:
     assert check(database) == (0, 1, 0)
 
 
-def test_a_link_that_only_the_journal_knows_is_lost(database: Path) -> None:
+def test_a_link_that_exists_only_in_the_journal_counts_as_lost(database: Path) -> None:
     lost, _, _ = check(database, *HISTORY, told("link", provider_id="oidc.corp", subject="y"))
     assert lost == 2, "the identity and its audit row"
 
 
-def test_a_link_done_twice_is_doubled(database: Path) -> None:
+def test_a_link_that_was_made_twice_counts_as_doubled(database: Path) -> None:
     change(database, f"{APPEND} ('again', 0, 'a', 'LINKED', 'web', '{{}}')")
     assert check(database, *HISTORY) == (0, 1, 0)
 
 
-def test_an_identity_of_nobody_is_broken(database: Path) -> None:
+def test_an_identity_without_an_account_counts_as_broken(database: Path) -> None:
     change(database, "INSERT INTO identities VALUES (9, 'oidc.partner', 'z', NULL, 0, '', '', '', 0)")
     assert check(database, *HISTORY) == (0, 0, 1)
 
 
-def test_a_refresh_token_that_was_told_and_is_not_there_is_lost(database: Path) -> None:
+def test_a_refresh_token_that_was_returned_and_is_missing_counts_as_lost(database: Path) -> None:
     change(database, "UPDATE sessions SET refresh_digest = x'00'")
     assert check(database, *HISTORY) == (1, 0, 0)
 
 
-def test_an_address_that_was_given_twice_is_doubled(database: Path) -> None:
+def test_an_email_address_of_two_accounts_counts_as_doubled(database: Path) -> None:
     change(database, "UPDATE accounts SET email = 'x@example.com'")
     rows = sqlite3.connect(database)
     add_account(rows, "b", 2)
@@ -139,12 +139,12 @@ def test_an_address_that_was_given_twice_is_doubled(database: Path) -> None:
     assert doubled == 1
 
 
-def test_a_deletion_that_was_told_and_did_not_happen_is_lost(database: Path) -> None:
+def test_a_deletion_that_was_acknowledged_and_did_not_happen_counts_as_lost(database: Path) -> None:
     lost, _, _ = check(database, *HISTORY, told("delete"))
     assert lost == 2, "the account exists, and its deletion has no audit row"
 
 
-def test_what_got_no_answer_may_be_there_or_not_but_once(database: Path) -> None:
+def test_a_change_without_an_answer_may_exist_once_or_not_at_all(database: Path) -> None:
     maybe = asked("sign_up", "q")
     assert check(database, *HISTORY, maybe) == (0, 0, 0)
     rows = sqlite3.connect(database)
@@ -157,7 +157,7 @@ def test_what_got_no_answer_may_be_there_or_not_but_once(database: Path) -> None
     assert check(database, *HISTORY, maybe) == (0, 1, 0)
 
 
-def test_a_damaged_file_is_broken(database: Path) -> None:
+def test_a_damaged_file_counts_as_broken(database: Path) -> None:
     change(database, "PRAGMA journal_mode = DELETE")
     content = bytearray(database.read_bytes())
     content[-4096:-3900] = bytes(196)

@@ -32,12 +32,12 @@ def test_every_allocation_that_fails_once_ends_in_a_typed_answer_or_a_closed_con
 @pytest.mark.parametrize("library", [Point.MEMORY_NGHTTP2, Point.MEMORY_OPENSSL, Point.MEMORY_SQLITE],
                          ids=lambda point: point.name.removeprefix("MEMORY_").lower())
 @pytest.mark.timeout(1800)
-def test_memory_that_lacks_for_a_while_does_no_more_harm(patient: Patient, library: Point) -> None:
+def test_allocations_that_fail_for_a_while_have_the_same_effect(patient: Patient, library: Point) -> None:
     every_failure(patient.faults, library, patient.live, patient.check, step=step(10 * LIBRARIES[library]), count=25)
 
 
 @pytest.mark.timeout(1800)
-def test_a_start_without_memory_ends_with_a_word_and_leaves_a_sound_database(patient: Patient) -> None:
+def test_a_start_without_memory_ends_with_an_error_and_leaves_a_sound_database(patient: Patient) -> None:
     """Spread over the start, since it makes forty thousand allocations."""
     starts = 400 if step(0) == 1 else 8
     for library in (Point.MEMORY_SQLITE, Point.MEMORY_OPENSSL):
@@ -53,7 +53,7 @@ def test_a_start_without_memory_ends_with_a_word_and_leaves_a_sound_database(pat
 
 
 @pytest.mark.timeout(1800)
-def test_a_fetch_that_lacks_memory_ends_in_a_typed_answer(patient: Patient) -> None:
+def test_a_fetch_without_memory_ends_in_a_typed_answer(patient: Patient) -> None:
     """A new process has no provider keys, and libcurl allocates most of its memory at the first fetch."""
     def run() -> None:
         patient.server.kill()
@@ -70,7 +70,7 @@ def test_a_fetch_that_lacks_memory_ends_in_a_typed_answer(patient: Patient) -> N
     assert every_failure(patient.faults, Point.MEMORY_CURL, run, check, step=step(11)) > 50
 
 
-def test_the_helper_stops_once_a_run_passes_untouched(faults: Faults) -> None:
+def test_the_helper_stops_after_a_run_without_a_failure(faults: Faults) -> None:
     tried: list[int] = []
     passages = 3
 

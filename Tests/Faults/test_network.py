@@ -75,7 +75,7 @@ def test_a_slow_network_only_takes_longer(patient: Patient, proxy: Proxy, slow: 
 @pytest.mark.parametrize("way", ["up", "down"])
 @pytest.mark.parametrize("trouble", [Cut, HalfClose, FlipBit], ids=lambda trouble: trouble.__name__)
 @pytest.mark.timeout(600)
-def test_trouble_at_any_byte_costs_that_connection_and_nothing_else(
+def test_a_network_fault_at_any_byte_affects_that_connection_only(
         patient: Patient, proxy: Proxy, trouble: type[At], way: str) -> None:
     total = bytes_of_a_day(patient, proxy)[way]
     patient.expect_at_rest(0)
@@ -95,7 +95,7 @@ def hasty(serve: Callable[..., Server], faults: Faults, simulator: Simulator) ->
     return Patient(server, faults, simulator)
 
 
-def test_handshakes_that_stall_are_closed_when_their_time_is_over_and_keep_nobody_waiting(hasty: Patient) -> None:
+def test_stalled_handshakes_are_closed_at_their_time_limit_and_delay_no_client(hasty: Patient) -> None:
     proxy = Proxy(hasty.server.port)
     # A client hello is longer than 500 bytes.
     for at in range(0, 500, 50):
@@ -109,7 +109,7 @@ def test_handshakes_that_stall_are_closed_when_their_time_is_over_and_keep_nobod
 
 
 @pytest.mark.parametrize("way", ["up", "down"])
-def test_a_connection_that_stalls_at_any_byte_keeps_nobody_waiting(patient: Patient, proxy: Proxy, way: str) -> None:
+def test_a_connection_that_stalls_at_any_byte_delays_no_other_client(patient: Patient, proxy: Proxy, way: str) -> None:
     """The server cannot know that no more bytes come: it keeps the connections like any idle one."""
     total = bytes_of_a_day(patient, proxy)[way]
     for at in range(0, total, step(401)):

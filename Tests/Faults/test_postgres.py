@@ -75,7 +75,7 @@ def wait_for_more(writer: Writer) -> None:
     until(lambda: len(writer.acknowledged) > known, otherwise="nothing is written any more")
 
 
-def test_a_database_that_is_killed_comes_back_with_what_it_acknowledged(database: Database) -> None:
+def test_a_killed_database_restarts_with_everything_that_it_acknowledged(database: Database) -> None:
     with writing(database.conninfo) as writer:
         for _ in range(3):
             wait_for_more(writer)
@@ -85,7 +85,7 @@ def test_a_database_that_is_killed_comes_back_with_what_it_acknowledged(database
     assert writer.failures >= 3 and writer.lost(database.conninfo) == set()
 
 
-def test_back_ends_are_terminated_and_the_server_stays(database: Database) -> None:
+def test_terminated_back_ends_do_not_end_the_database_server(database: Database) -> None:
     with writing(database.conninfo) as writer:
         wait_for_more(writer)
         assert database.terminate_backends() == 1
@@ -93,7 +93,7 @@ def test_back_ends_are_terminated_and_the_server_stays(database: Database) -> No
     assert writer.failures == 1 and writer.lost(database.conninfo) == set()
 
 
-def test_a_paused_database_says_nothing_and_goes_on_where_it_was(database: Database) -> None:
+def test_a_paused_database_does_not_answer_and_continues_afterwards(database: Database) -> None:
     with writing(database.conninfo) as writer:
         wait_for_more(writer)
         with database.paused():
@@ -143,7 +143,7 @@ def test_a_bad_network_before_the_database_costs_connections(database: Database,
 
 
 @pytest.mark.timeout(300)
-def test_a_lost_primary_is_replaced_by_its_synchronous_standby_with_all_that_was_acknowledged() -> None:
+def test_a_synchronous_standby_replaces_a_lost_primary_without_loss() -> None:
     with contextlib.ExitStack() as stack:
         with skipping():
             pair = stack.enter_context(Pair.started())
@@ -174,7 +174,7 @@ TABLES = """
 """
 
 
-def test_what_is_not_in_the_database_or_twice_is_found(database: Database) -> None:
+def test_the_check_finds_missing_and_duplicate_rows(database: Database) -> None:
     def found(*people: str) -> tuple[int, int, int]:
         ledger = Ledger()
         # Its session is not checked: a replay has ended it.
@@ -203,7 +203,7 @@ def loop(tmp_path: Path) -> DatabaseLoop:
 
 @pytest.mark.parametrize("kind", ["kill", "pause", "termination", "network", "full disk"])
 @pytest.mark.timeout(300)
-def test_nothing_acknowledged_is_lost_or_doubled_by_what_befalls_the_database(loop: DatabaseLoop, kind: str) -> None:
+def test_nothing_acknowledged_is_lost_or_doubled_by_faults_of_the_database(loop: DatabaseLoop, kind: str) -> None:
     with skipping():
         result = loop.run({kind: 3})
     print(result)

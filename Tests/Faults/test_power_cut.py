@@ -26,11 +26,11 @@ def test_nothing_acknowledged_is_lost_by_a_power_cut_at_any_sync(recording: Reco
 
 
 @pytest.mark.timeout(300)
-def test_a_disk_that_forgets_what_was_synced_is_found_out(recording: Recording, tmp_path: Path) -> None:
+def test_a_disk_that_loses_synced_data_is_detected(recording: Recording, tmp_path: Path) -> None:
     assert cut(recording, 20, 1, tmp_path, honours_syncs=False).found.all
 
 
-def test_what_was_not_synced_is_lost_kept_or_torn_at_sectors() -> None:
+def test_unsynced_writes_are_lost_kept_or_torn_at_sectors() -> None:
     disk = Disk()
     for kind, content in ((Kind.WRITE, b"a"), (Kind.SYNC, b""), (Kind.WRITE, b"b")):
         disk.apply(Record(0, kind, LOG, 0, content * 2048))
@@ -40,7 +40,7 @@ def test_what_was_not_synced_is_lost_kept_or_torn_at_sectors() -> None:
     assert parts == {b"a" * 512, b"b" * 512}
 
 
-def test_a_truncation_counts_once_it_is_synced_and_a_write_past_the_end_leaves_zeros() -> None:
+def test_a_synced_truncation_is_kept_and_a_write_past_the_end_leaves_zeros() -> None:
     disk = Disk()
     for kind, at, content in ((Kind.WRITE, 4, b"abcd"), (Kind.SYNC, 0, b""), (Kind.TRUNCATE, 2, b"")):
         disk.apply(Record(0, kind, LOG, at, content))

@@ -49,7 +49,7 @@ def name(way: object) -> str:
 
 @pytest.mark.parametrize(("point", "way"), WAYS, ids=name)
 @pytest.mark.timeout(600)
-def test_a_call_that_fails_costs_one_connection_at_most(patient: Patient, point: Point, way: dict[str, int]) -> None:
+def test_a_failed_system_call_ends_one_connection_at_most(patient: Patient, point: Point, way: dict[str, int]) -> None:
     """The bystander connected before, and the failure is over when it calls."""
     with Caller(patient.server) as bystander:
         # The second answer comes after the server has handled everything left over from the first.
@@ -65,7 +65,7 @@ def test_a_call_that_fails_costs_one_connection_at_most(patient: Patient, point:
 
 
 @pytest.mark.parametrize("error", [errno.ENOBUFS, errno.ENOMEM], ids=errno.errorcode.get)
-def test_accepting_that_fails_for_a_while_costs_no_core_and_is_over_at_once(patient: Patient, error: int) -> None:
+def test_accept_errors_use_no_cpu_time_and_the_server_recovers_immediately(patient: Patient, error: int) -> None:
     with Caller(patient.server) as known:
         with patient.faults.armed(Point.SOCKET_ACCEPT, 1, count=1 << 40, error=error):
             fetch(known)
@@ -76,7 +76,7 @@ def test_accepting_that_fails_for_a_while_costs_no_core_and_is_over_at_once(pati
     patient.expect_served()
 
 
-def test_a_server_without_descriptors_serves_those_that_it_has_and_sleeps(patient: Patient) -> None:
+def test_a_server_without_free_descriptors_serves_open_connections_and_sleeps(patient: Patient) -> None:
     """A real limit on the process, not an injected error."""
     process = patient.server.process
     assert process is not None

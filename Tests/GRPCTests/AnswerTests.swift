@@ -14,7 +14,7 @@ private func answer(
   return (reader.finish(), fault)
 }
 
-@Test func `an answer is its one message, however it was cut`() {
+@Test func `an answer is its one message, however its bytes were split`() {
   let frame = framed([1, 2, 3])
   for cut in 0...frame.count {
     let (answer, fault) = answer(answerFields, [Array(frame[..<cut]), Array(frame[cut...])])
@@ -26,7 +26,7 @@ private func answer(
 
 private let answerFields = [(":status", "200"), ("content-type", "application/grpc+proto")]
 
-@Test func `an answer without a message, or with two, is the UNIMPLEMENTED of the status document`() {
+@Test func `an answer without a message, or with two, is UNIMPLEMENTED, as in the status document`() {
   #expect(answer(answerFields, []).0.status.code == .unimplemented)
   #expect(answer(answerFields, [framed([1]), framed([2])]).fault?.code == .unimplemented)
   #expect(answer(answerFields, [framed([1]) + framed([2])]).fault?.code == .unimplemented)
@@ -37,19 +37,19 @@ private let answerFields = [(":status", "200"), ("content-type", "application/gr
   #expect(answer(answerFields, [framed([1], flag: 1)]).fault?.code == .internal)
 }
 
-@Test func `an answer is judged by its frame head: at the limit it is taken, past it refused before it has come`() {
+@Test func `a message length is checked in the frame head: the limit is accepted, and one byte more is rejected`() {
   #expect(answer(answerFields, [framed([UInt8](repeating: 0, count: 64))]).0.status.code == .ok)
   #expect(answer(answerFields, [frameHead(0, 65)]).fault?.code == .resourceExhausted)
 }
 
-@Test func `grpc-status is heeded in a lone head, in trailers, and whatever HTTP says`() {
+@Test func `grpc-status is read from a single head or trailers, and overrides the HTTP status`() {
   #expect(answer([(":status", "200"), ("grpc-status", "12")], trailers: []).0.status.code == .unimplemented)
   #expect(answer([(":status", "405"), ("grpc-status", "13")], trailers: []).0.status.code == .internal)
   #expect(answer(answerFields, [framed([])], trailers: [("grpc-status", "7")]).0.status.code == .permissionDenied)
 }
 
 @Test(arguments: ["17", "-1", "x", "", "00000000000000000000000"])
-func `a grpc-status that is no code is UNKNOWN`(code: String) {
+func `a grpc-status that is not a code is UNKNOWN`(code: String) {
   let expected = code.contains("00") ? Status.Code.ok : .unknown
   let seen = answer(answerFields, [framed([1])], trailers: [("grpc-status", code)]).0.status.code
   #expect(seen == expected)
@@ -60,7 +60,7 @@ func `a grpc-status that is no code is UNKNOWN`(code: String) {
   (404, .unimplemented), (429, .unavailable), (431, .internal), (500, .unknown), (502, .unavailable),
   (503, .unavailable), (504, .unavailable), (0, .unknown),
 ])
-func `HTTP statuses stand for gRPC ones where those are missing`(http: Int, code: Status.Code) {
+func `an HTTP status maps to a gRPC status if grpc-status is missing`(http: Int, code: Status.Code) {
   #expect(answer([(":status", String(http))], trailers: []).0.status.code == code)
 }
 
@@ -69,21 +69,21 @@ func `HTTP statuses stand for gRPC ones where those are missing`(http: Int, code
   (6, .internal), (7, .unavailable), (8, .cancelled), (9, .internal), (10, .internal), (11, .resourceExhausted),
   (12, .permissionDenied), (13, .unknown), (.max, .unknown),
 ] as [(UInt32, Status.Code)])
-func `the codes of RST_STREAM stand for statuses`(reset: UInt32, code: Status.Code) {
+func `the codes of RST_STREAM map to statuses`(reset: UInt32, code: Status.Code) {
   #expect(Status.Code(resetCode: reset) == code)
 }
 
 @Test(arguments: ["", "plain", "100%", "tab\tline\r\n", "Ünïcödé 😀", "%41%"])
-func `a message comes back from its percent form`(text: String) {
+func `a percent-encoded message is decoded`(text: String) {
   #expect(Status.percentDecoded(Status.percentEncoded(text)) == text)
 }
 
 @Test(arguments: [("%4", "%4"), ("%zz", "%zz"), ("a%", "a%"), ("%41b%c3%bc", "Abü"), ("%ff", "\u{FFFD}")])
-func `a message is read even where its escapes are wrong`(encoded: String, text: String) {
+func `a message with wrong escapes is still read`(encoded: String, text: String) {
   #expect(Status.percentDecoded(bytes(encoded)) == text)
 }
 
-@Test func `details and push-back come with a refusal; an unreadable push-back says not to try again`() {
+@Test func `an error has details and a push-back; an unreadable push-back means no retry`() {
   let trailers = [
     ("grpc-status", "8"), ("grpc-message", "too%20much"), ("grpc-status-details-bin", "AQID"),
     ("grpc-retry-pushback-ms", "250"),
@@ -98,7 +98,7 @@ func `a message is read even where its escapes are wrong`(encoded: String, text:
   (-5, "0m"), (0, "0m"), (1, "1m"), (99_999_999, "99999999m"), (100_000_000, "100000S"), (100_000_001, "100001S"),
   (99_999_999_000, "99999999S"), (99_999_999_001, "1666667M"), (Int64.max, "99999999H"),
 ])
-func `a deadline is told in eight digits, and never as an earlier one`(millis: Int64, text: String) throws {
+func `a deadline is written in eight digits at most, and never as an earlier one`(millis: Int64, text: String) throws {
   #expect(Timeout.text(millis) == text)
   let written = bytes(text)
   let read = Timeout.millis(written.span)
@@ -106,7 +106,7 @@ func `a deadline is told in eight digits, and never as an earlier one`(millis: I
   #expect(told >= min(millis, 99_999_999 * 3_600_000))
 }
 
-@Test func `a request has the fields that the server asks for`() {
+@Test func `a request has the fields that the server requires`() {
   var reader = HeadReader()
   let list = RequestFields.list(
     path: "/a.B/C", authority: "localhost:1", userAgent: "test", timeoutMillis: 250, metadata: [("authorization", "x")])
@@ -117,7 +117,7 @@ func `a deadline is told in eight digits, and never as an earlier one`(millis: I
   #expect(head.authorization == bytes("x"))
 }
 
-@Test func `of an answer that is a stream each message is taken once, and any number may come`() {
+@Test func `each message of a streaming answer is delivered once, and there may be any number`() {
   for messages in [[], [[1]], [[1], [2, 3], []]] as [[[UInt8]]] {
     var reader = AnswerReader(messageBytesMax: 64, streams: true)
     for (name, value) in answerFields { reader.field(bytes(name), bytes(value)) }

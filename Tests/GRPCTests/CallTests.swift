@@ -2,7 +2,7 @@ import Testing
 
 @testable import GRPC
 
-@Test func `R18: a message is whole wherever its bytes were split`() {
+@Test func `R18: a message is complete wherever its bytes were split`() {
   let message = bytes("one message")
   let request = framed(message)
   for cut in 0...request.count {
@@ -14,7 +14,7 @@ import Testing
   }
 }
 
-@Test func `R18: a message may come byte by byte`() {
+@Test func `R18: a message may arrive byte by byte`() {
   var call = call()
   for byte in framed(bytes("slow")) { #expect(call.take([byte]) == .wait) }
   #expect(call.take([], ended: true) == .ready(bytes("slow")))
@@ -25,7 +25,7 @@ import Testing
   #expect(call.take(framed([]), ended: true) == .ready([]))
 }
 
-@Test func `R13: several messages in one piece are cut in their order`() {
+@Test func `R13: several messages in one piece are separated in their order`() {
   var call = call(streams: true)
   let rest = framed(bytes("four"))
   let piece = framed(bytes("one")) + framed([]) + framed(bytes("three")) + rest[..<7]
@@ -34,7 +34,7 @@ import Testing
   #expect(call.take(Array(rest[7...]), ended: true) == .messages([bytes("four")], last: true))
 }
 
-@Test func `R17: a message of the limit is taken, one byte more gets RESOURCE_EXHAUSTED`() {
+@Test func `R17: a message of the limit is accepted, one byte more gets RESOURCE_EXHAUSTED`() {
   let message = [UInt8](repeating: 7, count: 64)
   var edge = call(limit: 64)
   #expect(edge.take(framed(message), ended: true) == .ready(message))
@@ -42,7 +42,7 @@ import Testing
   #expect(past.take(framed(message + [7]), ended: true) == .refused(.resourceExhausted))
 }
 
-@Test func `R17: a message that is too large is judged from its head, before any of it is held`() {
+@Test func `R17: a message that is too large is rejected by its head, before any of it is stored`() {
   var call = call(limit: 64)
   let head = frameHead(0, 1 << 32 - 1)
   #expect(call.take(Array(head[..<4])) == .wait)
@@ -50,7 +50,7 @@ import Testing
   #expect(call.bufferedBytes == 0)
 }
 
-@Test func `R17: the head of a second message is judged while the first is still whole`() {
+@Test func `R17: the head of a second message is checked together with a complete first message`() {
   var call = call(limit: 64, streams: true)
   #expect(call.take(framed(bytes("fine")) + frameHead(0, 65)) == .refused(.resourceExhausted))
 }
@@ -62,7 +62,7 @@ import Testing
   }
 }
 
-@Test func `R15: the compressed flag gets INTERNAL, for no encoding is agreed`() {
+@Test func `R15: the compressed flag gets INTERNAL, since no encoding is agreed`() {
   var call = call()
   #expect(call.take(framed(bytes("x"), flag: 1), ended: true) == .refused(.internal))
 }
@@ -93,7 +93,7 @@ import Testing
   #expect(one.take([], ended: true) == .messages([], last: true))
 }
 
-@Test func `R20: an end inside a head or a message gets INTERNAL, unary or streaming`() {
+@Test func `R20: an end inside a head or a message gets INTERNAL, in unary and streaming calls`() {
   let request = framed(bytes("cut"))
   for cut in 1..<request.count {
     for streams in [false, true] {
@@ -105,7 +105,7 @@ import Testing
   #expect(after.take(request + [0], ended: true) == .refused(.internal))
 }
 
-@Test func `R21: the end may come with the last bytes or by itself`() {
+@Test func `R21: the end may arrive with the last bytes or alone`() {
   var together = call()
   #expect(together.take(framed([1]), ended: true) == .ready([1]))
   var apart = call()
@@ -113,7 +113,7 @@ import Testing
   #expect(apart.take([], ended: true) == .ready([1]))
 }
 
-@Test func `a streaming call hands out each whole message once, and says when they were the last`() {
+@Test func `a streaming call returns each complete message once, and reports the last ones`() {
   var call = call(streams: true)
   #expect(call.take([]) == .wait)
   #expect(call.take(framed([1])) == .messages([[1]], last: false))
@@ -126,7 +126,7 @@ import Testing
   #expect(call.take([], ended: true) == .messages([], last: true))
 }
 
-@Test func `a call that was answered or refused holds nothing`() {
+@Test func `a call that was answered or rejected stores nothing`() {
   let request = framed(bytes("whole"))
   var answered = call()
   #expect(answered.take(request) == .wait)
@@ -141,7 +141,7 @@ import Testing
   #expect(cut.bufferedBytes == 0)
 }
 
-@Test func `a call that is over hears no more`() {
+@Test func `a call that has ended ignores further bytes`() {
   var refused = call()
   #expect(refused.take(framed([], flag: 9)) == .refused(.internal))
   #expect(refused.take(framed([1]), ended: true) == .wait)

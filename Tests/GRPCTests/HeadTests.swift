@@ -2,7 +2,7 @@ import Testing
 
 @testable import GRPC
 
-@Test func `a usual head is read whole`() throws {
+@Test func `an ordinary head is read completely`() throws {
   let head = try #require(
     Fields.usual.with("grpc-timeout", "250m").with("authorization", "Bearer key")
       .with("grpc-previous-rpc-attempts", "2").with("grpc-encoding", "identity").head)
@@ -11,7 +11,7 @@ import Testing
   #expect(head.authorization == bytes("Bearer key"))
 }
 
-@Test func `several authorization fields are noticed, whatever they say`() throws {
+@Test func `several authorization fields are detected, whatever their values`() throws {
   #expect(try #require(Fields.usual.adding("authorization", "a").head).hasSeveralAuthorizations == false)
   for second in ["a", "b", ""] {
     let fields = Fields.usual.adding("authorization", "a").adding("authorization", second)
@@ -29,7 +29,7 @@ func `R1: another method than POST gets HTTP 405 and INTERNAL`(method: String) t
 }
 
 @Test(arguments: ["application/grpc", "application/grpc+proto", "application/grpc+json", "application/grpc;charset=x"])
-func `R2: application/grpc, then the end, a plus or a semicolon, is taken`(type: String) {
+func `R2: application/grpc, then the end, a plus or a semicolon, is accepted`(type: String) {
   #expect(Fields.usual.with("content-type", type).head != nil)
 }
 
@@ -40,15 +40,15 @@ func `R2: another content type gets HTTP 415 and INTERNAL, as in the gRPC C core
   #expect(refusal.form == .http(415))
 }
 
-@Test func `R2: no content type at all is another content type`() {
+@Test func `R2: a missing content type gets the same answer as another content type`() {
   #expect(Fields.usual.without("content-type").refusal?.form == .http(415))
 }
 
-@Test func `R3: a request without te is reset without a word, as in the gRPC C core`() {
+@Test func `R3: a request without te is reset without an answer, as in the gRPC C core`() {
   #expect(Fields.usual.without("te").refusal?.form == .reset)
 }
 
-@Test func `what is no gRPC at all is judged first, then the rest in the order of a request`() {
+@Test func `requests that are not gRPC are rejected first, then other faults in the order of a request`() {
   let wrong = Fields.usual.with(":method", "GET").with("content-type", "text/html").without("te")
     .without(":authority").with("grpc-timeout", "x")
   #expect(wrong.refusal?.form == .http(405))
@@ -59,7 +59,7 @@ func `R2: another content type gets HTTP 415 and INTERNAL, as in the gRPC C core
   #expect(typed.with("te", "trailers").with(":authority", "a").refusal?.form == .trailersOnly)
 }
 
-@Test func `R12: a host alone serves as the authority, and one that agrees with it changes nothing`() {
+@Test func `R12: a host without an authority replaces it, and a host that agrees changes nothing`() {
   #expect(Fields.usual.without(":authority").with("host", "example.test").head != nil)
   #expect(Fields.usual.with(":authority", "example.test").with("host", "example.test").head != nil)
 }
@@ -88,11 +88,11 @@ func `R5: one to eight digits and a unit are a deadline; the largest is far from
 @Test(arguments: [
   ("0u", 0), ("1u", 1), ("1000u", 1), ("1001u", 2), ("0n", 0), ("1n", 1), ("1000000n", 1), ("1000001n", 2),
 ] as [(String, Int64)])
-func `R5: finer units are rounded up, so that no deadline is earlier than the client's`(text: String, millis: Int64) {
+func `R5: finer units are rounded up: no deadline is earlier than the client's`(text: String, millis: Int64) {
   #expect(Fields.usual.with("grpc-timeout", text).head?.timeoutMillis == millis)
 }
 
-@Test func `R5: no grpc-timeout is to wait for ever`() throws {
+@Test func `R5: a call without grpc-timeout has no deadline`() throws {
   let head = try #require(Fields.usual.head)
   #expect(head.timeoutMillis == nil)
 }
@@ -120,7 +120,7 @@ func `R7: bad base64 gets INTERNAL, and so does a list with one bad value`(value
 }
 
 @Test(arguments: ["-bin", "x-bin", "abcdef-bin", "abcdefgh-bin", "abcdefghi-bin", "abcdefghijklmnopqrstuv-bin"])
-func `R7: a name is judged by its ending, whatever its length`(name: String) {
+func `R7: the end of a name decides whether its value is binary, whatever the name's length`(name: String) {
   #expect(Fields.usual.with(name, "!").refusal?.status.code == .internal)
 }
 
@@ -128,27 +128,27 @@ func `R7: a name is judged by its ending, whatever its length`(name: String) {
   #expect(Fields.usual.with("x-binary", "!").head != nil)
 }
 
-@Test func `R8, R9: names we do not know and reserved names are heard and passed on to nobody`() throws {
+@Test func `R8, R9: unknown and reserved names are ignored`() throws {
   let plain = try #require(Fields.usual.head)
   let noisy = try #require(
     Fields.usual.with("x-anything", "\u{1}ä").with("grpc-unheard-of", "1").with("grpc-status", "0").head)
   #expect(String(describing: noisy) == String(describing: plain))
 }
 
-@Test func `R10: of a repeated name the list form is judged value by value`() {
+@Test func `R10: each value of a repeated name is checked`() {
   #expect(Fields.usual.adding("x-bin", "YQ").adding("x-bin", "YWI").head != nil)
   #expect(Fields.usual.adding("x-bin", "YQ").adding("x-bin", "Y").refusal?.status.code == .internal)
 }
 
 @Test(arguments: ["gzip", "deflate", "snappy", "Identity", "", "identity,gzip"])
-func `R16: another grpc-encoding than identity gets UNIMPLEMENTED and the encodings we take`(encoding: String) throws {
+func `R16: another grpc-encoding than identity gets UNIMPLEMENTED and the accepted encodings`(encoding: String) throws {
   let refusal = try #require(Fields.usual.with("grpc-encoding", encoding).refusal)
   #expect(refusal.status.code == .unimplemented)
   #expect(refusal.form == .trailersOnly)
   #expect(refusal.namesEncodings)
 }
 
-@Test func `of several faults the first is told`() {
+@Test func `the first of several faults is reported`() {
   let fields = Fields.usual.with("grpc-encoding", "gzip").with("grpc-timeout", "x")
   #expect(fields.refusal?.status.code == .unimplemented)
 }

@@ -8,11 +8,11 @@ private func text(_ status: Status) -> [String] {
   status.fields.map { "\($0.name): \(String(decoding: $0.value, as: UTF8.self))" }
 }
 
-@Test func `A3: grpc-status is always there, decimal and without leading zeros`() {
+@Test func `A3: grpc-status is always present, decimal and without leading zeros`() {
   for code in 0...16 { #expect(text(Status(Status.Code(rawValue: code))) == ["grpc-status: \(code)"]) }
 }
 
-@Test func `the fields of a status come in one order, and those that say nothing are left out`() {
+@Test func `the fields of a status are in a fixed order, and empty ones are left out`() {
   let status = Status(.unavailable, "try later", details: [8, 14], pushbackMillis: 1500)
   #expect(
     text(status) == [
@@ -25,7 +25,7 @@ private func text(_ status: Status) -> [String] {
   #expect(text(Status(.unavailable, pushbackMillis: -1)) == ["grpc-status: 14", "grpc-retry-pushback-ms: -1"])
 }
 
-@Test func `A4: of a message only 0x20-0x24 and 0x26-0x7E stay as they are`() {
+@Test func `A4: only 0x20-0x24 and 0x26-0x7E stay unchanged in a message`() {
   for scalar in UInt8(0)...0x7f {
     let encoded = Status.percentEncoded(String(UnicodeScalar(scalar)))
     let stays = (0x20...0x24).contains(scalar) || (0x26...0x7e).contains(scalar)
@@ -41,7 +41,7 @@ private func text(_ status: Status) -> [String] {
   #expect(text(Status(.unknown, message)).last == "grpc-message: \(encoded)")
 }
 
-@Test func `A4: a message is cut by its bytes, however few its characters are, and no scalar in two`() {
+@Test func `A4: a message is limited in bytes, not characters, and is never cut inside a scalar`() {
   let marked = "e" + String(repeating: "\u{301}", count: 11_000)
   let cut = Status.cut(marked, bytesMax: 128)
   #expect(cut.utf8.count == 127 && marked.unicodeScalars.starts(with: cut.unicodeScalars))
@@ -58,7 +58,7 @@ private func text(_ status: Status) -> [String] {
   #expect(Base64.encode([0xfb, 0xef, 0xff]) == bytes("++//"))
 }
 
-@Test func `what is encoded is accepted again, at every length`() {
+@Test func `encoded values of every length are accepted`() {
   var value: [UInt8] = []
   for byte in 0...100 {
     let isValid = Base64.isValidList(Base64.encode(value).span)
@@ -67,7 +67,7 @@ private func text(_ status: Status) -> [String] {
   }
 }
 
-@Test func `a refusal says its code, its text and its form`() {
+@Test func `the description of a rejection contains its code, its text and its form`() {
   let plain = Refusal(.internal, "why")
   #expect(plain.status == Status(.internal, "why"))
   #expect(plain.form == .trailersOnly)
@@ -76,7 +76,7 @@ private func text(_ status: Status) -> [String] {
 
 /// doc/statuscodes.md: the library never generates INVALID_ARGUMENT, NOT_FOUND, ALREADY_EXISTS, FAILED_PRECONDITION,
 /// ABORTED, OUT_OF_RANGE and DATA_LOSS.
-@Test func `the library never makes the codes that belong to the application`() throws {
+@Test func `the library never returns the codes that belong to the application`() throws {
   let names = [
     "invalidargument", "notfound", "alreadyexists", "failedprecondition", "aborted", "outofrange", "dataloss",
   ]

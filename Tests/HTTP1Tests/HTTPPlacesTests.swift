@@ -17,24 +17,24 @@ private func decide(_ network: String, isLocal: Bool = false, _ networks: String
     network: network, isLocal: isLocal, in: held, placesMax: networks.count, perAddressMax: addressMax)
 }
 
-@Test func `an address takes free places up to its limit, and is refused past it`() {
+@Test func `an address gets free places up to its limit, and is refused past it`() {
   #expect(decide("a", "", "", "", "") == .take)
   #expect(decide("a", "a", "a", "", "") == .take)
   #expect(decide("a", "a", "a", "a", "") == .refuse)
   #expect(decide("b", "a", "a", "a", "") == .take)
 }
 
-@Test func `where all places are taken, the busiest address gives up the connection that it has held longest`() {
+@Test func `if all places are taken, the busiest address loses its oldest connection`() {
   #expect(decide("c", "a", "b", "a", "b", "b") == .replace(ticket(4)))
   #expect(decide("c", "a", "b", "c", "d") == .refuse, "it has as many as the busiest")
   #expect(decide("e", "a", "b", "c", "d") == .replace(ticket(3)))
 }
 
-@Test func `an address that is as busy as the busiest takes no place of another`() {
+@Test func `an address that is as busy as the busiest one gets no place from it`() {
   #expect(decide("b", "a", "b", "a", "b") == .refuse)
 }
 
-@Test func `a local client finds room past its limit, in the place of its own oldest connection`() {
+@Test func `a local client past its limit replaces its own oldest connection`() {
   #expect(decide("l", isLocal: true, "l", "l", "a", "l", "") == .replace(ticket(3)))
   #expect(decide("l", isLocal: true, "a", "a", "b") == .replace(ticket(1)))
   #expect(decide("l", isLocal: true, "a", "l", "b") == .replace(ticket(1)))
@@ -44,6 +44,6 @@ private func decide(_ network: String, isLocal: Bool = false, _ networks: String
   ("127.0.0.1", true), ("::1", true), ("::ffff:127.0.0.1", true), ("127.0.0.2", false), ("10.0.0.1", false),
   ("", false),
 ])
-func `only the two addresses of the machine itself are local`(address: String, isLocal: Bool) {
+func `only 127.0.0.1 and ::1 are local`(address: String, isLocal: Bool) {
   #expect(HTTPPlaces.isLocal(address) == isLocal)
 }

@@ -25,7 +25,7 @@ private func got(_ method: String, _ path: String) -> HTTPRequestReader.Step {
   ("GET / HTTP/1.1\r\nHost: a\r\nX: \u{e9}\t b\r\n\r\n", "GET", "/"),
   ("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /more", "GET", "/"),
 ])
-func `a request is read, with its path as it was sent and without its query`(text: String, method: String, path: String)
+func `a request is read with its path as sent and without its query`(text: String, method: String, path: String)
 {
   #expect(read(text) == got(method, path))
 }
@@ -54,7 +54,7 @@ func `a request is read, with its path as it was sent and without its query`(tex
   "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 0, 0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: \r\n\r\n",
   "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 ])
-func `what is no request, or could be read as two, is a bad request`(text: String) {
+func `bytes that are not a request, or could be read as two, are a bad request`(text: String) {
   #expect(read(text) == .refuse(.badRequest))
 }
 
@@ -63,7 +63,7 @@ func `another major version is not supported`(version: String) {
   #expect(read("GET / \(version)\r\nHost: a\r\n\r\n") == .refuse(.versionNotSupported))
 }
 
-@Test func `a head of as many bytes as the limit is taken, and one more is too large`() {
+@Test func `a head of the limit is accepted, and one byte more is too large`() {
   func head(of bytes: Int) -> String {
     let frame = "GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n"
     // Swift counts a carriage return and a line feed as one character.
@@ -81,12 +81,12 @@ func `another major version is not supported`(version: String) {
   ("", ""), ("If-None-Match: \"a\"\r\n", "\"a\""), ("IF-NONE-MATCH:\t\"a\" , W/\"b\"\r\n", "\"a\",W/\"b\""),
   ("If-None-Match: \"a\"\r\nX: y\r\nif-none-match: *\r\n", "\"a\",*"), ("If-None: \"a\"\r\n", ""),
 ])
-func `the tags of what a client knows are read, of all fields that have some`(fields: String, tags: String) {
+func `the entity tags of all If-None-Match fields are read`(fields: String, tags: String) {
   let wanted = HTTPRequest(method: "GET", path: "/", knownTags: tags)
   #expect(read("GET / HTTP/1.1\r\nHost: a\r\n\(fields)\r\n") == .request(wanted))
 }
 
-@Test func `a request that comes byte by byte is the same, and what is not whole waits`() {
+@Test func `a request is read byte by byte, and an incomplete one waits`() {
   var reader = HTTPRequestReader(headBytesMax: 4_096)
   let bytes = Array("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
   for byte in bytes.dropLast() {
@@ -97,7 +97,7 @@ func `the tags of what a client knows are read, of all fields that have some`(fi
   #expect(last == got("GET", "/metrics"))
 }
 
-@Test func `whatever bytes come, the reader waits, takes or refuses them`() {
+@Test func `the reader waits for, accepts or rejects any bytes`() {
   var random = SystemRandomNumberGenerator()
   let good = Array("GET /metrics HTTP/1.1\r\nHost: a\r\nAccept: */*\r\n\r\n".utf8)
   for _ in 0..<20_000 {
@@ -115,7 +115,7 @@ func `the tags of what a client knows are read, of all fields that have some`(fi
   }
 }
 
-@Test func `an answer says its length and that the connection ends, to HEAD without its body`() {
+@Test func `an answer states its length and that the connection closes, and has no body for HEAD`() {
   let response = HTTPResponse(status: .ok, contentType: "text/plain", body: "é\n")
   let text = String(decoding: response.bytes(), as: UTF8.self)
   #expect(text.hasPrefix("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n"))

@@ -30,7 +30,7 @@ private let initialWindow: UInt8 = 4
   #expect(stream.isClosed)
 }
 
-@Test func `a stream is answered once: what follows the first answer is not sent`() {
+@Test func `a stream is answered once: nothing after the first answer is sent`() {
   let peer = Peer()
   let stream = peer.open(1, end: true)
   peer.session.respondTrailersOnly(stream, trailersOnly)
@@ -39,7 +39,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain().map(\.kind) == [.headers])
 }
 
-@Test func `a large answer goes out in frames, as far as a client's window reaches, and whole in the end`() {
+@Test func `a large answer is sent in frames as far as the client's window allows, and completely in the end`() {
   let peer = Peer()
   let stream = peer.open(1, end: true)
   let body = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 * 7) }
@@ -54,7 +54,7 @@ private let initialWindow: UInt8 = 4
   #expect(stream.unsentBytes == 0)
 }
 
-@Test func `a drain stops at the first frame past its bytes, and goes on where it stopped`() {
+@Test func `a drain stops at the first frame past its bytes, and continues there`() {
   let peer = Peer()
   for id in [1, 3, 5] as [Int32] { peer.session.respondTrailersOnly(peer.open(id, end: true), trailersOnly) }
   var streams: [Int32] = []
@@ -85,7 +85,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain().map(\.kind) == [.headers, .reset])
 }
 
-@Test func `A6: no reset comes before the trailers are out, however little is drained at a time`() {
+@Test func `A6: no reset is sent before the trailers, however little is drained at a time`() {
   let peer = Peer()
   peer.session.respond(peer.open(1), head: head, body: [1], trailers: trailers)
   let kinds = (0..<4).flatMap { _ in peer.drain(bytesMax: 1).map(\.kind) }
@@ -93,7 +93,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain() == [])
 }
 
-@Test func `A6: no reset comes while a client's window holds the answer back`() {
+@Test func `A6: no reset is sent while a client's window blocks the answer`() {
   let peer = Peer(settings: [(initialWindow, 10)])
   peer.session.respond(peer.open(1), head: head, body: [UInt8](repeating: 0, count: 15), trailers: trailers)
   #expect(peer.drain().map(\.kind) == [.headers, .data])
@@ -110,7 +110,7 @@ private let initialWindow: UInt8 = 4
   #expect(!peer.session.wantsToWrite)
 }
 
-@Test func `a call that is reset says nothing more`() {
+@Test func `nothing more is sent for a call that was reset`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.session.start(stream, head)
@@ -120,7 +120,7 @@ private let initialWindow: UInt8 = 4
   #expect(stream.closedWith == .internalError)
 }
 
-@Test func `an answer whose header block is too large to be sent is a reset, and not silence`() {
+@Test func `a reset replaces an answer whose header block is too large to send`() {
   let peer = Peer()
   let stream = peer.open(1, end: true)
   let message = [UInt8](repeating: UInt8(ascii: "x"), count: 70_000)
@@ -131,7 +131,7 @@ private let initialWindow: UInt8 = 4
 
 // MARK: Streaming
 
-@Test func `messages of a stream go out as they come, and nothing is said between them`() {
+@Test func `messages of a stream are sent immediately, and nothing is sent between them`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.session.start(stream, head)
@@ -151,7 +151,7 @@ private let initialWindow: UInt8 = 4
   #expect(stream.isClosed)
 }
 
-@Test func `a stream may end without a message, and with its last`() {
+@Test func `a stream may end without a message, or with its last one`() {
   let peer = Peer()
   let empty = peer.open(1, end: true)
   peer.session.start(empty, head)
@@ -164,7 +164,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain().map(\.kind) == [.headers, .data, .headers])
 }
 
-@Test func `messages wait for the client's window, in their order, and are counted meanwhile`() {
+@Test func `messages wait for the client's window in order, and are counted while they wait`() {
   let peer = Peer(settings: [(initialWindow, 3)])
   let stream = peer.open(1, end: true)
   peer.session.start(stream, head)
@@ -178,7 +178,7 @@ private let initialWindow: UInt8 = 4
   #expect(stream.unsentBytes == 0)
 }
 
-@Test func `a client that always leaves a byte gets every message, in their order`() {
+@Test func `a client that always leaves one byte unread gets every message, in order`() {
   let peer = Peer(settings: [(initialWindow, 9)])
   let stream = peer.open(1, end: true)
   peer.session.start(stream, head)
@@ -193,7 +193,7 @@ private let initialWindow: UInt8 = 4
   #expect(frames.filter { $0.kind == .data }.flatMap(\.payload) == Array(all.dropLast()))
 }
 
-@Test func `a stream that was reset says nothing more, and nothing more waits on it`() {
+@Test func `nothing more is sent or queued on a stream that was reset`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.session.start(stream, head)
@@ -203,7 +203,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain() == [.reset(1, ErrorCode.cancel.rawValue)])
 }
 
-@Test func `one client that takes nothing holds no other stream back`() {
+@Test func `a stream whose client reads nothing does not block other streams`() {
   let peer = Peer(settings: [(initialWindow, 5)])
   peer.session.respond(peer.open(1, end: true), head: head, body: [1, 2, 3, 4, 5, 6], trailers: trailers)
   peer.session.respond(peer.open(3, end: true), head: head, body: [7], trailers: trailers)
@@ -211,7 +211,7 @@ private let initialWindow: UInt8 = 4
   #expect(frames.filter(\.endsStream).map(\.stream) == [3])
 }
 
-@Test func `what leaves is noted, for it forgives pings`() {
+@Test func `sent answers are recorded, since they reset the ping strikes`() {
   let peer = Peer()
   _ = peer.ask(.ping())
   #expect(!peer.sink.events.sentReply, "the echo of a ping is no answer")

@@ -14,7 +14,7 @@ extension Budget {
 }
 
 @Test(arguments: Budget.Kind.allCases)
-func `a budget holds up to its limit; one more is too many, and it stays spent`(kind: Budget.Kind) {
+func `a budget allows events up to its limit; past it, it stays spent`(kind: Budget.Kind) {
   var budget = Budget()
   let limit = rate(kind).count
   #expect(budget.granted(limit, kind, at: 5) == limit)
@@ -26,7 +26,7 @@ private let renewed = [
 ]
 
 @Test(arguments: renewed)
-func `a budget with a window is whole again when the window is over, and not a millisecond before`(kind: Budget.Kind) {
+func `a budget with a window is full again when the window ends, and not a millisecond earlier`(kind: Budget.Kind) {
   let rate = rate(kind)
   var budget = Budget()
   #expect(budget.granted(rate.count + 1, kind, at: 1_000) == rate.count)
@@ -42,13 +42,13 @@ func `a budget with a window is whole again when the window is over, and not a m
 }
 
 @Test(arguments: Budget.Kind.allCases.filter { !renewed.contains($0) })
-func `a budget without a window is never given back`(kind: Budget.Kind) {
+func `a budget without a window is never restored`(kind: Budget.Kind) {
   var budget = Budget()
   #expect(budget.granted(rate(kind).count + 1, kind, at: 0) == rate(kind).count)
   #expect(budget.granted(1, kind, at: 1 << 50) == 0)
 }
 
-@Test func `each kind has a budget of its own`() {
+@Test func `each kind of event has its own budget`() {
   var budget = Budget()
   #expect(budget.granted(1_000, .priority, at: 0) < 1_000)
   for kind in [Budget.Kind.unfinishedReset, .provokedReset, .settings] {
@@ -85,7 +85,7 @@ extension Budget {
   (100, 0, 50, true), (101, 0, 50, false), (101, 201, 50, false), (101, 202, 50, true), (5_000, 10_000, 50, true),
   (5_001, 10_000, 50, false), (100, 100, 0, true), (101, 10_000, 0, false), (10_000, 10_000, 100, true),
 ])
-func `resets end a connection only past the floor and past the share`(
+func `resets end a connection only past both the floor and the share`(
   resets: Int, calls: Int, percent: Int, taken: Bool
 ) {
   var budget = Budget()
@@ -93,7 +93,7 @@ func `resets end a connection only past the floor and past the share`(
   #expect(isTaken == taken)
 }
 
-@Test func `the share counts the calls of the window before, and none older`() {
+@Test func `the share counts the calls of the previous window, and no older ones`() {
   for (laterMillis, taken) in [(10_000, true), (19_999, true), (20_000, false)] as [(Int64, Bool)] {
     var budget = Budget()
     _ = budget.takes(0, of: 1_000, at: 0)
@@ -102,7 +102,7 @@ func `resets end a connection only past the floor and past the share`(
   }
 }
 
-@Test func `resets of the window before count against the share`() {
+@Test func `resets of the previous window count against the share`() {
   var budget = Budget()
   let isFirstTaken = budget.takes(500, of: 1_000, at: 0)
   let isNextTaken = budget.takes(101, of: 101, at: 10_000)

@@ -6,7 +6,7 @@ private func append(_ bytes: [UInt8], to queue: inout ByteQueue) {
   unsafe bytes.withUnsafeBufferPointer { unsafe queue.append($0) }
 }
 
-@Test func `bytes leave in the order in which they came, however they are taken`() {
+@Test func `bytes leave in the order of their arrival, however they are taken`() {
   var queue = ByteQueue()
   var (came, left): ([UInt8], [UInt8]) = ([], [])
   var next: UInt8 = 0
@@ -33,7 +33,7 @@ private func append(_ bytes: [UInt8], to queue: inout ByteQueue) {
   #expect(left == came && queue.count == 0 && queue.keptCount == 0)
 }
 
-@Test func `what was taken is not kept, though something is always left`() {
+@Test func `the queue frees bytes that were taken, even if it never becomes empty`() {
   var (parts, arrays) = (ByteQueue(), ByteQueue())
   let window = [UInt8](repeating: 1, count: 65_536)
   append(window, to: &parts)

@@ -42,7 +42,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(stream.wasSent)
 }
 
-@Test func `an answer's head, body and trailers are told apart, and what came in between 1xx is dropped`() {
+@Test func `an answer's head, body and trailers are distinguished, and 1xx heads are dropped`() {
   let server = Server()
   let stream = server.request()
   _ = server.drain()
@@ -56,7 +56,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(server.client.sink.takeTouched().map(\.id) == [1])
 }
 
-@Test func `a GOAWAY refuses the streams after its last, leaves the others open, and takes no new ones`() {
+@Test func `a GOAWAY ends the streams after its last id, leaves the others open, and allows no new ones`() {
   let server = Server()
   let streams = (0..<3).map { _ in server.request() }
   _ = server.drain()
@@ -69,7 +69,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(late?.wasSent == false)
 }
 
-@Test func `requests past the server's limit wait for those before them`() {
+@Test func `requests past the server's limit wait for earlier ones`() {
   let server = Server(settings: [(3, 1)])
   let (first, second) = (server.request(), server.request())
   #expect(server.drain().filter { $0.kind == .headers }.map(\.stream) == [1])
@@ -79,7 +79,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(first.isClosed && !second.isClosed)
 }
 
-@Test func `a request that is cancelled before it could leave never leaves`() {
+@Test func `a request that is cancelled before it could be sent is never sent`() {
   let server = Server(settings: [(3, 1)])
   let (_, second) = (server.request(), server.request())
   _ = server.drain()
@@ -90,7 +90,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(!second.wasSent)
 }
 
-@Test func `window is given back as an answer comes, for as long as it is`() {
+@Test func `the window is returned throughout a long answer`() {
   let server = Server()
   let stream = server.request()
   _ = server.drain()
@@ -105,7 +105,7 @@ private let answered = [(":status", "200"), ("content-type", "application/grpc")
   #expect(stream.takeBody().count == 131_072)
 }
 
-@Test func `bytes that are no HTTP/2 end the connection with a GOAWAY`() {
+@Test func `bytes that are not HTTP/2 end the connection with a GOAWAY`() {
   let server = Server()
   let bytes = Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)
   _ = unsafe bytes.withUnsafeBytes { unsafe server.client.feed($0) }

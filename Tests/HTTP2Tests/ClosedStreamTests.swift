@@ -12,7 +12,7 @@ private func answered(_ peer: Peer, _ id: Int32) throws {
 private func farewell(_ frames: [Frame]) -> UInt32? { frames.first { $0.kind == .goAway }?.number(at: 4) }
 
 @Test(arguments: [Frame.headers(1, [("x", "1")], end: true), .data(1, [1])])
-func `RFC 9113 5.1: on a stream that both sides have ended nothing more may come`(late: Frame) throws {
+func `RFC 9113 5.1: a frame on a stream that both sides have ended is an error`(late: Frame) throws {
   let peer = Peer()
   _ = peer.open(1, end: true)
   try answered(peer, 1)
@@ -22,13 +22,13 @@ func `RFC 9113 5.1: on a stream that both sides have ended nothing more may come
 }
 
 @Test(arguments: [Frame.headers(1, [("x", "1")], end: true), .data(1, [1])])
-func `RFC 9113 5.1: on a stream that the client has reset nothing more may come`(late: Frame) {
+func `RFC 9113 5.1: a frame on a stream that the client has reset is an error`(late: Frame) {
   let peer = Peer()
   _ = peer.open(1)
   #expect(farewell(peer.ask(.reset(1), late)) == ErrorCode.streamClosed.rawValue)
 }
 
-@Test func `RFC 9113 5.4.2: what is under way on a stream that we have reset is ignored`() throws {
+@Test func `RFC 9113 5.4.2: frames in transit on a stream that the server has reset are ignored`() throws {
   let peer = Peer()
   for id in [1, 3] as [Int32] { _ = peer.open(id) }
   try answered(peer, 1)
@@ -39,14 +39,14 @@ func `RFC 9113 5.1: on a stream that the client has reset nothing more may come`
   #expect(peer.open(5).headersComplete)
 }
 
-@Test func `RFC 9113 5.1: PRIORITY, window and reset may come on a closed stream`() throws {
+@Test func `RFC 9113 5.1: PRIORITY, WINDOW_UPDATE and RST_STREAM are allowed on a closed stream`() throws {
   let peer = Peer()
   _ = peer.open(1, end: true)
   try answered(peer, 1)
   #expect(farewell(peer.ask(.priority(1), .windowUpdate(1, 5), .reset(1))) == nil)
 }
 
-@Test func `streams that were refused in one row are remembered however many they are`() {
+@Test func `any number of streams that were refused in a row is remembered`() {
   let peer = Peer(acknowledges: false) { $0.streamsMax = 1 }
   _ = peer.open(1)
   let refused = (1..<300 as Range<Int32>).map { 2 * $0 + 1 }
@@ -54,7 +54,7 @@ func `RFC 9113 5.1: on a stream that the client has reset nothing more may come`
   for id in refused { #expect(farewell(peer.ask(.data(id, [1]))) == nil) }
 }
 
-@Test func `streams that we have reset are remembered up to twice as many as may be open`() throws {
+@Test func `streams that the server has reset are remembered, up to twice the number that may be open`() throws {
   let peer = Peer { $0.streamsMax = 3 }
   // Every other stream; otherwise they would be one range.
   for id in stride(from: 1, through: 25, by: 4) as StrideThrough<Int32> {
@@ -70,7 +70,7 @@ func `RFC 9113 5.1: on a stream that the client has reset nothing more may come`
 }
 
 @Test(arguments: [1, 2, 3, 8, 9, 10, 100])
-func `frames are told apart however they are cut`(step: Int) throws {
+func `frames are recognized however their bytes are split`(step: Int) throws {
   let peer = Peer()
   _ = peer.open(1, end: true)
   try answered(peer, 1)
@@ -93,7 +93,7 @@ private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   return frames
 }
 
-@Test func `a stream that we have reset may bring its window to the last byte and no more`() throws {
+@Test func `a stream that the server has reset may receive its window to the last byte and no more`() throws {
   let peer = Peer { $0.streamWindowBytes = 65_535 }
   _ = peer.open(1)
   try answered(peer, 1)
@@ -101,7 +101,7 @@ private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   #expect(farewell(peer.ask(.data(1, [1]))) == ErrorCode.streamClosed.rawValue)
 }
 
-@Test func `each stream that we have reset may bring a window of its own`() throws {
+@Test func `each stream that the server has reset may receive a window of its own`() throws {
   let peer = Peer { $0.streamWindowBytes = 65_535 }
   for id in [1, 3] as [Int32] {
     _ = peer.open(id)
@@ -111,7 +111,7 @@ private func sendLate(_ peer: Peer, _ id: Int32, bytes: Int) -> [Frame] {
   #expect(farewell(peer.ask(.data(3, [1]))) == ErrorCode.streamClosed.rawValue)
 }
 
-@Test func `what comes behind a fault is not kept, however much of it comes before the connection has ended`() throws {
+@Test func `bytes after a fault are not stored, however many arrive before the connection ends`() throws {
   let peer = Peer()
   _ = peer.open(1, end: true)
   try answered(peer, 1)

@@ -38,7 +38,7 @@ private enum State: CaseIterable {
 }
 
 @Test(arguments: zip(State.allCases, [true, true, false, false]))
-private func `a connection is open until it was told to go`(state: State, isOpen: Bool) {
+private func `a connection is open until its shutdown is announced`(state: State, isOpen: Bool) {
   #expect(state.life.isOpen == isOpen)
 }
 
@@ -51,7 +51,7 @@ private func `A10: a drain announces the shutdown, once`(state: State, step: Lif
 }
 
 @Test(arguments: zip(State.allCases, [Life.Step.nothing, .nothing, .shutDown(.drain), .nothing]))
-private func `A10: the second GOAWAY follows the answer to the PING that was sent with the first`(
+private func `A10: the second GOAWAY follows the answer to the PING of the first`(
   state: State, step: Life.Step
 ) {
   var life = state.life
@@ -59,7 +59,7 @@ private func `A10: the second GOAWAY follows the answer to the PING that was sen
 }
 
 @Test(arguments: State.allCases)
-private func `what is read, used or pinged changes nothing of a connection's phase`(state: State) {
+private func `reads, use and pings do not change the phase of a connection`(state: State) {
   var life = state.life
   life.read(nowMillis: 3_001)
   life.used(nowMillis: 3_001)
@@ -68,7 +68,7 @@ private func `what is read, used or pinged changes nothing of a connection's pha
   #expect(life.due(nowMillis: 3_002, callsOpen: true) == .nothing)
 }
 
-@Test func `the second GOAWAY is not waited for longer than the notice`() {
+@Test func `the second GOAWAY is sent after the notice time at the latest`() {
   var life = State.announced.life
   #expect(life.nextMillis(callsOpen: true) == 3_010)
   #expect(life.due(nowMillis: 3_009, callsOpen: false) == .nothing)
@@ -76,7 +76,7 @@ private func `what is read, used or pinged changes nothing of a connection's pha
   #expect(life.due(nowMillis: 3_010, callsOpen: true) == .nothing)
 }
 
-@Test func `a connection that goes away is over with its last call, and is closed by who has written the answers`() {
+@Test func `a connection that drains ends with its last call, after its answers are written`() {
   var life = State.goingAway.life
   #expect(!life.isOver(nowMillis: 3_001, callsOpen: true) && life.isOver(nowMillis: 3_001, callsOpen: false))
   for callsOpen in [true, false] {
@@ -85,7 +85,7 @@ private func `what is read, used or pinged changes nothing of a connection's pha
   #expect(life.due(nowMillis: 8_000, callsOpen: false) == .close)
 }
 
-@Test func `a connection that goes away gives its calls the grace and no more`() {
+@Test func `a connection that drains ends its calls after the grace time`() {
   var life = State.goingAway.life
   #expect(life.nextMillis(callsOpen: true) == 8_000)
   #expect(life.due(nowMillis: 7_999, callsOpen: true) == .nothing)
@@ -105,7 +105,7 @@ private func `A11: two strikes are forgiven, the third ends the connection, in e
 }
 
 @Test(arguments: [(true, 60), (false, 300)] as [(Bool, Int64)])
-func `A11: a ping at the interval is no strike, a millisecond sooner it is`(callsOpen: Bool, interval: Int64) {
+func `A11: a ping at the interval is not a strike, and one a millisecond earlier is`(callsOpen: Bool, interval: Int64) {
   var punctual = Life(limits, nowMillis: 0, jitter: 0)
   for count in 0..<50 {
     #expect(punctual.pinged(nowMillis: Int64(count) * interval, callsOpen: callsOpen) == .nothing, "ping \(count)")
@@ -115,7 +115,7 @@ func `A11: a ping at the interval is no strike, a millisecond sooner it is`(call
   #expect(hasty.pinged(nowMillis: 3 * (interval - 1), callsOpen: callsOpen) == tooManyPings)
 }
 
-@Test func `A11: strikes are not forgiven by waiting`() {
+@Test func `A11: waiting does not forgive strikes`() {
   var life = Life(limits, nowMillis: 0, jitter: 0)
   for at in [0, 1, 2, 1_000, 2_000] as [Int64] { #expect(life.pinged(nowMillis: at, callsOpen: true) == .nothing) }
   #expect(life.pinged(nowMillis: 2_001, callsOpen: true) == tooManyPings)
@@ -138,7 +138,7 @@ private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
   return life
 }
 
-@Test func `an idle connection is told to go at its limit, not before`() {
+@Test func `an idle connection gets a GOAWAY at its limit, not before`() {
   var life = lively(until: 8_999)
   #expect(life.nextMillis(callsOpen: false) == 9_000)
   #expect(life.due(nowMillis: 8_999, callsOpen: false) == .nothing)
@@ -146,7 +146,7 @@ private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
   #expect(life.noticed(nowMillis: 9_001) == .shutDown(.idle))
 }
 
-@Test func `a connection with calls is not idle, and use begins the time anew`() {
+@Test func `a connection with calls is not idle, and use restarts the idle time`() {
   var life = lively(until: 9_000)
   #expect(life.due(nowMillis: 9_000, callsOpen: true) == .nothing)
   life.used(nowMillis: 9_000)
@@ -156,7 +156,9 @@ private func lively(jitter: Double = 0, until nowMillis: Int64) -> Life {
 }
 
 @Test(arguments: [(0, 40_000), (1, 44_000), (-1, 36_000), (0.5, 42_000)] as [(Double, Int64)])
-func `a connection goes at its age, spread by ten percent, calls or not`(jitter: Double, ageMillis: Int64) {
+func `a connection announces its shutdown at its age, spread by ten percent, with or without calls`(
+  jitter: Double, ageMillis: Int64
+) {
   var life = lively(jitter: jitter, until: ageMillis - 1)
   #expect(life.nextMillis(callsOpen: true) == ageMillis)
   #expect(life.due(nowMillis: ageMillis - 1, callsOpen: true) == .nothing)
@@ -165,7 +167,7 @@ func `a connection goes at its age, spread by ten percent, calls or not`(jitter:
 }
 
 @Test(arguments: [true, false])
-func `a silent connection is pinged, and closed when the ping stays unanswered`(callsOpen: Bool) {
+func `a silent connection is pinged, and closed if the ping stays unanswered`(callsOpen: Bool) {
   var life = Life(limits, nowMillis: 0, jitter: 0)
   #expect(life.nextMillis(callsOpen: callsOpen) == 3_000)
   #expect(life.due(nowMillis: 2_999, callsOpen: callsOpen) == .nothing)
@@ -175,7 +177,7 @@ func `a silent connection is pinged, and closed when the ping stays unanswered`(
   #expect(life.due(nowMillis: 3_200, callsOpen: callsOpen) == .close)
 }
 
-@Test func `whatever is read answers our ping`() {
+@Test func `any bytes count as the answer to the server's ping`() {
   var life = State.awaitingPing.life
   life.read(nowMillis: 3_199)
   #expect(life.nextMillis(callsOpen: true) == 6_199)
@@ -184,7 +186,7 @@ func `a silent connection is pinged, and closed when the ping stays unanswered`(
 }
 
 @Test(arguments: State.allCases, [true, false])
-private func `asked at the moment it named, a connection has something to do; asked before, nothing`(
+private func `a connection has something to do at its next deadline, and nothing before`(
   state: State, callsOpen: Bool
 ) {
   var life = state.life
@@ -194,7 +196,7 @@ private func `asked at the moment it named, a connection has something to do; as
 }
 
 @Test(arguments: zip(State.allCases, [false, false, false, true]))
-private func `only a connection that was told its true last id is over, and asking changes nothing`(
+private func `only a connection that has sent its true last id can be over`(
   state: State, isOver: Bool
 ) {
   var life = state.life

@@ -40,13 +40,13 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   return nil
 }
 
-@Test func `an identified caller may cancel half of its calls, however many those are`() {
+@Test func `an identified caller may cancel half of its calls, however many it makes`() {
   let peer = Peer()
   peer.sink.callerIsIdentified()
   #expect(call(peer, 2_000) { $0 % 2 == 1 } == nil)
 }
 
-@Test func `a caller that is not identified may cancel no share of its calls`() {
+@Test func `an unidentified caller has no share of calls that it may cancel`() {
   #expect(call(Peer(), 2_000) { $0 % 2 == 1 } == "too_many_resets")
 }
 
@@ -57,7 +57,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   #expect(call(peer, 1, from: 100) { _ in true } == "too_many_resets")
 }
 
-@Test func `resets of calls that were answered are nobody's nuisance`() {
+@Test func `resets of calls that were answered do not count`() {
   let peer = Peer()
   for index in 0..<150 as Range<Int32> {
     peer.session.start(peer.open(1 + 2 * index), head)
@@ -66,7 +66,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   }
 }
 
-@Test func `resets are forgiven when their window is over`() {
+@Test func `resets are forgiven when their window ends`() {
   let peer = Peer()
   for index in 0..<180 as Range<Int32> {
     if index == 90 { peer.nowMillis = 10_000 }
@@ -96,7 +96,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   #expect(onePast(peer, 500) { [.headers(201 + 2 * $0)] } == "too_many_premature_streams")
 }
 
-@Test func `header blocks on a stream that we have reset end the connection at limit + 1`() throws {
+@Test func `header blocks on a stream that the server has reset end the connection at limit + 1`() throws {
   let peer = Peer { $0.budget.controlFrames.count = 20 }
   _ = peer.open(1)
   peer.session.reset(try #require(peer.sink.stream(1)), .internalError)
@@ -128,7 +128,7 @@ private func call(_ peer: Peer, _ count: Int32, from first: Int32 = 0, cancels: 
   #expect(onePast(peer, 10) { _ in [padded] } == "too_many_empty_frames")
 }
 
-@Test func `empty DATA that ends a request is no nuisance`() {
+@Test func `empty DATA that ends a request does not count`() {
   let peer = Peer()
   for index in 0..<50 as Range<Int32> {
     let stream = peer.open(1 + 2 * index)
@@ -153,7 +153,7 @@ private func controlFrames(_ peer: Peer, _ frame: [UInt8]) -> String? {
 @Test(arguments: [
   Frame.windowUpdate(0, 1).bytes, Frame.ping(ack: true).bytes, Frame.unknown, Frame.windowUpdate(1, 1).bytes,
 ])
-func `CVE-2019-9511, 9512: frames that bring nothing end the connection at limit + 1`(frame: [UInt8]) {
+func `CVE-2019-9511, 9512: frames without effect end the connection at limit + 1`(frame: [UInt8]) {
   let peer = Peer()
   // A closed stream: nghttp2 ignores its frames without a callback.
   peer.session.respondTrailersOnly(peer.open(1, end: true), trailersOnly)
@@ -162,7 +162,7 @@ func `CVE-2019-9511, 9512: frames that bring nothing end the connection at limit
   #expect(peer.session.isOver)
 }
 
-@Test func `window given back for answers is no nuisance, however often`() {
+@Test func `window updates for answers never count`() {
   let peer = Peer()
   for index in 0..<1_000 as Range<Int32> {
     _ = peer.owe(1 + 2 * index, bytes: 10)
@@ -195,7 +195,7 @@ private func request(listBytes: Int) -> [(String, String)] {
   #expect(farewell(peer.ask(.headers(3, request(listBytes: 20_001)))) == "header_list_bomb")
 }
 
-@Test func `as many fields as the ceiling are refused with a status, one more ends the connection`() {
+@Test func `a list of as many fields as the ceiling is refused with a status, one more ends the connection`() {
   let peer = Peer()
   let fields = [(String, String)](repeating: ("a", ""), count: 1_024 - Frame.request.count)
   #expect(farewell(peer.ask(.headers(1, Frame.request + fields))) == nil)
@@ -203,13 +203,13 @@ private func request(listBytes: Int) -> [(String, String)] {
   #expect(farewell(peer.ask(.headers(3, Frame.request + fields + [("a", "")]))) == "header_list_bomb")
 }
 
-@Test func `CVE-2024-28182: a header block of one-byte references does not go on for ever`() {
+@Test func `CVE-2024-28182: a header block of one-byte references ends the connection at a limit`() {
   let peer = Peer()
   _ = peer.feed(Frame.indexed(1, fields: 16_384, ends: false).bytes)
   #expect(farewell(peer.drain()) == "header_list_bomb")
 }
 
-@Test func `CVE-2024-28182: a header block in so many parts is taken, one part more ends the connection`() {
+@Test func `CVE-2024-28182: a header block in as many parts as the limit is accepted, one more ends the connection`() {
   for (parts, words) in [(8, nil), (9, "too_many_continuations")] as [(Int, String?)] {
     let peer = Peer()
     let more = Frame.indexed(1, fields: 1, kind: .continuation, ends: false)

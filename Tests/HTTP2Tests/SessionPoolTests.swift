@@ -11,7 +11,7 @@ private func greeting(_ session: Session) -> [UInt8] {
   return bytes
 }
 
-@Test func `a session takes large blocks while it lives, and the next session takes the same`() throws {
+@Test func `a session uses large blocks while it lives, and the next session uses the same ones`() throws {
   let pool = try #require(SessionPool())
   var sessions: [Session] = []
   for _ in 0..<3 { sessions.append(try #require(Session(SessionLimits(), pool, nowMillis: 0))) }
@@ -26,7 +26,7 @@ private func greeting(_ session: Session) -> [UInt8] {
   #expect(pool.liveBlocks == 0)
 }
 
-@Test func `more sessions than one slab has room for have blocks of their own`() throws {
+@Test func `sessions that do not fit into one slab also have their own blocks`() throws {
   let pool = try #require(SessionPool())
   let expected = greeting(try #require(Session(SessionLimits(), nowMillis: 0)))
   for _ in 0..<2 {
@@ -61,7 +61,7 @@ private func answer(_ calls: Int, _ pool: SessionPool) throws {
 
 private let sizes = [64, 128, 160, 224]
 
-@Test func `the small blocks of a session's calls are used again by the next session`() throws {
+@Test func `the next session reuses the small blocks of a session's calls`() throws {
   let pool = try #require(SessionPool())
   let other = Peer(pool: pool)
   for _ in 0..<50 { try answer(20, pool) }
@@ -134,7 +134,7 @@ private struct Block: Equatable {
   pool.give(block)
 }
 
-@Test func `blocks that were given back leave memory, but for as many as one slab has`() throws {
+@Test func `returned blocks leave memory, except as many as one slab has`() throws {
   let pool = RawPool()
   let blocks = try (0..<100).map { _ in try #require(pool.take(16_394)) }
   for block in blocks { block.fill(0xff, 16_394) }
@@ -143,7 +143,7 @@ private struct Block: Equatable {
 }
 
 @Test(arguments: [0, 1, 16, 17, 255, 256, 257, 4_095, 4_096, 16_394, 20_464, 20_465, 100_000])
-func `a block has the size that was asked for, aligned, zero where that was asked for`(bytes: Int) throws {
+func `a block has the requested size and alignment, and is zeroed if requested`(bytes: Int) throws {
   let pool = RawPool()
   for _ in 0..<20 {
     let dirty = try (0..<70).map { _ in try #require(pool.take(bytes)) }
@@ -174,7 +174,7 @@ func `a block has the size that was asked for, aligned, zero where that was aske
   #expect(pool.live == 0)
 }
 
-@Test func `a size that cannot be had is no block, and nothing to give back does nothing`() {
+@Test func `an impossible size returns no block, and freeing nothing has no effect`() {
   let pool = RawPool()
   #expect(pool.take(.max) == nil)
   #expect(pool.takeZero(.max, 2) == nil)
@@ -182,7 +182,7 @@ func `a block has the size that was asked for, aligned, zero where that was aske
   #expect(pool.live == 0)
 }
 
-@Test func `without a pool the functions are those of malloc`() {
+@Test func `without a pool the functions behave like malloc`() {
   let memory = unsafe lk_pool_functions(nil)
   let block = unsafe memory.realloc(memory.calloc(2, 8, nil), 10_000, nil)
   #expect(unsafe block?.load(as: UInt64.self) == 0)

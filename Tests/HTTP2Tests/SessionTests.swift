@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTP2
 
-@Test func `SETTINGS come first and unasked, with every limit, then the connection's window`() throws {
+@Test func `the server first sends SETTINGS with every limit, then the connection's window`() throws {
   var limits = SessionLimits()
   limits.streamsMax = 70_000
   let session = try #require(Session(limits, nowMillis: 0))
@@ -17,7 +17,7 @@ import Testing
   #expect(!session.wantsToWrite)
 }
 
-@Test func `a stream of bytes that is not HTTP/2 is the end of the connection`() throws {
+@Test func `bytes that are not HTTP/2 end the connection`() throws {
   let session = try #require(Session(SessionLimits(), nowMillis: 0))
   let bytes = Array("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8)
   let isAlive = unsafe bytes.withUnsafeBytes { unsafe session.feed($0, nowMillis: 0) }
@@ -41,7 +41,7 @@ import Testing
   #expect(stream.takeBody() == [])
 }
 
-@Test func `R18: the session hears the same however the bytes were split`() throws {
+@Test func `R18: the session reads the same frames however the bytes were split`() throws {
   let peer = Peer()
   let frames = Frame.headers(1).bytes + Frame.data(1, [1, 2, 3]).bytes + Frame.data(1, [4], end: true).bytes
   for byte in frames { #expect(peer.feed([byte]) == true) }
@@ -52,7 +52,7 @@ import Testing
 }
 
 @Test(arguments: [1, 10_000])
-func `a header block goes on over eight CONTINUATIONs, however they come in, and no further`(pieceBytes: Int) throws {
+func `a header block may have eight CONTINUATIONs, however they arrive, and no more`(pieceBytes: Int) throws {
   for count in [8, 9] {
     let block = Frame.headers(1).payload
     var frames = Frame(kind: .headers, flags: Frame.endStream, stream: 1, payload: Array(block.prefix(40))).bytes
@@ -72,7 +72,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   }
 }
 
-@Test func `R21: the end may come on HEADERS, on the last DATA or as empty DATA`() {
+@Test func `R21: the end may arrive on HEADERS, on the last DATA or as empty DATA`() {
   let peer = Peer()
   #expect(peer.open(1, end: true).ended)
   let second = peer.open(3)
@@ -85,7 +85,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(third.ended)
 }
 
-@Test func `R22: trailers of a request end it and are not heard`() {
+@Test func `R22: trailers of a request end it and are ignored`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.send(.data(1, [1]), .headers(1, [("grpc-timeout", "1S")], end: true))
@@ -93,7 +93,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(stream.headers.count == Frame.request.count)
 }
 
-@Test func `DATA on a stream that was passed over ends the connection, also where both come at once`() {
+@Test func `DATA on a skipped stream ends the connection, also together with the skipping frame`() {
   for isAtOnce in [true, false] {
     let peer = Peer()
     let frames: [Frame] = [.headers(7), .data(1, [0, 0, 0, 0, 0])]
@@ -102,7 +102,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   }
 }
 
-@Test func `RFC 9113 5.1.1: a stream id that was passed over ends the connection, one that was used is free to end`() {
+@Test func `RFC 9113 5.1.1: a skipped stream id ends the connection, and an open stream may still end`() {
   let peer = Peer()
   let first = peer.open(1)
   _ = peer.open(7)
@@ -113,7 +113,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.session.isOver)
 }
 
-@Test func `a stream on which much happened is listed once, and again when more comes`() {
+@Test func `a stream with several events is listed once, and again after the next event`() {
   let peer = Peer()
   peer.send(.headers(3), .headers(5), .data(3, [1]), .data(5, [1]), .data(3, [2]))
   #expect(peer.sink.takeTouched().map(\.id) == [3, 5])
@@ -122,7 +122,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.sink.takeTouched().map(\.id) == [5])
 }
 
-@Test func `A8: a reset of the client closes the stream with its code`() {
+@Test func `A8: a client's reset closes the stream with its code`() {
   let peer = Peer()
   let stream = peer.open(1)
   _ = peer.sink.takeTouched()
@@ -133,7 +133,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.sink.stream(1) == nil)
 }
 
-@Test func `a stream that has closed is let go, and so are those of a session that ends`() {
+@Test func `a closed stream is released, and so are all streams of a session that ends`() {
   weak var closed: Stream?
   weak var open: Stream?
   weak var sink: Sink?
@@ -153,7 +153,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(sink == nil)
 }
 
-@Test func `whatever is said on a stream that has closed is dropped`() {
+@Test func `frames for a closed stream are dropped`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.send(.reset(1))
@@ -181,7 +181,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.open(203).headersComplete, "a place is free again")
 }
 
-@Test func `A9: what comes on a refused stream costs nobody's window`() {
+@Test func `A9: DATA on a refused stream does not use up the connection's window`() {
   let peer = Peer { $0.streamsMax = 1 }
   _ = peer.open(1)
   let refused = stride(from: 3, through: 21, by: 2).map { Int32($0) }
@@ -197,7 +197,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(!frames.contains { $0.kind == .goAway })
 }
 
-@Test func `A9: a client that has not yet seen our SETTINGS is refused streams without reproach`() {
+@Test func `A9: streams refused before the client has seen the SETTINGS do not count as abuse`() {
   let peer = Peer(acknowledges: false)
   for index in 0..<100 as Range<Int32> { _ = peer.open(1 + 2 * index) }
   for index in 100..<400 as Range<Int32> {
@@ -206,7 +206,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.sink.streamCount == 100)
 }
 
-@Test func `what a client does not take is counted in frames, until it does`() {
+@Test func `frames that a client does not read are counted until it does`() {
   let peer = Peer(acknowledges: false)
   for index in 0..<400 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
   #expect(peer.session.queuedFrames == 300)
@@ -214,7 +214,7 @@ func `a header block goes on over eight CONTINUATIONs, however they come in, and
   #expect(peer.session.queuedFrames == 0)
 }
 
-@Test func `A9: a client that knows the limit and goes on past it is told to calm down`() throws {
+@Test func `A9: a client that knows the limit and keeps exceeding it gets ENHANCE_YOUR_CALM`() throws {
   let peer = Peer()
   for index in 0..<150 as Range<Int32> { peer.send(.headers(1 + 2 * index)) }
   #expect(!peer.drain().contains { $0.kind == .goAway })
@@ -232,7 +232,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   return Frame.request + [("x", String(repeating: "y", count: listBytes - used - 33))]
 }
 
-@Test func `R11: a header list of the limit is taken, one byte more is not, and the connection stays`() throws {
+@Test func `R11: a header list of the limit is accepted, one byte more is not, and the connection stays`() throws {
   let peer = Peer()
   peer.send(.headers(1, fields(listBytes: 16_384)))
   let edge = try #require(peer.sink.stream(1))
@@ -246,7 +246,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(!peer.open(5).headersTooLarge)
 }
 
-@Test func `R11: so many fields are taken, one more is not, and the connection stays`() throws {
+@Test func `R11: the maximum of fields is accepted, one more is not, and the connection stays`() throws {
   let peer = Peer()
   let more = (0..<60).map { ("x\($0)", "") }
   peer.send(.headers(1, Frame.request + more[..<59]), .headers(3, Frame.request + more))
@@ -259,7 +259,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(!peer.open(5).headersTooLarge)
 }
 
-@Test func `R11: a list that is too large stays so, whatever small fields follow`() throws {
+@Test func `R11: a list that is too large stays too large when small fields follow`() throws {
   let peer = Peer()
   peer.send(.headers(1, fields(listBytes: 16_385) + [("a", "b")]))
   let stream = try #require(peer.sink.stream(1))
@@ -293,7 +293,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(peer.sink.events.noticeAnswered)
 }
 
-@Test func `A10: a shutdown says GOAWAY twice, and a call that crossed the first is served`() throws {
+@Test func `A10: a shutdown sends GOAWAY twice, and a call that crosses the first is served`() throws {
   let peer = Peer()
   let early = peer.open(1, end: true)
   peer.session.announceShutdown()
@@ -329,7 +329,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(peer.session.isOver)
 }
 
-@Test func `a fault is told with its code and its words, and ends the connection as soon as it is written`() {
+@Test func `a fault is sent with its code and text, and ends the connection once it is written`() {
   let peer = Peer()
   _ = peer.open(1)
   peer.session.terminate(Fault(code: .enhanceYourCalm, debugData: "too_many_pings"))
@@ -339,7 +339,7 @@ private func fields(listBytes: Int) -> [(String, String)] {
   #expect(peer.session.isOver)
 }
 
-@Test func `a connection that ends twice over sends one GOAWAY, the first`() {
+@Test func `a connection with two faults sends one GOAWAY, the first`() {
   let peer = Peer()
   // HEADERS on stream 0 end the connection inside nghttp2, without a callback.
   peer.send(.headers(0))
@@ -409,7 +409,7 @@ func `a malformed field is a stream error in CONTINUATION`(index: Int) {
 }
 
 @Test(arguments: ["", "a", "a b", "a\tb", "~!@#$%^&*()", "caf\u{e9}"])
-func `a field value that is well formed is taken`(value: String) {
+func `a well-formed field value is accepted`(value: String) {
   let peer = Peer()
   peer.send(.headers(1, Frame.request + [("x-note", value)], end: true))
   #expect(peer.sink.stream(1)?.headersComplete == true)

@@ -6,21 +6,21 @@ private let limits = Untaken.Limits(stillMillis: 30, wholeMillis: 60)
 /// RFC 9113 6.5.2.
 private let initialWindow: UInt8 = 4
 
-@Test func `nothing is due where nothing waits`() {
+@Test func `without waiting bytes there is no deadline`() {
   var untaken = Untaken()
   #expect(untaken.dueMillis(limits) == nil)
   untaken.look(leftBytes: 0, takenBytes: 7, nowMillis: 5)
   #expect(untaken.dueMillis(limits) == nil)
 }
 
-@Test func `what waits is due when it stood still for so long`() {
+@Test func `waiting bytes are due after the stall time without progress`() {
   var untaken = Untaken()
   untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 5)
   untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 34)
   #expect(untaken.dueMillis(limits) == 35)
 }
 
-@Test func `each byte taken begins the time of standing still anew, but not the whole`() {
+@Test func `each byte taken restarts the stall time, but not the total time`() {
   var untaken = Untaken()
   untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 5)
   untaken.look(leftBytes: 8, takenBytes: 1, nowMillis: 25)
@@ -29,7 +29,7 @@ private let initialWindow: UInt8 = 4
   #expect(untaken.dueMillis(limits) == 65)
 }
 
-@Test func `what was added is no progress, what was taken is, though more waits than before`() {
+@Test func `only bytes that the client takes are progress, even if more wait than before`() {
   var untaken = Untaken()
   untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 0)
   untaken.look(leftBytes: 20, takenBytes: 0, nowMillis: 10)
@@ -38,7 +38,7 @@ private let initialWindow: UInt8 = 4
   #expect(untaken.dueMillis(limits) == 50)
 }
 
-@Test func `once all is taken, what waits next has its own time`() {
+@Test func `after all bytes are taken, the next ones have their own time`() {
   var untaken = Untaken()
   untaken.look(leftBytes: 9, takenBytes: 0, nowMillis: 0)
   untaken.look(leftBytes: 0, takenBytes: 9, nowMillis: 29)
@@ -49,7 +49,7 @@ private let initialWindow: UInt8 = 4
 
 // MARK: Answers behind a client's windows
 
-@Test func `CVE-2019-9517: an answer that stands still is reset at its limit, and the connection lives`() {
+@Test func `CVE-2019-9517: a stalled answer is reset at its limit, and the connection stays`() {
   let peer = Peer(settings: [(initialWindow, 0)])
   let stream = peer.owe(1, bytes: 10)
   _ = peer.drain()
@@ -62,7 +62,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.open(3).headersComplete)
 }
 
-@Test func `an answer that is taken byte by byte has its time too`() {
+@Test func `an answer that is taken byte by byte has a time limit too`() {
   let peer = Peer(settings: [(initialWindow, 0)])
   let stream = peer.owe(1, bytes: 100)
   for second in 0..<60 as Range<Int64> {
@@ -86,7 +86,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.session.isOver)
 }
 
-@Test func `an answer left untaken is counted once, however long its reset waits to leave`() {
+@Test func `an untaken answer is counted once, however long its reset waits to be sent`() {
   let peer = Peer(settings: [(initialWindow, 0)])
   _ = peer.owe(1, bytes: 10)
   _ = peer.drain()
@@ -97,7 +97,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.drain() == [.reset(1, ErrorCode.enhanceYourCalm.rawValue)])
 }
 
-@Test func `trailers for which the data before them left no room are untaken like data`() {
+@Test func `trailers that the client's window delays count as untaken like data`() {
   let peer = Peer(settings: [(initialWindow, 5)])
   let stream = peer.open(1, end: true)
   peer.session.start(stream, head)
@@ -112,7 +112,7 @@ private let initialWindow: UInt8 = 4
   #expect(peer.session.resetUntaken(nowMillis: 31_001) == nil && !peer.session.hasUntaken)
 }
 
-@Test func `trailers that waited for room leave as soon as there is some`() {
+@Test func `trailers that waited for the client's window are sent as soon as it opens`() {
   let peer = Peer(settings: [(initialWindow, 5)])
   let stream = peer.open(1, end: true)
   peer.session.start(stream, head)
@@ -133,7 +133,7 @@ private let initialWindow: UInt8 = 4
   #expect(!peer.session.isOver)
 }
 
-@Test func `bytes that wait are counted for the whole connection, until they are taken or nobody will take them`() {
+@Test func `waiting bytes are counted for the whole connection, until they are taken or dropped`() {
   let peer = Peer(settings: [(initialWindow, 6)])
   _ = peer.owe(1, bytes: 10)
   _ = peer.owe(3, bytes: 10)
@@ -159,12 +159,12 @@ private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
   }
 }
 
-@Test func `a greeting has begun with the connection, and is whole after its SETTINGS`() {
+@Test func `a greeting begins with the connection, and is complete after its SETTINGS`() {
   let settings = Frame.settings([(initialWindow, 1)]).bytes
   #expect(begun([(preface, 1), (Array(settings[..<10]), 2), (Array(settings[10...]), 3)]) == [0, 0, nil])
 }
 
-@Test func `a frame has begun with its first byte, and is whole with its last`() {
+@Test func `a frame begins with its first byte, and is complete with its last`() {
   let greeting = preface + Frame.settings().bytes
   let data = Frame.data(1, [1, 2, 3]).bytes
   for cut in 1..<data.count {
@@ -173,13 +173,13 @@ private func begun(_ pieces: [(bytes: [UInt8], atMillis: Int64)]) -> [Int64?] {
   }
 }
 
-@Test func `a frame that follows another in the same bytes has begun with them`() {
+@Test func `a frame that follows another in the same bytes begins with them`() {
   let greeting = preface + Frame.settings().bytes
   let data = Frame.data(1, [1, 2, 3]).bytes
   #expect(begun([(greeting + [0], 1), (data.dropFirst() + [0, 0], 2), (data.dropFirst(2) + [], 3)]) == [1, 2, nil])
 }
 
-@Test func `a header block has begun with HEADERS, and is whole with the CONTINUATION that ends it`() {
+@Test func `a header block begins with HEADERS, and is complete with its last CONTINUATION`() {
   let greeting = preface + Frame.settings().bytes
   let parts = [
     Frame.indexed(1, fields: 1, ends: false), .indexed(1, fields: 1, kind: .continuation, ends: false),

@@ -8,7 +8,7 @@ private func windowUpdates(_ frames: [Frame], _ stream: Int32) -> UInt32 {
   frames.filter { $0.kind == .windowUpdate && $0.stream == stream }.reduce(0) { $0 + $1.number() }
 }
 
-@Test func `a stream's window is given back when its bytes are consumed, not when they come`() {
+@Test func `a stream's window is returned when its bytes are consumed, not when they arrive`() {
   let peer = Peer()
   let stream = peer.open(1)
   peer.pour(40_000, into: 1)
@@ -41,7 +41,7 @@ private func windowUpdates(_ frames: [Frame], _ stream: Int32) -> UInt32 {
   #expect(farewell?.number(at: 4) == flowControlError)
 }
 
-@Test func `the connection's window is given back as its streams are consumed, ended or not`() {
+@Test func `the connection's window is returned as its streams are consumed, ended or not`() {
   let peer = Peer()
   for index in 0..<40 as Range<Int32> {
     let stream = peer.open(1 + 2 * index)
@@ -52,7 +52,7 @@ private func windowUpdates(_ frames: [Frame], _ stream: Int32) -> UInt32 {
   }
 }
 
-@Test func `bytes that nobody took before their stream closed give the connection's window back`() {
+@Test func `bytes left unread when their stream closes return the connection's window`() {
   let peer = Peer()
   var returned: UInt32 = 0
   for index in 0..<40 as Range<Int32> {
@@ -66,7 +66,7 @@ private func windowUpdates(_ frames: [Frame], _ stream: Int32) -> UInt32 {
   #expect(returned > 40 * 60_000 - 1_048_576 / 2)
 }
 
-@Test func `what comes after the answer is dropped, and its window given back to the connection`() {
+@Test func `DATA after the answer is dropped, and the connection's window is returned`() {
   let peer = Peer()
   var returned: UInt32 = 0
   for index in 0..<40 as Range<Int32> {

@@ -43,7 +43,7 @@ struct BreakerTests {
     #expect(timed.asked() == .refuse && !timed.breaker.isClosed && timed.breaker.openings == 1)
   }
 
-  @Test func `an answer between failures begins the count anew`() {
+  @Test func `an answer between failures resets the count`() {
     var timed = Timed()
     for end in [Breaker.End.failed, .failed, .answered, .failed, .failed] { timed.ended(end) }
     #expect(timed.asked() == .pass)
@@ -51,7 +51,7 @@ struct BreakerTests {
     #expect(timed.asked() == .refuse)
   }
 
-  @Test func `what says nothing about the provider neither counts nor begins the count anew`() {
+  @Test func `a result that says nothing about the provider neither counts nor resets the count`() {
     var timed = Timed()
     for end in [Breaker.End.failed, .unknown, .failed, .unknown] { timed.ended(end) }
     #expect(timed.asked() == .pass)
@@ -59,7 +59,7 @@ struct BreakerTests {
     #expect(timed.asked() == .refuse)
   }
 
-  @Test func `an open breaker refuses to the last millisecond of its pause, then lets one through for trial`() {
+  @Test func `an open breaker refuses until the last millisecond of its pause, then allows one trial`() {
     var timed = Timed.open()
     timed.millis = 999
     #expect(timed.asked() == .refuse)
@@ -71,7 +71,7 @@ struct BreakerTests {
   }
 
   @Test(arguments: [Breaker.End.answered, .failed, .unknown])
-  func `what began before the breaker opened changes nothing when it ends`(end: Breaker.End) {
+  func `a fetch that began before the breaker opened does not change it when it ends`(end: Breaker.End) {
     var timed = Timed.open()
     timed.millis = 500
     timed.ended(end)
@@ -83,7 +83,7 @@ struct BreakerTests {
     #expect(timed.asked() == .refuse && !timed.breaker.isClosed)
   }
 
-  @Test func `a trial that is answered closes the breaker, and failures are counted from none`() {
+  @Test func `a trial that is answered closes the breaker, and resets the count of failures`() {
     var timed = Timed.halfOpen()
     timed.ended(.answered, asTrial: true)
     #expect(timed.asked() == .pass && timed.breaker.isClosed)
@@ -101,7 +101,7 @@ struct BreakerTests {
     #expect(timed.asked() == .trial && timed.breaker.openings == 2)
   }
 
-  @Test func `a trial that says nothing is followed by another at once`() {
+  @Test func `a trial that says nothing about the provider is followed by another one immediately`() {
     var timed = Timed.halfOpen()
     timed.ended(.unknown, asTrial: true)
     #expect(timed.asked() == .trial && timed.breaker.openings == 1)

@@ -42,14 +42,14 @@ struct FaultTests {
     #expect(try await fetcher.get(LocalServer.shared.url("/ok")).status == 200)
   }
 
-  @Test func `a server that says nothing to the handshake ends at the time limit`() async throws {
+  @Test func `a handshake without an answer fails at the time limit`() async throws {
     let fetcher = try fetcher { $0.limits.totalTimeMillis = 300 }
     await #expect(throws: FetchError.timedOut) {
       try await fetcher.get(LocalServer.shared.url("/ok", port: LocalServer.shared.silentPort))
     }
   }
 
-  @Test func `a server that speaks no TLS is unreachable, as is a port where nobody listens`() async throws {
+  @Test func `a server without TLS is unreachable, and so is a port without a listener`() async throws {
     let fetcher = try fetcher()
     for port in [LocalServer.shared.plainPort, 1] {
       await #expect {
@@ -79,7 +79,7 @@ struct FaultTests {
     await #expect { try await get("/ok") { $0.caFile = "/nowhere.pem" } } throws: { isUntrusted($0, "/nowhere.pem") }
   }
 
-  @Test func `a certificate that names another host is refused`() async throws {
+  @Test func `a certificate for another host is rejected`() async throws {
     let fetcher = try fetcher { $0.privateHosts = ["127.0.0.1"] }
     await #expect {
       try await fetcher.get(LocalServer.shared.url("/ok?secret=1", host: "127.0.0.1"))

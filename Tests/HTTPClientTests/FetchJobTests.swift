@@ -16,7 +16,7 @@ struct FetchJobTests {
   @Test(arguments: [
     "", " ", "a b", "a:", "a\r\n", "a\n", "a\0", "ä", "a/b", "(a)", "a\"", "Authorization: x\r\nHost",
   ])
-  func `a name that is no token is refused`(name: String) {
+  func `a field name that is not a token is rejected`(name: String) {
     #expect(throws: FetchError.refusedField) { try job([(name, "value")]) }
   }
 
@@ -24,7 +24,7 @@ struct FetchJobTests {
     "a\r\nHost: evil.example", "a\r", "a\n", "a\0b", "a\u{7F}", "a\u{1}", "ä", " a", "a ", "\ta", "a\t", " ",
     "a\r\n b",
   ])
-  func `a value that could end its line, or does not stand for itself, is refused`(value: String) {
+  func `a value with control characters, non-ASCII characters or outer blanks is rejected`(value: String) {
     #expect(throws: FetchError.refusedField) { try job([("Authorization", value)]) }
   }
 
@@ -32,7 +32,7 @@ struct FetchJobTests {
     "Host", "host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
     "Trailer", "Upgrade", "Expect", "User-Agent",
   ])
-  func `a field that frames the request or belongs to the connection is the fetcher's own`(name: String) {
+  func `only the fetcher may set fields that frame the request or belong to the connection`(name: String) {
     #expect(throws: FetchError.refusedField) { try job([(name, "1")]) }
   }
 
@@ -49,7 +49,7 @@ struct FetchJobTests {
     #expect(throws: FetchError.requestTooLarge) { try job([("one", "1"), ("two", value + "v")]) }
   }
 
-  @Test func `a body without a type is sent without one, and a query has no body's type`() throws {
+  @Test func `a body without a type is sent without one, and a query has none`() throws {
     #expect(try job([], body: [1]).fieldLines == ["Content-Type:"])
     #expect(try job([("content-type", "a/b")], body: [1]).fieldLines == ["content-type: a/b"])
     #expect(try job([]).fieldLines == [])
@@ -59,11 +59,11 @@ struct FetchJobTests {
     ("https://LOCALHOST/a", "localhost"), ("https://127.0.0.1:9/", "127.0.0.1"), ("https://[::1]:9/", "::1"),
     ("https://provider.example", "provider.example"),
   ])
-  func `the host that rules go by is in lower case and without brackets`(url: String, host: String) throws {
+  func `the rules use the host in lower case and without brackets`(url: String, host: String) throws {
     #expect(try Target(url).host == host)
   }
 
-  @Test func `what is printed of a request or an answer shows no value, no query and no body`() {
+  @Test func `the printed form of a request or an answer contains no value, no query and no body`() {
     let field = FetchRequest.Field("Authorization", "Bearer secret")
     let request = FetchRequest("https://a.example/b?key=secret#secret", fields: [field], body: Array("secret".utf8))
     let answer = FetchedBody(status: 200, contentType: "a/b", bytes: Array("secret".utf8))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct AnswerTests {
-  @Test func `an answer comes with its status, content type, life and bytes`() async throws {
+  @Test func `an answer has its status, content type, lifetime and bytes`() async throws {
     let body = try await get("/ok")
     #expect(body.status == 200)
     #expect(body.contentType == "application/json")
@@ -13,24 +13,24 @@ struct AnswerTests {
   }
 
   @Test(arguments: [(16, 5), (17, 0), (1_000, 0)])
-  func `of more fields about its life than an answer needs, none is believed`(count: Int, seconds: Int) async throws {
+  func `cache control fields past the maximum are all ignored`(count: Int, seconds: Int) async throws {
     #expect(try await get("/cache-controls/\(count)").maxAgeSeconds == seconds)
   }
 
-  @Test func `a 404 is an answer that says so`() async throws {
+  @Test func `a 404 is an answer with that status`() async throws {
     let body = try await get("/missing")
     #expect(body.status == 404)
     #expect(body.maxAgeSeconds == nil)
     #expect(body.bytes == Array("no such page".utf8))
   }
 
-  @Test func `check 68: an error or a page is an answer that says what it is`() async throws {
+  @Test func `check 68: an error or a page is an answer with its status and type`() async throws {
     #expect(try await get("/error").status == 500)
     let page = try await get("/html")
     #expect(page.status == 200 && page.contentType == "text/html")
   }
 
-  @Test func `a body of exactly the limit passes and one byte more does not`() async throws {
+  @Test func `a body of exactly the limit is accepted and one byte more is not`() async throws {
     #expect(try await get("/sized/1000") { $0.limits.answerBodyBytesMax = 1000 }.bytes.count == 1000)
     await #expect(throws: FetchError.tooLarge) {
       try await get("/sized/1001") { $0.limits.answerBodyBytesMax = 1000 }
@@ -38,7 +38,7 @@ struct AnswerTests {
   }
 
   @Test(arguments: ["gzip", "deflate"])
-  func `a compressed body is decoded, and its limit counts what comes out`(encoding: String) async throws {
+  func `a compressed body is decoded, and its limit applies to the decoded bytes`(encoding: String) async throws {
     let body = [UInt8](repeating: UInt8(ascii: "x"), count: 1000)
     #expect(try await get("/\(encoding)/1000") { $0.limits.answerBodyBytesMax = 1000 }.bytes == body)
     await #expect(throws: FetchError.tooLarge) {
@@ -46,7 +46,7 @@ struct AnswerTests {
     }
   }
 
-  @Test func `a head of the limit passes and one byte more does not`() async throws {
+  @Test func `a head of the limit is accepted and one byte more is not`() async throws {
     #expect(try await get("/head/2000") { $0.limits.answerHeadBytesMax = 2000 }.status == 200)
     await #expect(throws: FetchError.tooLarge) { try await get("/head/2001") { $0.limits.answerHeadBytesMax = 2000 } }
   }
@@ -71,7 +71,7 @@ private func echo(
 struct RequestTests {
   private let host = "Host: localhost:\(LocalServer.shared.port)"
 
-  @Test func `without a body it is a GET with the fetcher's own fields and those of the request`() async throws {
+  @Test func `a request without a body is a GET with the fetcher's and the request's fields`() async throws {
     let fields = [("Authorization", "Bearer a b"), ("Accept", "application/json"), ("X", "")].map {
       FetchRequest.Field($0.0, $0.1)
     }
@@ -84,7 +84,7 @@ struct RequestTests {
     #expect(sent.body == [])
   }
 
-  @Test func `with a body it is a POST of every byte of it`() async throws {
+  @Test func `a request with a body is a POST of every byte`() async throws {
     let body = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 ^ $0 >> 8) }
     let type = FetchRequest.Field("Content-Type", "application/octet-stream")
     let sent = try await echo(FetchRequest("", fields: [type], body: body))
@@ -96,7 +96,7 @@ struct RequestTests {
     #expect(sent.body == body)
   }
 
-  @Test func `a body of no bytes, or with a NUL in front, is sent as it is`() async throws {
+  @Test func `an empty body, or one that begins with a NUL, is sent unchanged`() async throws {
     let none = try await echo(FetchRequest("", body: []))
     #expect(none.lines == ["POST", "Accept: */*", "Content-Length: 0", host, "User-Agent: latchkey"])
     #expect(try await echo(FetchRequest("", body: [0, 1, 0])).body == [0, 1, 0])
@@ -131,7 +131,7 @@ struct RequestTests {
     }
   }
 
-  @Test func `a private address is allowed to the configured host alone`() async throws {
+  @Test func `a private address is allowed for the configured host only`() async throws {
     let fetcher = try fetcher { $0.privateHosts = ["provider.internal"] }
     await #expect(throws: FetchError.refusedAddress) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }

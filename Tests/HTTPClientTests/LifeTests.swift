@@ -12,7 +12,7 @@ struct LifeTests {
     String(decoding: try await fetcher.get(LocalServer.shared.url(path), for: provider).bytes, as: UTF8.self)
   }
 
-  @Test func `no more transfers from one provider than allowed on all reactors, and those that wait are served after`()
+  @Test func `transfers from one provider never exceed the limit over all reactors, and waiting ones follow`()
     async throws
   {
     let fetcher = try fetcher(reactors: 2) { $0.limits.perProviderMax = 3 }
@@ -29,7 +29,7 @@ struct LifeTests {
     #expect(try await text(fetcher, "/most/three") == "3")
   }
 
-  @Test func `what waits for a busy provider past the time limit is timed out`() async throws {
+  @Test func `a fetch that waits for a busy provider past the time limit times out`() async throws {
     let fetcher = try fetcher {
       $0.limits.perProviderMax = 1
       $0.limits.totalTimeMillis = 400
@@ -39,7 +39,7 @@ struct LifeTests {
     #expect(fetcher.fetcher.waitingCount == 0)
   }
 
-  @Test func `past the waiting limit a fetch is refused at once, and what waits is not disturbed`() async throws {
+  @Test func `past the waiting limit a fetch is refused immediately, and waiting ones are unaffected`() async throws {
     let fetcher = try fetcher {
       $0.limits.perProviderMax = 1
       $0.limits.waitingPerProviderMax = 2
@@ -55,7 +55,7 @@ struct LifeTests {
     #expect(await underWay + waiting == Array(repeating: .timedOut, count: 3))
   }
 
-  @Test func `a provider that hangs, with all its turns taken and many waiting, delays no other`() async throws {
+  @Test func `a provider that hangs, with all its transfers in use and many waiting, delays no other`() async throws {
     let fetcher = try fetcher {
       $0.limits.perProviderMax = 2
       $0.limits.waitingPerProviderMax = 4
@@ -69,7 +69,7 @@ struct LifeTests {
     #expect(await hanging.filter { $0 == .overloaded }.count == 1)
   }
 
-  @Test func `a provider that fails again and again is left alone, tried after the pause, and asked again when well`()
+  @Test func `a failing provider is not asked during a pause, then tried once, and used again when it answers`()
     async throws
   {
     let fetcher = try fetcher {
@@ -95,7 +95,7 @@ struct LifeTests {
   }
 
   @Test(arguments: ["/redirect", "/huge"])
-  func `an answer of the wrong kind opens no breaker, because one person's token may bring it about`(
+  func `an answer of the wrong kind does not open the breaker, since one user's token may cause it`(
     path: String
   ) async throws {
     let fetcher = try fetcher { $0.limits.failuresMax = 2 }
@@ -113,14 +113,14 @@ struct LifeTests {
     #expect(await outcomes(of: 1, fetcher, "/ok") == [.circuitOpen])
   }
 
-  @Test func `one after the other fetches go over the same connection`() async throws {
+  @Test func `consecutive fetches use the same connection`() async throws {
     let fetcher = try fetcher()
     var ports: Set<String> = []
     for _ in 0..<20 { ports.insert(try await text(fetcher, "/peer")) }
     #expect(ports.count == 1)
   }
 
-  @Test func `no more idle connections are kept than allowed`() async throws {
+  @Test func `no more idle connections are kept than the limit`() async throws {
     let fetcher = try fetcher { $0.limits.connectionsKeptMax = 2 }
     func ports() async throws -> Set<String> {
       try await withThrowingTaskGroup(of: String.self) { group in
@@ -133,7 +133,7 @@ struct LifeTests {
     #expect(first.intersection(second).count == 2)
   }
 
-  @Test func `a fetch is done on the reactor that asked for it, and its task goes on there`() async throws {
+  @Test func `a fetch runs on the reactor that requested it, and its task continues there`() async throws {
     let fetcher = try fetcher(reactors: 2)
     _ = try await text(fetcher, "/ok")
     // The first reactor is blocked during this test.
@@ -153,7 +153,7 @@ struct LifeTests {
     await holding.value
   }
 
-  @Test func `when a reactor ends, its fetches are closed and later ones are done by another`() async throws {
+  @Test func `when a reactor ends, its fetches are closed and another reactor runs later ones`() async throws {
     let fetcher = try fetcher(reactors: 2)
     async let failures = outcomes(of: 3, fetcher, "/slow/ended", for: "slow")
     while try await text(fetcher, "/asked/ended") != "3" { try await Task.sleep(for: .milliseconds(10)) }
@@ -164,7 +164,7 @@ struct LifeTests {
     await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }
 
-  @Test func `closing ends what waits, and all later fetches, exactly once`() async throws {
+  @Test func `closing ends waiting and later fetches, each exactly once`() async throws {
     let fetcher = try fetcher {
       $0.limits.perProviderMax = 2
       $0.limits.totalTimeMillis = 1_000

@@ -11,7 +11,7 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Fe
 }
 
 @Suite struct MailTests {
-  @Test func `a mail is for one relay, by its name, port and kind of security`() throws {
+  @Test func `an email goes to one relay, with its name, port and kind of security`() throws {
     #expect(try mail().target == Target(checked: "smtp://relay.example:587/us.example", host: "relay.example"))
     #expect(try mail { $0.security = .tls }.target.url == "smtps://relay.example:587/us.example")
     #expect(try mail { $0.host = "::1" }.target.url == "smtp://[::1]:587/us.example")
@@ -23,7 +23,7 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Fe
     "b>@them.example", "\"b@them.example", "b@[127.0.0.1]", "b@thém.example", "b\u{0}@c.example", "bé\n@c.example",
     "\"b\"c@them.example", "\"\"@them.example", "\"b\" <@them.example", "\"b@c\"@them.example", "\"\\b\"@them.example",
   ])
-  func `an address that is more than an address is refused, whoever's it is`(address: String) {
+  func `an address with additional text is rejected for both recipient and sender`(address: String) {
     #expect(throws: FetchError.refusedField) { try mail { $0.recipient = address } }
     #expect(throws: FetchError.refusedField) { try mail { $0.sender = address } }
   }
@@ -35,19 +35,19 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Fe
   }
 
   @Test(arguments: ["", "a/b", "a b", "a\r\n", "a@b", "a?b", "a#b", "é"])
-  func `a name that is no host's is refused`(name: String) {
+  func `a name that is not a host name is rejected`(name: String) {
     #expect(throws: FetchError.refusedField) { try mail { $0.host = name } }
     #expect(throws: FetchError.refusedField) { try mail { $0.heloName = name } }
   }
 
-  @Test func `a login is of one line`() {
+  @Test func `a login must be one line`() {
     for text in ["a\nb", "a\r", "a\u{0}", "\u{7F}"] {
       #expect(throws: FetchError.refusedField) { try mail { $0.user = text } }
       #expect(throws: FetchError.refusedField) { try mail { $0.password = text } }
     }
   }
 
-  @Test func `a mail is as large as a request may be, and no larger`() throws {
+  @Test func `an email may be as large as a request, and no larger`() throws {
     let bytesMax = FetchLimits().requestBodyBytesMax
     _ = try mail { $0.bytes = [UInt8](repeating: 0, count: bytesMax) }
     #expect(throws: FetchError.requestTooLarge) {
@@ -55,7 +55,7 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Fe
     }
   }
 
-  @Test func `what is printed of a mail shows neither who, nor what, nor the password`() {
+  @Test func `the printed form of an email contains no address, no content and no password`() {
     let mail = MailRequest(
       host: "relay.example", port: 25, security: .tls, heloName: "us", user: "user-name", password: "pass-word",
       sender: "from@us.example", recipient: "to@them.example", bytes: [115, 101, 99])
@@ -64,7 +64,7 @@ private func mail(_ change: (inout MailRequest) -> Void = { _ in }) throws -> Fe
     }
   }
 
-  @Test func `only loopback is taken for loopback`() {
+  @Test func `only loopback addresses count as loopback`() {
     for address in [[127, 0, 0, 1], [127, 255, 0, 9], [UInt8](repeating: 0, count: 15) + [1]] as [[UInt8]] {
       #expect(AddressRule.isLoopback(address))
     }

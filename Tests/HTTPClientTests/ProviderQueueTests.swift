@@ -40,13 +40,13 @@ private struct Timed {
 }
 
 struct ProviderQueueTests {
-  @Test func `as many fetches as the limit start, as many as the other wait, and the next is refused`() {
+  @Test func `fetches start up to the first limit, wait up to the second, and are refused past it`() {
     var queue = Timed()
     #expect(queue.arrived(0..<6) == ["starts", "starts", "waits", "waits", "waits", "overloaded"])
     #expect(queue.waiting == 3)
   }
 
-  @Test func `each end lets the next in, in the job of coming, whatever it ended in`() {
+  @Test func `each finished fetch starts the next one, in order of arrival, whatever its result`() {
     var queue = Timed()
     _ = queue.arrived(0..<5)
     #expect(queue.ended(.answered) == ["2 starts"])
@@ -56,14 +56,14 @@ struct ProviderQueueTests {
     #expect(queue.arrived(5..<8) == ["starts", "starts", "waits"])
   }
 
-  @Test func `who comes while others wait waits behind them`() {
+  @Test func `a fetch that arrives while others wait is queued behind them`() {
     var queue = Timed()
     _ = queue.arrived(0..<3)
     #expect(queue.ended() == ["2 starts"])
     #expect(queue.arrived(3) == "waits")
   }
 
-  @Test func `whose time is up is told so by the next end, and those behind come in`() {
+  @Test func `a fetch whose time is up fails when the next one ends, and those behind it start`() {
     var queue = Timed()
     _ = queue.arrived(0..<4)
     queue.millis = 999
@@ -72,7 +72,7 @@ struct ProviderQueueTests {
     #expect(queue.ended() == ["2 timedOut", "3 timedOut", "4 starts"])
   }
 
-  @Test func `when the breaker opens nobody waits any longer, and nobody is let in`() {
+  @Test func `when the breaker opens, waiting fetches fail and no fetch starts`() {
     var queue = Timed()
     _ = queue.arrived(0..<5)
     #expect(queue.ended(.failed) == ["2 starts"])
@@ -82,7 +82,7 @@ struct ProviderQueueTests {
     #expect(queue.ended(.failed) == [])
   }
 
-  @Test func `after the pause one is let in for trial, and with its answer all are`() {
+  @Test func `after the pause one trial fetch starts, and after its answer all do`() {
     var queue = Timed()
     _ = queue.arrived(0..<2)
     _ = queue.ended(.failed)
@@ -93,7 +93,7 @@ struct ProviderQueueTests {
     #expect(queue.arrived(4..<7) == ["starts", "starts", "waits"])
   }
 
-  @Test func `a trial has room beside those that began before`() {
+  @Test func `a trial starts even while earlier fetches are running`() {
     var queue = Timed()
     _ = queue.arrived(0..<3)
     #expect(queue.ended(.failed) == ["2 starts"])
@@ -104,7 +104,7 @@ struct ProviderQueueTests {
     #expect(queue.arrived(5) == "trial")
   }
 
-  @Test func `on closing all that wait are told`() {
+  @Test func `closing ends all waiting fetches`() {
     var queue = Timed()
     _ = queue.arrived(0..<4)
     #expect(queue.allRefused() == ["2 closed", "3 closed"])

@@ -31,7 +31,7 @@ struct AddressRuleTests {
     six(0x2001, 0x0200, 0, 0, 0, 0, 0, 1), six(0x3FFE, 0, 0, 0, 0, 0, 0, 1),
     six(0, 0, 0, 0, 0, 0xFFFF, 0x0808, 0x0808), six(0x64, 0xFF9B, 0, 0, 0, 0, 0x0808, 0x0808),
   ])
-  func `global unicast, and what carries a public IPv4 address, is public`(address: [UInt8]) {
+  func `a global unicast address, or one that contains a public IPv4 address, is public`(address: [UInt8]) {
     #expect(AddressRule.isPublic(address))
   }
 
@@ -47,11 +47,13 @@ struct AddressRuleTests {
     six(0, 0, 0, 0, 0, 0xFFFF, 0, 0), six(0, 0, 0, 0, 0, 0xFFFF, 0x6440, 1), six(0x64, 0xFF9B, 0, 0, 0, 0, 0x7F00, 1),
     six(0, 0, 0, 0, 0xFFFF, 0, 0x0808, 0x0808),
   ])
-  func `an IPv6 address for a special purpose, or carrying a private IPv4 address, is not public`(address: [UInt8]) {
+  func `an IPv6 address for a special purpose, or one that contains a private IPv4 address, is not public`(
+    address: [UInt8]
+  ) {
     #expect(!AddressRule.isPublic(address))
   }
 
-  @Test func `what is no Internet address is not public`() {
+  @Test func `bytes that are not an Internet address are not public`() {
     #expect(!AddressRule.isPublic([]))
     #expect(!AddressRule.isPublic([8, 8, 8]))
   }
@@ -63,12 +65,12 @@ struct CacheControlTests {
     ("max-age=0", 0), ("max-age=100, max-age=50", 50), ("no-store, max-age=300", 0), ("max-age=300,no-cache", 0),
     ("max-age=99999999999999999999", Int.max), (" max-age = 7 ", 7),
   ])
-  func `the life of an answer is read from its cache control`(field: String, seconds: Int) {
+  func `the lifetime of an answer is read from its cache control`(field: String, seconds: Int) {
     #expect(CacheControl.maxAgeSeconds(field) == seconds)
   }
 
   @Test(arguments: ["", "public", "s-maxage=300", "max-age=", "max-age=-1", "max-age=1h", "x-max-age=3", "max-age=٣"])
-  func `a field that says no life gives none`(field: String) {
+  func `a field without a lifetime gives none`(field: String) {
     #expect(CacheControl.maxAgeSeconds(field) == nil)
   }
 }

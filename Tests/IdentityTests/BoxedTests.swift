@@ -7,7 +7,7 @@ private struct Box: Hashable, Sendable {
 }
 
 @Suite struct BoxedTests {
-  @Test("A copy keeps its value when the original is changed, and the other way round")
+  @Test("A change of a copy does not change the original, nor a change of the original the copy")
   func copiesAreApart() {
     let original = Box(text: "a", note: "x")
     var copy = original
@@ -21,7 +21,7 @@ private struct Box: Hashable, Sendable {
     #expect(copy.text == "abc" && other.text == "abd")
   }
 
-  @Test("What is handed on by its projection is the same value, and stays it")
+  @Test("A value passed on by its projection stays the same value")
   func projection() {
     var first = Box(text: "a", note: "x")
     var second = Box(text: "b", note: "y")
@@ -33,7 +33,7 @@ private struct Box: Hashable, Sendable {
     #expect(second.text == "a" && second.note == "x")
   }
 
-  @Test("Equal values are equal wherever they are kept, and hash alike")
+  @Test("Equal values are equal in different boxes, and have the same hash")
   func equality() {
     let (left, right) = (Box(text: "a", note: "x"), Box(text: "a", note: "x"))
     #expect(left == right && left.hashValue == right.hashValue)

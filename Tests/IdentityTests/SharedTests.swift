@@ -13,7 +13,7 @@ private struct RepeatedBytes: Randomness {
 @Suite struct `Ids and tokens` {
   let world = World()
 
-  @Test func `an account id is 28 base62 characters and a session id 22 behind 8 of the time`() {
+  @Test func `an account id has 28 base62 characters, and a session id has 8 for the time and 22 more`() {
     let ids = world.environment.ids
     let now = Timestamp(millis: 1_800_000_000_000)
     #expect(ids.account().wholeMatch(of: /[0-9A-Za-z]{28}/) != nil)
@@ -21,14 +21,14 @@ private struct RepeatedBytes: Randomness {
     #expect(Set((0..<1000).map { _ in ids.session(at: now) }).count == 1000)
   }
 
-  @Test func `no letter of an id is likelier than another`() {
+  @Test func `all characters of an id are equally likely`() {
     let text = (0..<2000).map { _ in world.environment.ids.account() }.joined()
     let counts = Dictionary(text.map { ($0, 1) }, uniquingKeysWith: +).values
     #expect(counts.count == 62)
     #expect(counts.allSatisfy { (720...1090).contains($0) }, "56,000 letters, 903 of each expected")
   }
 
-  @Test func `digits are as many as are wanted, zeros in front among them, and none is likelier than another`() {
+  @Test func `digits have the requested number, may begin with zeros, and are equally likely`() {
     let codes = (0..<2000).map { _ in world.randomness.digits(6) }
     #expect(codes.allSatisfy { $0.wholeMatch(of: /[0-9]{6}/) != nil })
     #expect(codes.contains { $0.hasPrefix("0") })
@@ -39,7 +39,7 @@ private struct RepeatedBytes: Randomness {
     #expect(world.randomness.digits(0).isEmpty)
   }
 
-  @Test func `bytes that would make some digits likelier are passed over, and others drawn in their place`() {
+  @Test func `bytes that would make some digits more likely are discarded and drawn again`() {
     #expect(RepeatedBytes(script: [255, 250, 249, 7]).digits(6) == "979797")
     #expect(RepeatedBytes(script: [251, 252, 253, 254, 3]).digits(6) == "333333")
   }
@@ -52,7 +52,7 @@ private struct RepeatedBytes: Randomness {
     #expect(ids.session(at: now) < ids.session(at: next))
   }
 
-  @Test func `check 97: a truncated, padded, case-changed or bit-flipped refresh token is not ours`() throws {
+  @Test func `check 97: a truncated, padded, case-changed or bit-flipped refresh token is rejected`() throws {
     world.store.insert(account())
     let text = try world.session(of: "account-y").refreshToken
     #expect(RefreshToken(text, world.cryptography)?.text(world.cryptography) == text)
@@ -70,7 +70,7 @@ private struct RepeatedBytes: Randomness {
   }
 }
 
-@Suite struct `Ways in` {
+@Suite struct `Sign-in methods` {
   private var policy: Policy {
     var policy = Policy()
     policy.enabledProviderIDs = ["google.com", "oidc.corp"]
@@ -79,7 +79,7 @@ private struct RepeatedBytes: Randomness {
     return policy
   }
 
-  @Test func `are offered in one order: password, mailed link, phone, providers as they were linked`() {
+  @Test func `are offered in one order: password, sign-in link, phone, providers in the order of their links`() {
     let all = account(
       .verified(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp(), google()])
     let ways = SignInMethods(all, policy)
@@ -87,13 +87,13 @@ private struct RepeatedBytes: Randomness {
     #expect(ways.providerIDs == ["password", "phone", "oidc.corp", "google.com"])
   }
 
-  @Test func `check 77: second factors, disabled providers and unverified addresses are none`() {
+  @Test func `check 77: second factors, disabled providers and unverified addresses are not sign-in methods`() {
     let gone = assertion("oidc.gone", "1", email: ada, tier: .authoritative)
     let locked = account(.unverified(ada), emailLink: true, identities: [gone], factors: FactorKind.allCases)
     #expect(SignInMethods(locked, policy).isEmpty)
   }
 
-  @Test func `what the operator closed is none`() {
+  @Test func `a method that is disabled by configuration is not a sign-in method`() {
     var closed = policy
     closed.passwordEnabled = false
     closed.emailLinkEnabled = false
@@ -106,19 +106,19 @@ private struct RepeatedBytes: Randomness {
     (true, true, ["password", "google.com"]), (false, true, ["emailLink", "google.com"]),
     (true, false, ["emailLink", "google.com"]),
   ])
-  func `sign-in links are the provider emailLink where no password signs in`(
+  func `sign-in links appear as the provider emailLink if no password can sign in`(
     hasPassword: Bool, isEnabled: Bool, providerIDs: [String]
   ) {
     var policy = policy
     policy.passwordEnabled = isEnabled
     let owner = account(.verified(ada), password: hasPassword, emailLink: true, identities: [google()])
     #expect(SignInMethods(owner, policy).providerIDs == providerIDs)
-    #expect(SignInMethods(mailedLinkUnder: policy).providerIDs == ["emailLink"])
+    #expect(SignInMethods(emailLinkUnder: policy).providerIDs == ["emailLink"])
   }
 }
 
 @Suite struct `Audit details` {
-  @Test func `audit details are one JSON object whatever the texts hold`() {
+  @Test func `audit details are one JSON object, whatever the texts contain`() {
     let hostile = ["b": "\"\\\u{1}\u{1F600}", "a": "x"]
     #expect(AuditJSON.object(hostile) == "{\"a\":\"x\",\"b\":\"\\\"\\\\\\u0001\u{1F600}\"}")
   }

@@ -63,7 +63,7 @@ func `rounds are bounded by the algorithm`(algorithm: ForeignHashAlgorithm, roun
   #expect(refusedField(options(algorithm) { $0.rounds = rounds }) == field)
 }
 
-@Test func `a key is for those that take one`() {
+@Test func `a key is required by algorithms that use one, and rejected by others`() {
   #expect(refusedField(options(.hmacSha256) { _ in }) == "key")
   #expect(refusedField(options(.hmacSha256) { $0.key = [1] }) == nil)
   #expect(refusedField(options(.bcrypt) { $0.key = [1] }) == "key")
@@ -79,7 +79,7 @@ private func rowField(_ options: ForeignHashOptions, _ hash: [UInt8], salt: [UIn
   }
 }
 
-@Test func `a hash has the length of its algorithm, since a short one would match too much`() throws {
+@Test func `a hash must have the length of its algorithm, since a short one would match too much`() throws {
   func hash(_ count: Int) -> [UInt8] { [UInt8](repeating: 7, count: count) }
   let md5 = options(.md5) { $0.rounds = 1 }
   for (count, field) in [(0, "password_hash"), (15, "password_hash"), (16, nil), (17, "password_hash")] {
@@ -104,7 +104,7 @@ private func rowField(_ options: ForeignHashOptions, _ hash: [UInt8], salt: [UIn
   ("$2a$04$", nil), ("$2b$14$", nil), ("$2y$10$", nil), ("$2b$15$", "password_hash"), ("$2b$03$", "password_hash"),
   ("$2x$10$", "password_hash"), ("$1$10$a", "password_hash"),
 ] as [(String, String?)])
-func `bcrypt is taken in its sound kinds, within the cost that a sign-in may wait for`(start: String, field: String?)
+func `bcrypt is accepted in its sound versions, within the maximum cost of a sign-in`(start: String, field: String?)
   throws
 {
   let text = start + String(repeating: "a", count: 53)
@@ -119,14 +119,14 @@ func `bcrypt is taken in its sound kinds, within the cost that a sign-in may wai
   ("id", "v=19", "m=4096,t=1,p=17", "password_hash"), ("d", "v=19", "m=64,t=1,p=1", "password_hash"),
   ("id", "v=16", "m=64,t=1,p=1", "password_hash"), ("id", "v=19", "m=64,t=1", "password_hash"),
 ] as [(String, String, String, String?)])
-func `Argon2 is taken as i and id of version 19, within bounds`(
+func `Argon2 is accepted as Argon2i and Argon2id of version 19, within bounds`(
   kind: String, version: String, cost: String, field: String?
 ) throws {
   let text = "$argon2\(kind)$\(version)$\(cost)$c29tZXNhbHQ$wWKIMhR9lyDFvRz9YTZweHKfbftvj+qf+YFY4NeBbtA"
   #expect(try rowField(options(.argon2) { _ in }, Array(text.utf8)) == field)
 }
 
-@Test func `Argon2 without texts of its own is Argon2id under the parameters of the options`() throws {
+@Test func `Argon2 hashes without their own parameters are Argon2id with the parameters of the options`() throws {
   let scheme = try ForeignHashScheme(
     options(.argon2) {
       ($0.memoryCost, $0.rounds, $0.parallelization) = (64, 3, 2)

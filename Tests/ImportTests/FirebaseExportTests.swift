@@ -16,7 +16,7 @@ private func users(_ text: String, parts: Int = .max) throws -> [String] {
 }
 
 @Test(arguments: [1, 2, 7, 1_000])
-func `users are cut out of the file wherever it is cut itself`(parts: Int) throws {
+func `users are read wherever the file is split`(parts: Int) throws {
   let text = #"""
     {"version": 1, "other": [{"a": 1}], "users": [
       {"localId": "a", "s": "}]{[\"\\"}, {"localId": "b", "list": [{"x": {"y": 1}}], "e": "\\"}
@@ -33,11 +33,11 @@ func `users are cut out of the file wherever it is cut itself`(parts: Int) throw
 }
 
 @Test(arguments: ["", "{}", "[", #"{"users": [{"a": 1}"#, #"{"users": ["#, #"{"x": {"users": [{"a": 1}]}}"#, "}", "[]"])
-func `a file that is none, or ends early, says so`(text: String) {
+func `a file that is not an export, or ends early, causes an error`(text: String) {
   #expect(throws: ExportFileError.self) { try users(text) }
 }
 
-@Test func `one user is bounded`() throws {
+@Test func `the size of a user is limited`() throws {
   func user(_ count: Int) -> String { #"{"users": [{"a":""# + String(repeating: "x", count: count - 8) + #""}]}"# }
   #expect(try users(user(FirebaseExport.userBytesMax)).count == 1)
   #expect(throws: ExportFileError.self) { try users(user(FirebaseExport.userBytesMax + 1)) }
@@ -47,6 +47,6 @@ func `a file that is none, or ends early, says so`(text: String) {
   #"{"users": [1]}"#, #"{"users": ["a"]}"#, #"{"users": [[{"a": 1}]]}"#, #"{"users": [null]}"#,
   #"{"users": [{"a": 1}], "users": [{"b": 1}]}"#, #"{"users": [{"a": 1}]}{"users": [{"b": 1}]}"#,
 ])
-func `nothing in a list of users is passed over, nor a second list`(text: String) {
+func `other entries in a list of users, and a second list, are rejected`(text: String) {
   #expect(throws: ExportFileError.self) { try users(text) }
 }

@@ -15,7 +15,7 @@ private func error(_ body: () throws -> FirebaseUser?) -> UserError? {
   }
 }
 
-@Test func `a user is read with everything that Firebase exports of it`() throws {
+@Test func `a user is read with every exported field`() throws {
   let user = try user(#"""
     {"localId": "u1", "email": "Ada@example.com", "emailVerified": true, "passwordHash": "-_8=", "salt": "+/8=",
      "displayName": "Ada \u00e9", "photoUrl": "https://p/1", "phoneNumber": "+441632960961", "disabled": true,
@@ -37,7 +37,7 @@ private func error(_ body: () throws -> FirebaseUser?) -> UserError? {
   #expect(user.leftOut.isEmpty)
 }
 
-@Test func `a user record of the Admin SDK is read whole`() throws {
+@Test func `a user record of the Admin SDK is read completely`() throws {
   let user = try user(#"""
     {"uid": "u4", "email": "u4@example.com", "emailVerified": true, "disabled": true, "photoURL": "https://p/1",
      "customClaims": {"role" : "editor", "n": 1.50}, "passwordHash": "+/8=", "passwordSalt": "/w==",
@@ -85,7 +85,9 @@ private func error(_ body: () throws -> FirebaseUser?) -> UserError? {
   (#""customAttributes": "{}", "customClaims": {}"#, "customClaims"), (#""uid": "other""#, "uid"),
   (#""disabled": false, "disabled": true"#, "disabled"),
 ])
-func `what matters to sign-in or security rejects the row by name`(member: String, field: String) {
+func `an unknown field that matters to sign-in or security rejects the row and is named`(
+  member: String, field: String
+) {
   let error = error { try user(#"{"localId": "u1", \#(member)}"#) }
   #expect(error?.field == field)
   // The error names the row if the parser has read its id.
@@ -93,7 +95,7 @@ func `what matters to sign-in or security rejects the row by name`(member: Strin
 }
 
 @Test(arguments: [#"{"localId": 12}"#, #"{"uid": ["x"]}"#, #"{"localId": ""}"#])
-func `an id is a text, and is not lost`(text: String) {
+func `an id that is not text is rejected`(text: String) {
   #expect(["localId", "uid"].contains(error { try user(text) }?.field))
 }
 
@@ -108,12 +110,12 @@ func `an id is a text, and is not lost`(text: String) {
    ["providerUserInfo.photoUrl", "providerUserInfo.federatedId", "providerUserInfo.colour"]),
   (#""mfaInfo": [{"phoneInfo": "+441632960962", "enrolledAt": "2020-02-30T00:00:00Z"}]"#, ["mfaInfo.enrolledAt"]),
 ] as [(String, Set<String>)])
-func `what only informs is left out by name`(member: String, names: Set<String>) throws {
+func `an informational field is left out and named`(member: String, names: Set<String>) throws {
   let user = try user(#"{"localId": "u1", \#(member)}"#)
   #expect(user.id == "u1" && user.leftOut == names)
 }
 
-@Test func `null is no value, and two equal names are one`() throws {
+@Test func `null counts as missing, and two equal ids as one`() throws {
   let user = try user(
     #"{"uid": "u", "localId": "u", "email": null, "disabled": null, "mfaInfo": null, "createdAt": 5e3}"#)
   #expect(user.id == "u" && user.email.isEmpty && !user.disabled)
@@ -168,7 +170,7 @@ func `the CSV of Firebase is read with and without its header`(parts: Int) throw
   ("u1,,,?,,,", "passwordHash"), ("u1" + String(repeating: ",", count: 26) + "1", "disabled"),
   ("u1" + String(repeating: ",", count: 52), ""), (",a@example.com,,,,,,x", nil),
 ])
-func `a row of CSV that loses something is rejected by name`(row: String, field: String?) {
+func `a CSV row that would lose a value is rejected, and the error names it`(row: String, field: String?) {
   #expect(error { try users(row).first }?.field == field)
 }
 
@@ -176,7 +178,7 @@ func `a row of CSV that loses something is rejected by name`(row: String, field:
   "u1,\"a", "u1,a\"b,,,,,", "u1,\"a\"b,,,,,", header.replacing("Password Salt", with: "Disabled"),
   "u1,," + String(repeating: "x", count: 70_000),
 ])
-func `a CSV that is none says so`(text: String) {
+func `a file that is not CSV causes an error`(text: String) {
   #expect(throws: ExportFileError.self) { try users(text) }
 }
 
@@ -192,7 +194,7 @@ private let line = #"""
   """#.replacing("\n", with: "") + "\n"
 
 @Test(arguments: [1, 100, 10_000])
-func `the lines of our own export are read`(parts: Int) throws {
+func `the lines of Latchkey's own export are read`(parts: Int) throws {
   let users = try users(line + "\n" + line + #"{"outcome":"exported","accounts":2}"#, parts: parts)
   let user = try #require(users.first)
   #expect(users.count == 2 && user.id == "a1" && user.emailVerified && user.disabled && user.displayName == "Ada")
@@ -208,6 +210,8 @@ func `the lines of our own export are read`(parts: Int) throws {
   "Disabled"),
   (#""anonymous":false"#, #""anonymous":true"#, "anonymous"),
 ])
-func `a line of our own export that loses something is rejected by name`(old: String, new: String, field: String) {
+func `a line of Latchkey's own export that would lose a value is rejected, and the error names it`(
+  old: String, new: String, field: String
+) {
   #expect(error { try users(line.replacing(old, with: new)).first }?.field == field)
 }

@@ -129,7 +129,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
   return try #require(ForeignHash(try scheme.text(hash: known.hash, salt: known.salt)))
 }
 
-@Test func `every kind takes the password of its published answer, and no other`() throws {
+@Test func `every kind matches the password of its published vector, and no other`() throws {
   for known in try known() {
     let (hash, key) = (try stored(known), Secret(copying: known.options.key))
     #expect(try hash.matches(Array(known.password.utf8), key: key), "\(known)")
@@ -138,7 +138,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
   }
 }
 
-@Test func `the text of a hash reads back as it was, and is nothing of ours`() throws {
+@Test func `the text of a hash reads back unchanged, and is not mistaken for an own hash`() throws {
   for known in try known() {
     let hash = try stored(known)
     #expect(ForeignHash(hash.text) == hash, "\(hash.text)")
@@ -150,7 +150,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
   }
 }
 
-@Test func `a row says all but the key, of which it has the name`() throws {
+@Test func `a row contains all parameters except the key, and the name of the key`() throws {
   let known = try firebase()[0]
   let hash = try stored(known)
   #expect(hash.keyID == "the-key")
@@ -162,7 +162,7 @@ private func stored(_ known: Known) throws -> ForeignHash {
   #expect(try !hash.matches(Array(known.password.utf8), key: otherKey))
 }
 
-@Test func `salt and password come in the order that the options say`() throws {
+@Test func `salt and password are hashed in the configured order`() throws {
   for (saltFirst, text) in [(false, "abc"), (true, "cab")] {
     var options = ForeignHashOptions(algorithm: .sha256)
     options.rounds = 1

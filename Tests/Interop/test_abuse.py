@@ -39,7 +39,7 @@ def leave_calls_behind(server: Server, connections: int) -> None:
             assert connection.until(frames.PingFrame)
 
 
-def test_the_memory_of_calls_goes_with_their_connection(start_server: Callable[..., Server]) -> None:
+def test_the_memory_of_calls_is_freed_with_their_connection(start_server: Callable[..., Server]) -> None:
     server = start_server()
     leave_calls_behind(server, 10)
     before = memory(server)
@@ -47,7 +47,7 @@ def test_the_memory_of_calls_goes_with_their_connection(start_server: Callable[.
     assert memory(server) - before < 15 * MEBIBYTE
 
 
-def test_a_watch_whose_request_came_in_one_piece_ends_at_its_deadline(server: Server) -> None:
+def test_a_watch_whose_request_arrives_in_one_piece_ends_at_its_deadline(server: Server) -> None:
     with Connection(server.port) as connection:
         stream = settled(connection).stream()
         connection.write(connection.headers(stream, request(WATCH, ("grpc-timeout", "300m")))
@@ -55,7 +55,7 @@ def test_a_watch_whose_request_came_in_one_piece_ends_at_its_deadline(server: Se
         assert connection.reply(stream).status == DEADLINE_EXCEEDED
 
 
-def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
+def test_a_deadline_past_the_time_limit_of_requests_is_kept(
         start_server: Callable[..., Server]) -> None:
     with Connection(start_server(request_millis=200).port) as connection:
         began = time.monotonic()
@@ -64,7 +64,7 @@ def test_a_deadline_further_off_than_a_request_may_take_is_kept_all_the_same(
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"], ids=["silent", "half a hello"])
-def test_handshakes_that_stand_still_keep_nobody_out(start_server: Callable[..., Server], sent: bytes) -> None:
+def test_stalled_handshakes_do_not_block_other_clients(start_server: Callable[..., Server], sent: bytes) -> None:
     # A server of its own, so that remains of one flood do not count for the next.
     server = start_server()
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(240)]
@@ -78,7 +78,7 @@ def test_handshakes_that_stand_still_keep_nobody_out(start_server: Callable[...,
         one.close()
 
 
-def test_a_client_that_resets_each_call_after_its_answer_is_served_on(server: Server) -> None:
+def test_a_client_that_resets_each_call_after_its_answer_stays_connected(server: Server) -> None:
     """Some libraries end every call in this way."""
     with settled(Connection(server.port)) as connection:
         for _ in range(1_000):

@@ -27,17 +27,17 @@ def limits(owner: str, path: str) -> set[str]:
     return {f"{owner}.{field}" for field in re.findall(r"^ +package var (\w+)", body[1], re.MULTILINE)} - HOLDERS
 
 
-def test_every_attack_is_listed_and_meets_something() -> None:
+def test_every_attack_is_listed_and_meets_a_limit() -> None:
     assert [name for name in ATTACKS if f"`{name}`" not in TEXT] == []
     assert set(MEETS) == set(ATTACKS)
 
 
-def test_the_table_of_effects_has_a_row_of_each_attack() -> None:
+def test_the_table_of_effects_has_a_row_for_each_attack() -> None:
     rows = re.findall(r"^\| `(\w+)` \|", EFFECTS, re.MULTILINE)
     assert rows == list(ATTACKS)
 
 
-def test_every_limit_is_listed_and_each_that_is_listed_exists() -> None:
+def test_every_limit_is_listed_and_every_listed_limit_exists() -> None:
     there = set().union(*(limits(*pair) for pair in LIMITS.items()))
     listed = {name for name in re.findall(r"`(\w+\.\w+)`", TEXT) if name.split(".")[0] in LIMITS}
     assert there == listed

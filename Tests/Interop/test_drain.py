@@ -49,7 +49,7 @@ def goaways(connection: Connection) -> list[frames.GoAwayFrame]:
     return [connection.until(frames.GoAwayFrame) for _ in range(2)]
 
 
-def test_watchers_are_told_before_the_first_goaway(draining: Server) -> None:
+def test_watchers_are_notified_before_the_first_goaway(draining: Server) -> None:
     with Connection(draining.port) as connection:
         stream = watch(connection)
         draining.signal()
@@ -58,7 +58,7 @@ def test_watchers_are_told_before_the_first_goaway(draining: Server) -> None:
         assert isinstance(connection.until(frames.GoAwayFrame), frames.GoAwayFrame)
 
 
-def test_A10_goaway_comes_with_the_last_of_all_ids_first_and_the_true_one_then(draining: Server) -> None:
+def test_A10_the_first_goaway_has_the_highest_id_and_the_second_the_true_one(draining: Server) -> None:
     with Connection(draining.port) as connection:
         held = hold(settled(connection), 3)
         draining.signal()
@@ -120,7 +120,7 @@ def test_the_process_ends_with_0_once_its_calls_are_finished(draining: Server) -
         assert draining.wait(3) == 0
 
 
-def test_an_idle_server_ends_at_once_with_0(draining: Server) -> None:
+def test_an_idle_server_ends_immediately_with_0(draining: Server) -> None:
     with Connection(draining.port) as connection:
         settled(connection)
         began = time.monotonic()
@@ -129,7 +129,7 @@ def test_an_idle_server_ends_at_once_with_0(draining: Server) -> None:
         assert draining.wait(3) == 0 and time.monotonic() - began < 3
 
 
-def test_no_new_connection_is_taken_while_calls_finish(draining: Server) -> None:
+def test_no_new_connection_is_accepted_while_calls_finish(draining: Server) -> None:
     with Connection(draining.port) as connection:
         held = hold(settled(connection), 1)
         draining.signal()
@@ -139,7 +139,7 @@ def test_no_new_connection_is_taken_while_calls_finish(draining: Server) -> None
         assert finish(connection, held) == [OK]
 
 
-def test_a_second_sigterm_ends_at_once(draining: Server) -> None:
+def test_a_second_sigterm_ends_the_process_immediately(draining: Server) -> None:
     with Connection(draining.port) as connection:
         hold(settled(connection), 1)
         draining.signal()
@@ -151,7 +151,7 @@ def test_a_second_sigterm_ends_at_once(draining: Server) -> None:
         assert connection.until(frames.HeadersFrame) is None
 
 
-def test_a_call_that_does_not_end_is_cut_off_when_the_grace_is_over(start_server: Callable[..., Server]) -> None:
+def test_a_call_that_does_not_end_is_cut_off_after_the_grace_time(start_server: Callable[..., Server]) -> None:
     server = start_server(drain_seconds=1, request_millis=60_000)
     with Connection(server.port) as connection, Connection(server.port) as untaken:
         hold(settled(connection), 1)
@@ -178,7 +178,7 @@ def test_a_thousand_calls_in_flight_all_finish(draining: Server) -> None:
     assert draining.wait(5) == 0
 
 
-def test_streams_of_the_stock_client_go_on_and_end_well(draining: Server) -> None:
+def test_streams_of_the_stock_client_continue_and_end_without_an_error(draining: Server) -> None:
     asyncio.run(asyncio.wait_for(talk_through_the_drain(draining), 20))
 
 
@@ -205,7 +205,7 @@ async def talk_through_the_drain(server: Server) -> None:
 
 
 @pytest.mark.latchkey_only("the C core waits for every call")
-def test_a_watcher_that_takes_nothing_does_not_hold_the_drain(draining: Server) -> None:
+def test_a_watcher_that_reads_nothing_does_not_delay_the_drain(draining: Server) -> None:
     with Connection(draining.port) as connection:
         connection.write(settings((INITIAL_WINDOW_SIZE, 0)), connection.headers(1, request(WATCH)),
                          frame(DATA, END_STREAM, 1, message()))
@@ -215,7 +215,7 @@ def test_a_watcher_that_takes_nothing_does_not_hold_the_drain(draining: Server) 
 
 
 @pytest.mark.latchkey_only("the C core waits for every call")
-def test_a_watcher_whose_window_the_last_message_fills_does_not_hold_the_drain(draining: Server) -> None:
+def test_a_watcher_whose_window_the_last_message_fills_does_not_delay_the_drain(draining: Server) -> None:
     with Connection(draining.port) as connection:
         connection.write(settings((INITIAL_WINDOW_SIZE, len(SERVING) + len(NOT_SERVING))))
         watch(connection)
@@ -225,7 +225,7 @@ def test_a_watcher_whose_window_the_last_message_fills_does_not_hold_the_drain(d
 
 
 @pytest.mark.latchkey_only("the C core has another timeout")
-def test_a_client_that_never_closes_what_has_ended_is_left_after_a_second(draining: Server) -> None:
+def test_a_client_that_never_closes_its_connection_is_dropped_after_a_second(draining: Server) -> None:
     with Connection(draining.port) as connection:
         settled(connection)
         draining.signal()
@@ -256,7 +256,7 @@ def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining:
     assert draining.wait(5) == 0
 
 
-def test_the_last_answers_reach_a_client_that_said_goodbye_first_and_still_writes(draining: Server) -> None:
+def test_the_last_answers_reach_a_client_that_sent_goaway_first_and_still_writes(draining: Server) -> None:
     with Connection(draining.port, receive_buffer_bytes=1024) as connection:
         held = hold(settled(connection), CALLS_EACH)
         connection.write(frame(GOAWAY, 0, 0, bytes(8)),
@@ -278,7 +278,7 @@ SYMBOL = b"\x22\x18latchkey.v1.AdminService"
 
 @pytest.mark.latchkey_only("the C core has limits of its own")
 @pytest.mark.parametrize("asked", [1, 13, 15])
-def test_the_last_answers_reach_a_client_that_takes_them_slowly_whether_they_wait_here_or_in_the_kernel(
+def test_the_last_answers_reach_a_slow_client_from_the_server_and_from_the_kernel(
         start_server: Callable[..., Server], asked: int) -> None:
     server = start_server(offences_per_address_max=1_000_000, reactors=1)
     with Connection(server.port, receive_buffer_bytes=2048,
@@ -306,7 +306,7 @@ def test_the_last_answers_reach_a_client_that_takes_them_slowly_whether_they_wai
 
 @pytest.mark.latchkey_only("the C core cancels calls that it had not begun")
 @pytest.mark.parametrize("refused, good", [(32, 20), (40, 20), (0, 100), (40, 0), (100, 0)])
-def test_all_calls_of_one_read_up_to_the_last_id_are_answered(draining: Server, refused: int, good: int) -> None:
+def test_all_calls_up_to_the_last_id_in_one_read_are_answered(draining: Server, refused: int, good: int) -> None:
     with Connection(draining.port, acknowledge=False) as connection:
         settled(connection)
         draining.signal()
@@ -332,7 +332,7 @@ def take_nothing_any_more(connection: Connection) -> None:
 
 
 @pytest.mark.latchkey_only("the C core has another timeout")
-def test_a_client_whose_machine_is_gone_does_not_hold_the_drain(draining: Server) -> None:
+def test_a_client_whose_machine_is_gone_does_not_delay_the_drain(draining: Server) -> None:
     with Connection(draining.port) as connection:
         settled(connection)
         take_nothing_any_more(connection)
@@ -372,7 +372,7 @@ def test_a_reactor_that_does_not_stop_is_given_up_and_the_store_is_closed(start_
 
 
 @pytest.mark.latchkey_only("the C core writes no log")
-def test_a_log_that_nobody_reads_does_not_keep_the_process(folder: Path) -> None:
+def test_an_unread_log_does_not_keep_the_process_running(folder: Path) -> None:
     unread, log = os.pipe()
     port = free_port()
     process = subprocess.Popen(command(folder, port, write_config(folder, port)), stderr=log)
@@ -392,7 +392,7 @@ def test_a_log_that_nobody_reads_does_not_keep_the_process(folder: Path) -> None
 
 
 @pytest.mark.latchkey_only("the C core writes no log")
-def test_a_standard_error_that_was_closed_is_no_file_of_the_servers(folder: Path) -> None:
+def test_a_closed_standard_error_is_replaced_by_dev_null(folder: Path) -> None:
     port = free_port()
     line = ["sh", "-c", 'exec "$0" "$@" 2>&-', *command(folder, port, write_config(folder, port))]
     process = subprocess.Popen(line)

@@ -25,7 +25,7 @@ VERSIONS = {"v1": (v1, v1_grpc), "v1alpha": (v1alpha, v1alpha_grpc)}
 
 
 @pytest.mark.parametrize("name", ["", "latchkey.v1.AuthService"])
-def test_check_says_serving_for_the_server_and_each_service(channel: grpc.Channel, name: str) -> None:
+def test_check_returns_serving_for_the_server_and_each_service(channel: grpc.Channel, name: str) -> None:
     asked = health_pb2.HealthCheckRequest(service=name)
     assert health_pb2_grpc.HealthStub(channel).Check(asked, timeout=5).status == SERVING
 
@@ -39,7 +39,7 @@ def test_check_of_an_unknown_name_is_not_found(channel: grpc.Channel, name: str)
 
 @pytest.mark.parametrize("name, status", [("", SERVING), ("latchkey.v1.AuthService", SERVING),
                                           ("nowhere", SERVICE_UNKNOWN)])
-def test_watch_says_the_state_at_once_and_stays_open(channel: grpc.Channel, name: str, status: int) -> None:
+def test_watch_returns_the_state_immediately_and_stays_open(channel: grpc.Channel, name: str, status: int) -> None:
     call = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(service=name), timeout=2)
     assert next(call).status == status
     with pytest.raises(grpc.RpcError) as caught:
@@ -65,7 +65,7 @@ def version(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_list_names_the_services_each_once(channel: grpc.Channel, version: str) -> None:
+def test_list_names_each_service_once(channel: grpc.Channel, version: str) -> None:
     answer, = ask(channel, version, {"list_services": "*"})
     names = [service.name for service in answer.list_services_response.service]
     assert HEALTH in names and len(names) == len(set(names))
@@ -100,7 +100,7 @@ def test_a_file_is_found_by_a_method(channel: grpc.Channel, version: str) -> Non
 @pytest.mark.peer_differs("Python's descriptor pool finds no fields")
 @pytest.mark.parametrize("symbol", [
     "HealthCheckRequest.service", "HealthCheckResponse.ServingStatus.SERVING", "HealthCheckResponse.SERVING"])
-def test_a_file_is_found_by_what_is_in_its_types(channel: grpc.Channel, version: str, symbol: str) -> None:
+def test_a_file_is_found_by_names_inside_its_types(channel: grpc.Channel, version: str, symbol: str) -> None:
     answer, = ask(channel, version, {"file_containing_symbol": "grpc.health.v1." + symbol})
     assert file_of(answer).package == "grpc.health.v1"
 
@@ -123,7 +123,7 @@ def test_a_file_is_found_by_its_name(channel: grpc.Channel, version: str) -> Non
     {"file_containing_symbol": "nowhere.Nothing"}, {"file_containing_symbol": HEALTH + ".check"},
     {"all_extension_numbers_of_type": "nowhere.Nothing"},
     {"file_containing_extension": {"containing_type": HEALTH, "extension_number": 1}}], ids=str)
-def test_what_is_not_there_is_an_error_message_and_the_stream_goes_on(
+def test_an_unknown_symbol_returns_an_error_message_and_the_stream_continues(
         channel: grpc.Channel, version: str, asked: dict[str, object]) -> None:
     missing, found = ask(channel, version, asked, {"file_containing_symbol": HEALTH})
     assert missing.WhichOneof("message_response") == "error_response"
@@ -136,7 +136,7 @@ def test_an_empty_request_is_an_error_message(channel: grpc.Channel, version: st
     assert answer.error_response.error_code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
 
 
-def test_answers_come_while_the_stream_is_open(channel: grpc.Channel, version: str) -> None:
+def test_answers_arrive_while_the_stream_is_open(channel: grpc.Channel, version: str) -> None:
     messages, stubs = VERSIONS[version]
     asked: queue.Queue[object] = queue.Queue()
     answers = stubs.ServerReflectionStub(channel).ServerReflectionInfo(iter(asked.get, None), timeout=5)
@@ -163,7 +163,7 @@ def test_the_stock_descriptor_database_reads_the_product_with_its_imports(channe
     assert sign_in.input_type.fields_by_name["credential"].message_type.full_name == "latchkey.v1.Credential"
 
 
-def test_reflection_switched_off_is_unimplemented(start_server: Callable[..., Server]) -> None:
+def test_disabled_reflection_is_unimplemented(start_server: Callable[..., Server]) -> None:
     with open_channel(start_server(reflection=False)) as channel:
         for version in VERSIONS:
             with pytest.raises(grpc.RpcError) as caught:

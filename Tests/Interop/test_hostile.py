@@ -56,7 +56,7 @@ def met(server: Server, *names: str) -> Counter[str]:
     return attacker.met
 
 
-def test_check_110_ten_thousand_streams_opened_and_reset_end_their_connection_and_no_other(hostile: Server) -> None:
+def test_check_110_ten_thousand_stream_resets_end_their_connection_only(hostile: Server) -> None:
     with Connection(hostile.port) as other:
         hasty = settled(Connection(hostile.port))
         head = opened(hasty)
@@ -67,7 +67,7 @@ def test_check_110_ten_thousand_streams_opened_and_reset_end_their_connection_an
         assert [other.call().status for _ in range(20)] == [OK] * 20
 
 
-def test_check_110_resets_that_the_server_is_made_to_send_end_their_connection_and_no_other(hostile: Server) -> None:
+def test_check_110_resets_that_a_client_provokes_end_its_connection_only(hostile: Server) -> None:
     assert met(hostile, "made_you_reset_by_window", "made_you_reset_by_length") == {"too_many_stream_errors": 2}
 
 
@@ -84,7 +84,7 @@ def test_check_111_a_ping_flood_gets_a_goaway(hostile: Server) -> None:
     assert met(hostile, "ping_flood") == {"too_many_pings": 1}
 
 
-def test_check_111_answers_behind_a_window_that_stays_shut_get_a_goaway(hostile: Server) -> None:
+def test_check_111_answers_behind_a_window_that_stays_closed_get_a_goaway(hostile: Server) -> None:
     assert met(hostile, "zero_window", "window_byte_by_byte") == {"too_many_untaken_answers": 2}
 
 
@@ -96,7 +96,7 @@ def hold_part(connection: Connection, bytes_: int) -> int:
     return stream
 
 
-def test_parts_of_messages_up_to_the_limit_are_held_and_one_part_more_is_refused(hostile: Server) -> None:
+def test_parts_of_messages_are_stored_up_to_the_limit_and_rejected_past_it(hostile: Server) -> None:
     with settled(Connection(hostile.port)) as connection:
         held = [hold_part(connection, MESSAGE_BYTES_MAX) for _ in range(HELD_BYTES_MAX // MESSAGE_BYTES_MAX)]
         connection.write(frame(PING, 0, 0, b"all held"))
@@ -142,7 +142,8 @@ def test_calls_are_refused_once_more_than_256_kibibytes_of_answers_wait(start_se
         assert connection.call(request("/nowhere/Nothing")).status == RESOURCE_EXHAUSTED
 
 
-def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_server: Callable[..., Server]) -> None:
+def test_an_address_with_too_many_offences_is_refused_and_others_are_accepted(
+        start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, offences_per_address_max=3)
     server, before = metered.server, Connection(metered.port)
     for _ in range(4):
@@ -158,7 +159,7 @@ def test_who_was_ended_for_abuse_too_often_stays_out_and_others_come_in(start_se
         assert other.call().status == OK
 
 
-def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callable[..., Server]) -> None:
+def test_without_descriptors_open_connections_are_still_served(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server)
     server = metered.server
     with settled(Connection(server.port)) as inside:
@@ -182,7 +183,7 @@ def test_without_descriptors_those_who_are_in_are_served_on(start_server: Callab
         assert metered.new("descriptors", 40) >= 40
 
 
-def test_an_address_has_256_connections_and_one_more_is_closed_at_once(start_server: Callable[..., Server]) -> None:
+def test_an_address_has_256_connections_and_one_more_is_closed_immediately(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, handshake_millis=60_000)
     with contextlib.ExitStack() as held:
         inside = [held.enter_context(socket.create_connection(("127.0.0.1", metered.port), 3)) for _ in range(256)]
@@ -197,7 +198,7 @@ def test_an_address_has_256_connections_and_one_more_is_closed_at_once(start_ser
 
 
 @pytest.mark.parametrize("count, ends", [(32, False), (33, True)])
-def test_renegotiation_is_asked_for_in_vain_up_to_a_limit_and_once_more_ends_the_connection(
+def test_renegotiation_is_refused_up_to_a_limit_and_then_ends_the_connection(
         hostile: Server, count: int, ends: bool) -> None:
     asker = Asker(hostile.port)
     asker.socket.sendall(asker.ask(count))
@@ -205,7 +206,7 @@ def test_renegotiation_is_asked_for_in_vain_up_to_a_limit_and_once_more_ends_the
     asker.socket.close()
 
 
-def test_asking_for_renegotiation_in_full_records_ends_the_connection_as_well(hostile: Server) -> None:
+def test_renegotiation_requests_in_full_records_end_the_connection_as_well(hostile: Server) -> None:
     asker = Asker(hostile.port)
     asked = asker.ask(400_000, each_in_a_record=4_000)
     with contextlib.suppress(ConnectionError):
@@ -216,7 +217,7 @@ def test_asking_for_renegotiation_in_full_records_ends_the_connection_as_well(ho
 
 
 @pytest.mark.parametrize("count, ends", [(32, False), (33, True)])
-def test_key_updates_are_taken_up_to_their_limit_and_one_more_ends_the_connection(
+def test_key_updates_are_accepted_up_to_a_limit_and_one_more_ends_the_connection(
         hostile: Server, count: int, ends: bool) -> None:
     plain, ssl_ = connect(hostile.port)
     plain.sendall(key_updates(ssl_, count))
@@ -245,7 +246,7 @@ def fill(server: Server, connection: Connection) -> None:
         held.append(untaken(server, connection))
 
 
-def test_what_comes_behind_a_fault_while_the_socket_is_full_is_not_kept(hostile: Server) -> None:
+def test_bytes_after_a_fault_are_not_stored_while_the_socket_is_full(hostile: Server) -> None:
     with Connection(hostile.port, receive_buffer_bytes=4096, patience_seconds=0.5) as connection:
         ended = connection.stream()
         connection.write(connection.headers(ended, request(), END_HEADERS | END_STREAM))

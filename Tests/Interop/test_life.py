@@ -20,7 +20,7 @@ STREAM_ID_MAX = 3 << 29
 pytestmark = pytest.mark.latchkey_only("the C core has other timeouts")
 
 
-def test_an_idle_connection_is_told_to_go(start_server: Callable[..., Server]) -> None:
+def test_an_idle_connection_gets_a_goaway(start_server: Callable[..., Server]) -> None:
     server = start_server(idle_seconds=1)
     began = time.monotonic()
     with settled(Connection(server.port)) as connection:
@@ -30,7 +30,7 @@ def test_an_idle_connection_is_told_to_go(start_server: Callable[..., Server]) -
         assert connection.until(frames.DataFrame) is None, "and closed"
 
 
-def test_a_connection_is_told_to_go_at_its_age_while_its_calls_finish(start_server: Callable[..., Server]) -> None:
+def test_a_connection_gets_a_goaway_at_its_age_while_its_calls_finish(start_server: Callable[..., Server]) -> None:
     with settled(Connection(start_server(age_seconds=1).port)) as connection:
         held = hold(connection, 3)
         assert [one.additional_data for one in goaways(connection)] == [b"", b"max_age"]
@@ -48,7 +48,7 @@ def test_a_silent_connection_is_pinged_and_closed_when_it_does_not_answer(start_
         assert awake.call().status == OK
 
 
-def test_a_connection_whose_stream_ids_come_to_an_end_is_told_to_go(server: Server) -> None:
+def test_a_connection_that_runs_out_of_stream_ids_gets_a_goaway(server: Server) -> None:
     with settled(Connection(server.port)) as connection:
         assert connection.call(stream=STREAM_ID_MAX - 1).status == OK
         late = STREAM_ID_MAX + 1

@@ -46,7 +46,7 @@ def check_with(name_bytes: int) -> bytes:
     return b"\x0a" + bytes([text & 127 | 128, text >> 7 & 127 | 128, text >> 14]) + b"a" * text
 
 
-def test_the_announced_limits_are_those_that_hold(connection: Connection) -> None:
+def test_the_announced_limits_are_enforced(connection: Connection) -> None:
     announced = connection.until(frames.SettingsFrame).settings
     assert announced[MAX_HEADER_LIST_SIZE] == LIST_BYTES_MAX
     assert announced[MAX_CONCURRENT_STREAMS] == STREAMS_MAX
@@ -77,7 +77,7 @@ def test_one_field_more_is_resource_exhausted(connection: Connection) -> None:
 
 
 @pytest.mark.peer_differs("the C core announces its limit and does not hold clients to it")
-def test_many_references_to_one_long_entry_are_counted_as_if_written_out(connection: Connection) -> None:
+def test_many_references_to_one_long_entry_are_counted_at_full_length(connection: Connection) -> None:
     fields = request(CHECK, *[("x-bomb", "b" * 3900)] * 30)
     block = connection.encoder.encode(fields)
     assert len(block) < 5000, "small on the wire"
@@ -114,14 +114,14 @@ def test_a_message_one_byte_past_the_limit_is_resource_exhausted(connection: Con
 
 @pytest.mark.latchkey_only("the C core's limit is 4 MiB")
 @pytest.mark.parametrize("limit", [100_000, 1_500_000])
-def test_a_raised_limit_of_messages_is_taken_to_its_last_byte(start_server: Callable[..., Server], limit: int) -> None:
+def test_a_raised_message_limit_is_accepted_to_its_last_byte(start_server: Callable[..., Server], limit: int) -> None:
     server = start_server(message_bytes_max=limit)
     with Connection(server.port) as edge, Connection(server.port) as past:
         assert whole_call(edge, check_with(limit)).status == NOT_FOUND
         assert whole_call(past, check_with(limit + 1)).status == RESOURCE_EXHAUSTED
 
 
-def test_the_head_alone_decides_before_the_body_arrives(connection: Connection) -> None:
+def test_a_message_is_rejected_by_its_head_before_the_body_arrives(connection: Connection) -> None:
     edge, past = connection.stream(), connection.stream()
     connection.write(connection.headers(edge, request()), connection.headers(past, request()),
                      frame(DATA, 0, edge, message(length=MESSAGE_BYTES_MAX)),
@@ -131,7 +131,7 @@ def test_the_head_alone_decides_before_the_body_arrives(connection: Connection) 
         connection.reply(edge, 0.2)
 
 
-def test_many_messages_of_the_limit_pass_one_connection_because_windows_are_given_back(
+def test_windows_are_returned_for_many_messages_of_the_limit_on_one_connection(
         connection: Connection) -> None:
     connection.until(frames.SettingsFrame)
     for _ in range(40):
@@ -141,7 +141,7 @@ def test_many_messages_of_the_limit_pass_one_connection_because_windows_are_give
         assert connection.reply(stream).status == NOT_FOUND
 
 
-def test_refused_messages_give_the_window_of_the_connection_back(connection: Connection) -> None:
+def test_rejected_messages_return_the_window_of_the_connection(connection: Connection) -> None:
     connection.until(frames.SettingsFrame)
     for _ in range(40):
         stream = connection.stream()
@@ -151,7 +151,7 @@ def test_refused_messages_give_the_window_of_the_connection_back(connection: Con
     assert connection.call().status == OK
 
 
-def test_a_hundred_streams_are_held_and_served(connection: Connection) -> None:
+def test_a_hundred_streams_are_open_at_once_and_served(connection: Connection) -> None:
     settled(connection)
     assert finish(connection, hold(connection, STREAMS_MAX)) == [OK] * STREAMS_MAX
 
@@ -161,7 +161,7 @@ def test_a_deeply_nested_message_is_internal(connection: Connection) -> None:
 
 
 @pytest.mark.latchkey_only("the C core waits for a request without a limit")
-def test_a_request_that_does_not_end_in_time_is_ended_and_the_connection_stays(
+def test_a_request_past_its_time_limit_is_ended_and_the_connection_stays(
         start_server: Callable[..., Server]) -> None:
     with Connection(start_server(request_millis=500).port) as connection:
         stream, = hold(settled(connection), 1)
@@ -180,7 +180,7 @@ def closed_at_once(server: Server) -> bool:
 
 
 @pytest.mark.latchkey_only("the C core does not limit connections")
-def test_a_connection_past_the_limit_is_closed_and_those_before_it_are_served(
+def test_a_connection_past_the_limit_is_closed_and_earlier_ones_are_served(
         start_server: Callable[..., Server]) -> None:
     server = start_server(connections_max=8)
     held = [Connection(server.port) for _ in range(8)]

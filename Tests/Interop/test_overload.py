@@ -96,7 +96,7 @@ async def measure(server: Server) -> tuple[float, float]:
     return goodput / peak_rate, late / usual
 
 
-def test_three_times_the_capacity_leaves_the_goodput_and_is_over_when_it_is_over(
+def test_goodput_holds_at_three_times_the_capacity_and_latency_recovers_afterwards(
         start_server: Callable[..., Server]) -> None:
     server = start_server()
     seen = []

@@ -92,7 +92,7 @@ def test_a_request_that_does_not_end_in_time(start_server: Callable[..., Server]
         assert metered.new("request_time") == 1
 
 
-def test_a_deadline_of_the_client_is_no_limit_of_ours(metered: Metered) -> None:
+def test_a_client_deadline_does_not_count_as_a_server_limit(metered: Metered) -> None:
     with settled(Connection(metered.port)) as connection:
         stream = connection.stream()
         connection.write(connection.headers(stream, request(CHECK, ("grpc-timeout", "100m"))))
@@ -180,7 +180,7 @@ def test_an_attack_is_counted_by_the_limit_that_it_meets(hasty: Metered, limit: 
     assert hasty.new(limit) >= 1
 
 
-def test_a_socket_that_is_not_read(hasty: Metered) -> None:
+def test_a_client_that_does_not_read_its_socket(hasty: Metered) -> None:
     """First the server stops reading, then it closes."""
     with settled(Connection(hasty.port, receive_buffer_bytes=4096)) as deaf:
         deaf.write(window_update(0, 2**31 - 1 - 65535), settings((INITIAL_WINDOW_SIZE, 2**31 - 1)))
@@ -205,7 +205,7 @@ def test_a_connection_too_many(start_server: Callable[..., Server]) -> None:
     assert metered.new("connections", 3) == 3
 
 
-def test_newcomers_past_the_limit_are_made_to_wait(start_server: Callable[..., Server]) -> None:
+def test_new_connections_past_the_handshake_limit_wait(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, reactors=1, handshake_millis=60_000)
     # The connections arrive while the process is stopped. When it continues, it accepts them faster than it begins
     # their handshakes, so that more than 64 wait for theirs.
@@ -239,7 +239,7 @@ def test_handshakes_in_full_and_resumed(metered: Metered) -> None:
             assert metered.new("resumed") == 1
 
 
-def test_a_client_that_goes_before_the_handshake_is_done(metered: Metered) -> None:
+def test_a_client_that_leaves_before_the_handshake_is_complete(metered: Metered) -> None:
     socket.create_connection(("127.0.0.1", metered.port), 5).close()
     assert metered.new("closed") == 1
 
@@ -269,7 +269,7 @@ def distrustful() -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"\0" * 100])
-def test_what_is_not_tls(metered: Metered, sent: bytes) -> None:
+def test_bytes_that_are_not_tls(metered: Metered, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:
         plain.sendall(sent)
         while plain.recv(1_000):
@@ -277,7 +277,7 @@ def test_what_is_not_tls(metered: Metered, sent: bytes) -> None:
     assert metered.new("not_tls") == 1
 
 
-def test_a_client_without_the_certificate_that_is_demanded(start_server: Callable[..., Server]) -> None:
+def test_a_client_without_the_required_certificate(start_server: Callable[..., Server]) -> None:
     metered = Metered(start_server, client_certificates="required")
     with pytest.raises((ssl.SSLError, ConnectionError)):
         with socket.create_connection(("127.0.0.1", metered.port), 5) as plain:

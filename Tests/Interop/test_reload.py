@@ -129,7 +129,7 @@ def count_of(log: Path, text: bytes, offset: int) -> tuple[int, int]:
 
 
 @pytest.mark.timeout(120)
-def test_a_thousand_reloads_under_load_fail_no_handshake_end_no_call_and_keep_no_memory(
+def test_a_thousand_reloads_under_load_fail_no_handshake_or_call_and_leak_no_memory(
         run: Callable[..., Server], home: Path) -> None:
     server = run()
     serials = {serial(path) for path in (home / "server.pem", *home.glob("*/server.pem"))}
@@ -158,7 +158,7 @@ def test_a_thousand_reloads_under_load_fail_no_handshake_end_no_call_and_keep_no
     assert memory(server) - after_warming < 8 * MEBIBYTE
 
 
-def test_files_that_are_exchanged_are_found_without_being_told(run: Callable[..., Server], home: Path) -> None:
+def test_replaced_files_are_detected_without_a_signal(run: Callable[..., Server], home: Path) -> None:
     server = run(reload_seconds=1)
     put_pair(home, "second")
     until(lambda: bool(server.said(LOADED)))
@@ -167,7 +167,7 @@ def test_files_that_are_exchanged_are_found_without_being_told(run: Callable[...
     assert int(line["serial"], 16) == served(server) and line["not_after"].endswith("Z")
 
 
-def test_the_exchange_of_a_symbolic_link_is_found_as_orchestrators_make_it(
+def test_a_symbolic_link_that_an_orchestrator_replaces_is_detected(
         run: Callable[..., Server], home: Path) -> None:
     """server.pem -> ..data/server.pem, and ..data -> a folder for each version."""
     (home / "..data").symlink_to("first")
@@ -204,7 +204,7 @@ KINDS = ["garbage", "half", "gone", "expired", "key of another"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_cannot_be_used_leaves_the_old_pair_in_place_and_is_logged_by_its_setting(
+def test_unusable_files_leave_the_old_pair_in_place_and_are_logged_by_setting(
         run: Callable[..., Server], home: Path, kind: str) -> None:
     server, before = run(), serial(home / "server.pem")
     setting = spoil(kind, home)
@@ -218,7 +218,7 @@ def test_what_cannot_be_used_leaves_the_old_pair_in_place_and_is_logged_by_its_s
     assert served(server) == serial(home / "second" / "server.pem")
 
 
-def test_what_cannot_be_used_is_logged_once_and_not_at_each_look(run: Callable[..., Server], home: Path) -> None:
+def test_unusable_files_are_logged_once_and_not_at_each_check(run: Callable[..., Server], home: Path) -> None:
     server = run(reload_seconds=1)
     spoil("garbage", home)
     until(lambda: bool(server.said(REFUSED)))
@@ -226,7 +226,7 @@ def test_what_cannot_be_used_is_logged_once_and_not_at_each_look(run: Callable[.
     assert len(server.said(REFUSED)) == 1
 
 
-def test_no_line_holds_anything_of_a_key(run: Callable[..., Server], home: Path) -> None:
+def test_no_log_line_contains_any_part_of_a_key(run: Callable[..., Server], home: Path) -> None:
     server = run()
     keys = [(home / name / "server.key").read_text().splitlines()[1:-1] for name in ("first", "second")]
     for name in ("first", "second"):
@@ -239,7 +239,7 @@ def test_no_line_holds_anything_of_a_key(run: Callable[..., Server], home: Path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_check_of_the_configuration_refuses_what_a_reload_would(home: Path, kind: str) -> None:
+def test_a_configuration_check_rejects_the_same_files_as_a_reload(home: Path, kind: str) -> None:
     setting = spoil(kind, home)
     config = write_config(home, 0)
     ended = subprocess.run([LATCHKEYD, "--config", config, "--check-config"], capture_output=True, text=True)
@@ -284,7 +284,7 @@ def test_a_session_resumes_across_a_reload(run: Callable[..., Server], home: Pat
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_ends_when_the_authorities_of_clients_change(
+def test_a_session_ends_when_the_client_authorities_change(
         run: Callable[..., Server], home: Path, version: ssl.TLSVersion) -> None:
     server = run(client_certificates="required")
     context = context_of(server, version, "client")
@@ -304,7 +304,7 @@ def test_a_session_ends_when_the_authorities_of_clients_change(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_ends_with_the_client_certificate_that_it_proved(
+def test_a_session_ends_when_its_client_certificate_expires(
         run: Callable[..., Server], home: Path, version: ssl.TLSVersion) -> None:
     authority = certificates.make(home)
     server = run(client_certificates="required")

@@ -146,7 +146,7 @@ def test_R8_another_bad_name_is_dropped_or_refused(connection: Connection, name:
     assert still_serves(connection)
 
 
-def test_R9_an_unknown_reserved_name_is_passed_over_as_the_c_core_does(connection: Connection) -> None:
+def test_R9_an_unknown_reserved_name_is_ignored_as_the_c_core_does(connection: Connection) -> None:
     assert connection.call(request(CHECK, ("grpc-unheard-of", "a"))).status == OK
 
 
@@ -197,7 +197,7 @@ def test_R15_a_compressed_flag_without_an_encoding_is_internal(connection: Conne
 @pytest.mark.peer_differs("the C core supports gzip, and rejects other encodings with INTERNAL")
 @pytest.mark.parametrize("flag", [0, 1])
 @pytest.mark.parametrize("encoding", ["gzip", "snappy"])
-def test_R16_an_unknown_encoding_is_unimplemented_and_names_the_known(
+def test_R16_an_unknown_encoding_is_unimplemented_and_the_known_ones_are_named(
         connection: Connection, encoding: str, flag: int) -> None:
     body = message(gzip.compress(b"\x0a\x00"), flag=1) if flag else message()
     reply = connection.call(request(CHECK, ("grpc-encoding", encoding)), body)
@@ -205,7 +205,7 @@ def test_R16_an_unknown_encoding_is_unimplemented_and_names_the_known(
 
 
 @pytest.mark.parametrize("length", [LIMIT_BYTES + 1, 2**32 - 1])
-def test_R17_a_length_past_the_limit_is_judged_from_the_head_as_the_c_core_does(
+def test_R17_a_length_past_the_limit_is_rejected_from_the_head_as_the_c_core_does(
         connection: Connection, length: int) -> None:
     stream = connection.stream()
     connection.write(connection.headers(stream, request()), frame(DATA, 0, stream, message(length=length)))
@@ -213,7 +213,7 @@ def test_R17_a_length_past_the_limit_is_judged_from_the_head_as_the_c_core_does(
     assert refused(reply, RESOURCE_EXHAUSTED) and reply.reset == NO_ERROR and still_serves(connection), reply
 
 
-def test_R18_each_byte_may_come_in_a_frame_of_its_own(connection: Connection) -> None:
+def test_R18_each_byte_may_arrive_in_a_frame_of_its_own(connection: Connection) -> None:
     stream, body = connection.stream(), message(b"\x0a\x00")
     connection.write(connection.headers(stream, request()))
     last = len(body) - 1
@@ -221,7 +221,7 @@ def test_R18_each_byte_may_come_in_a_frame_of_its_own(connection: Connection) ->
     assert connection.reply(stream).status == OK
 
 
-def test_R18_each_byte_of_the_frames_may_come_in_a_record_of_its_own(connection: Connection) -> None:
+def test_R18_each_byte_of_the_frames_may_arrive_in_a_record_of_its_own(connection: Connection) -> None:
     stream = connection.stream()
     whole = connection.headers(stream, request()) + frame(DATA, END_STREAM, stream, message(b"\x0a\x00"))
     connection.split([whole[at:at + 1] for at in range(len(whole))], pause_seconds=0.001)
@@ -261,7 +261,7 @@ def test_R20_a_broken_message_ends_a_streaming_call_that_was_answered_already(
 
 @pytest.mark.parametrize("last", [frame(DATA, 0, 1, message()) + frame(DATA, END_STREAM, 1),
                                   frame(DATA, END_STREAM, 1, message())], ids=["empty DATA", "last DATA"])
-def test_R21_the_end_may_come_on_the_last_data_or_after_it(connection: Connection, last: bytes) -> None:
+def test_R21_the_end_may_arrive_on_the_last_data_or_after_it(connection: Connection, last: bytes) -> None:
     connection.write(connection.headers(1, request()), last)
     assert connection.reply(1).status == OK
 
@@ -280,6 +280,7 @@ def test_R23_a_message_that_does_not_parse_is_internal(connection: Connection, b
 
 @pytest.mark.peer_differs("the C core treats text that is not UTF-8 as a message that does not parse")
 @pytest.mark.parametrize("text", [b"\xff", b"a\0b"], ids=["UTF-8", "NUL"])
-def test_R23_text_that_is_none_is_an_invalid_argument_of_the_application(connection: Connection, text: bytes) -> None:
+def test_R23_text_that_is_not_utf_8_is_an_invalid_argument_of_the_application(
+        connection: Connection, text: bytes) -> None:
     reply = connection.call(body=message(bytes([0x0A, len(text)]) + text))
     assert refused(reply, INVALID_ARGUMENT) and "service" in (reply.first("grpc-message") or "")

@@ -79,7 +79,7 @@ def test_A3_the_status_is_there_once_as_plain_decimal(connection: Connection, pa
 
 
 @pytest.mark.parametrize("name", ["\u00e9\u4f60\u597d%25 %", "a\r\n\tb\u2603", "a b/%zz~\x7f"])
-def test_A4_a_message_is_percent_encoded_utf_8_whatever_was_asked(connection: Connection, name: str) -> None:
+def test_A4_a_message_is_percent_encoded_utf_8_for_every_request(connection: Connection, name: str) -> None:
     service = name.encode()
     reply = connection.call(body=message(bytes([0x0A, len(service)]) + service))
     text = reply.first("grpc-message") or ""
@@ -128,7 +128,7 @@ def test_A8_a_reset_frees_the_place_of_its_call(connection: Connection) -> None:
 
 
 @pytest.mark.peer_differs("the C core answers a PING before it has handled the reset before it", strict=False)
-def test_A8_a_reset_ends_a_stream_without_another_word(connection: Connection) -> None:
+def test_A8_a_reset_ends_a_stream_without_a_further_frame(connection: Connection) -> None:
     connection.write(connection.headers(1, request(WATCH)), frame(DATA, END_STREAM, 1, message()))
     assert isinstance(connection.until(frames.DataFrame), frames.DataFrame)
     connection.write(reset(1, CANCEL), frame(PING, 0, 0, b"settled!"))
@@ -140,7 +140,7 @@ def test_A8_a_reset_ends_a_stream_without_another_word(connection: Connection) -
     assert not [got for got in seen if got.stream_id == 1 and not isinstance(got, frames.WindowUpdateFrame)]
 
 
-def test_A9_a_stream_past_the_limit_is_refused_and_those_before_it_are_served(connection: Connection) -> None:
+def test_A9_a_stream_past_the_limit_is_refused_and_earlier_ones_are_served(connection: Connection) -> None:
     settled(connection)
     held = hold(connection, STREAMS_MAX)
     assert connection.call(timeout_seconds=2).reset == REFUSED_STREAM
@@ -173,7 +173,7 @@ def test_A11_an_answer_of_the_server_forgives_the_strikes(connection: Connection
         assert connection.call().status == OK
 
 
-def test_A11_an_acknowledgement_nobody_asked_for_is_ignored(connection: Connection) -> None:
+def test_A11_an_unrequested_acknowledgement_is_ignored(connection: Connection) -> None:
     connection.write(frame(PING, ACK, 0, b"unasked!"))
     assert connection.call().status == OK
 

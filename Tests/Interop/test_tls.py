@@ -88,7 +88,7 @@ def test_each_aead_suite_of_1_2_is_served(server: Server, suite: str) -> None:
 
 @pytest.mark.peer_differs("the C core closes without an alert")
 @pytest.mark.parametrize("suite", WEAK_OF_1_2)
-def test_suites_of_1_2_that_http_2_forbids_or_that_nobody_needs_are_refused(server: Server, suite: str) -> None:
+def test_suites_of_1_2_that_http_2_forbids_or_that_are_obsolete_are_refused(server: Server, suite: str) -> None:
     context = context_for(server, ssl.TLSVersion.TLSv1_2)
     context.set_ciphers(suite + ":@SECLEVEL=0")
     assert "HANDSHAKE_FAILURE" in alert_of(server, context)
@@ -112,12 +112,12 @@ def test_without_h2_in_alpn_the_handshake_fails_with_no_application_protocol(
     assert "NO_APPLICATION_PROTOCOL" in alert_of(server, context_for(server, version, alpn=offered))
 
 
-def test_h2_is_chosen_wherever_it_stands_in_the_list(server: Server) -> None:
+def test_h2_is_chosen_at_any_place_in_the_list(server: Server) -> None:
     assert alert_of(server, context_for(server, alpn=("http/1.1", "h2"))) == ""
 
 
 @pytest.mark.parametrize("sent", [PREFACE + settings(), b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\0" * 100])
-def test_plaintext_is_refused_without_a_word_of_http(server: Server, sent: bytes) -> None:
+def test_plaintext_is_refused_without_an_http_answer(server: Server, sent: bytes) -> None:
     with socket.create_connection(("127.0.0.1", server.port), 5) as plain:
         plain.sendall(sent)
         answer = b""
@@ -141,7 +141,7 @@ def test_tickets_of_1_3_allow_no_early_data(server: Server) -> None:
 
 
 @pytest.mark.peer_differs("the C core keeps OpenSSL's two tickets and two days")
-def test_one_ticket_is_given_for_an_hour_at_most(server: Server) -> None:
+def test_one_ticket_is_issued_and_is_valid_for_an_hour_at_most(server: Server) -> None:
     output = ask_openssl(server, "-alpn", "h2", "-tls1_3")
     assert output.count("New Session Ticket arrived") == 1
     assert int(re.search(r"lifetime hint: (\d+)", output).group(1)) <= 3600
@@ -195,7 +195,7 @@ def test_client_certificates_are_checked_as_configured(
     assert (alert_of(server, context) == "") == served
 
 
-def test_a_certificate_of_a_server_is_not_one_of_a_client(certified: Callable[[str], Server]) -> None:
+def test_a_server_certificate_is_not_accepted_from_a_client(certified: Callable[[str], Server]) -> None:
     server = certified("required")
     assert alert_of(server, context_for(server, certificate=certificate(server, "server")))
 
@@ -208,7 +208,7 @@ def test_a_session_with_a_client_certificate_resumes(
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_session_of_a_server_without_client_certificates_opens_no_door_at_one_that_requires_them(
+def test_a_session_without_a_client_certificate_does_not_resume_if_one_is_required(
         server: Server, certified: Callable[[str], Server], version: ssl.TLSVersion) -> None:
     context = context_for(server, version)
     with Connection(server.port, context) as first:

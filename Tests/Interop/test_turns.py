@@ -66,7 +66,7 @@ def least(measure: Callable[[], float]) -> float:
     return min(measure() for _ in range(ATTEMPTS))
 
 
-def test_two_thousand_messages_of_one_call_do_not_keep_another_waiting(one_reactor: Server) -> None:
+def test_two_thousand_messages_of_one_call_do_not_delay_another_call(one_reactor: Server) -> None:
     def measure() -> float:
         with settled(Connection(one_reactor.port)) as greedy:
             greedy.write(settings((INITIAL_WINDOW_SIZE, 2**31 - 1)), window_update(0, 2**31 - 1 - 65535))
@@ -83,7 +83,7 @@ def test_two_thousand_messages_of_one_call_do_not_keep_another_waiting(one_react
     assert least(measure) < 0.25
 
 
-def test_sixteen_thousand_records_of_one_byte_do_not_keep_another_waiting(one_reactor: Server) -> None:
+def test_sixteen_thousand_records_of_one_byte_do_not_delay_another_call(one_reactor: Server) -> None:
     def measure() -> float:
         with settled(Connection(one_reactor.port)) as greedy:
             stream = greedy.stream()
@@ -104,7 +104,7 @@ def assert_ok(connection: Connection, stream: int) -> None:
     assert connection.reply(stream, 20).status == OK
 
 
-def test_a_hundred_handshakes_do_not_keep_a_call_waiting(one_reactor: Server) -> None:
+def test_a_hundred_handshakes_do_not_delay_a_call(one_reactor: Server) -> None:
     def measure() -> float:
         with ExitStack() as held:
             greetings = [client_hello() for _ in range(100)]
@@ -123,7 +123,7 @@ def test_a_hundred_handshakes_do_not_keep_a_call_waiting(one_reactor: Server) ->
     assert least(measure) < 0.5
 
 
-def test_of_two_hundred_connections_that_are_ready_at_once_the_first_are_answered_before_the_last_are_read(
+def test_the_first_of_200_ready_connections_are_answered_before_the_last_are_read(
         one_reactor: Server) -> None:
     def measure() -> float:
         with ExitStack() as held:

@@ -6,7 +6,7 @@ import Testing
 
 private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(arguments)) != nil }
 
-@Test func `numbers are taken up to their limits, and not past them`() {
+@Test func `numbers are accepted up to their limits, and not past them`() {
   let limits: [(String, String, String, String, String)] = [
     ("--connections", "1", "1024", "0", "1025"), ("--streams", "1", "100", "0", "101"),
     ("--rate", "0.01", "1000000", "0.009", "1000001"), ("--duration", "0.1", "3000", "0.09", "3001"),
@@ -19,17 +19,17 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
   }
 }
 
-@Test func `one workload or a scenario is asked for, and only what is there`() {
+@Test func `one existing workload or a scenario is required`() {
   #expect(parses("conflict") && parses("--scenario", "mixed.json5"))
   #expect(!parses() && !parses("conflicts") && !parses("conflict", "--scenario", "mixed.json5"))
 }
 
-@Test func `flags of handshakes are for handshakes`() {
+@Test func `handshake flags are accepted for handshakes only`() {
   #expect(parses("handshake", "--resume") && parses("handshake", "--without-call"))
   #expect(!parses("health", "--resume") && !parses("health", "--without-call"))
 }
 
-@Test func `a pattern of addresses holds one range`() throws {
+@Test func `an address pattern contains one range`() throws {
   let addresses = try #require(Addresses("person{7-9}@example.com"))
   var generator = SeededGenerator(seed: 1)
   let drawn = Set((0..<100).map { _ in addresses.draw(&generator) })
@@ -40,7 +40,7 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
   #expect(!parses("fetch", "--addresses", "person"))
 }
 
-@Test func `an accounts file is read as it was written, without those that have no account`() throws {
+@Test func `an accounts file reads back as it was written, without users that have no account`() throws {
   let user = LoadUser(login: PasswordCredential(email: "a@example.com", password: "p"))
   user.accountID = "id"
   let text = AccountsFile.text([user, LoadUser(login: PasswordCredential(email: "b@example.com", password: "p"))])
@@ -49,7 +49,7 @@ private func parses(_ arguments: String...) -> Bool { (try? LatchkeyLoad.parse(a
   #expect(read.map(\.accountID) == ["id"])
 }
 
-@Test func `tokens are read by their use, and a wrong line is named by its number`() throws {
+@Test func `tokens are read by their use, and the error names the number of a wrong line`() throws {
   let line = #"{"use": "conflict", "provider_id": "oidc.corp", "email": "a@example.com", "id_token": "x.y.z"}"#
   let file = try TokensFile.parse(Array((line + "\n\n").utf8), path: "f")
   #expect(file.of(.conflict).map(\.token) == [ProviderTokenCredential(providerID: "oidc.corp", idToken: "x.y.z")])

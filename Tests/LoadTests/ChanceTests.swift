@@ -2,7 +2,7 @@ import Testing
 
 @testable import latchkey_load
 
-@Test func `a seed settles the sequence, and another seed gives another one`() {
+@Test func `a seed determines the sequence, and another seed gives another one`() {
   func sequence(_ seed: UInt64) -> [UInt64] {
     var generator = SeededGenerator(seed: seed)
     return (0..<8).map { _ in generator.next() }
@@ -21,7 +21,7 @@ import Testing
   for (count, expected) in zip(drawn, [10_000, 30_000, 60_000]) { #expect(abs(count - expected) < 1_000) }
 }
 
-@Test func `the only one is always drawn`() {
+@Test func `a single choice is always drawn`() {
   var generator = SeededGenerator(seed: 7)
   #expect((0..<100).allSatisfy { _ in WeightedChoice([5]).draw(&generator) == 0 })
 }

@@ -29,7 +29,7 @@ private func take(_ pace: inout Pace, atNanos now: Int64) -> [Int64] {
   #expect(take(&pace, atNanos: 5 * second + 99_999_999) == [])
 }
 
-@Test func `arrivals that found no place keep the start that was intended, and the oldest goes first`() {
+@Test func `arrivals without a free place keep their intended start, and the oldest starts first`() {
   var pace = Pace.open(Arrivals(ratePerSecond: 10, period: period(measured: second)))
   #expect(pace.next(atNanos: 5 * second) == 5 * second)
   let late = 5 * second + 350_000_000
@@ -40,7 +40,7 @@ private func take(_ pace: inout Pace, atNanos now: Int64) -> [Int64] {
   #expect(pace.backlog(atNanos: late) == 0)
 }
 
-@Test func `what is due by the end may still start for a moment, and then never does`() {
+@Test func `arrivals due by the end may start during the grace time, and not after it`() {
   var pace = Pace.open(Arrivals(ratePerSecond: 10, period: period(measured: second)))
   _ = take(&pace, atNanos: 5 * second + 450_000_000)
   #expect(pace.backlog(atNanos: 6 * second) == 5)
@@ -54,7 +54,7 @@ private func take(_ pace: inout Pace, atNanos now: Int64) -> [Int64] {
 }
 
 @Test(arguments: [0.3, 1, 3, 7, 333.3, 1_000, 49_999, 1_000_000])
-func `the number of arrivals is that of their times, for rates that do not divide a second too`(rate: Double) {
+func `the number of arrivals matches the rate, also for rates that do not divide a second`(rate: Double) {
   let arrivals = Arrivals(ratePerSecond: rate, period: period(measured: 10 * second))
   var pace = Pace.open(arrivals)
   let taken = take(&pace, atNanos: 15 * second - 1)
@@ -63,7 +63,7 @@ func `the number of arrivals is that of their times, for rates that do not divid
   #expect(abs(Double(taken.count) - rate * 10) <= 1)
 }
 
-@Test func `a closed loop starts whenever it is asked, until the end`() {
+@Test func `a closed loop can start iterations at any time until the end`() {
   var pace = Pace.closed(period(measured: second))
   #expect(pace.next(atNanos: 5 * second + 3) == 5 * second + 3)
   #expect(pace.next(atNanos: 6 * second - 1) == 6 * second - 1)
@@ -71,7 +71,7 @@ func `the number of arrivals is that of their times, for rates that do not divid
   #expect(pace.backlog(atNanos: 6 * second) == 0)
 }
 
-@Test func `what was meant to start during the warm-up does not count, however late it starts`() {
+@Test func `an arrival that was due during the warm-up does not count, however late it starts`() {
   let period = period(warmUp: second, measured: second)
   #expect(!period.counts(intendedNanos: 6 * second - 1))
   #expect(period.counts(intendedNanos: 6 * second))

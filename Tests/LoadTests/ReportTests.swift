@@ -22,7 +22,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   return Report(facts, outcome)
 }
 
-@Test func `latencies are kept to three digits, and the longest is not lost`() {
+@Test func `latencies are stored with three digits, and the longest is kept`() {
   var latencies = Latencies()
   for millis in 1...1_000 { latencies.record(nanos: Int64(millis) * millisecond) }
   latencies.record(nanos: 10 * Latencies.nanosMax)
@@ -33,7 +33,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(latencies.count == 1_001)
 }
 
-@Test func `nothing recorded is all noughts and no curve`() {
+@Test func `a report without records has only zeros and no curve`() {
   #expect(Latencies().summary == LatencySummary())
   #expect(Latencies().curve.isEmpty)
 }
@@ -56,7 +56,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(maxima == [5, 2, 7])
 }
 
-@Test func `the warm-up is not in the figures, but its wrong answers are`() {
+@Test func `the figures exclude the warm-up, except its wrong answers`() {
   let recorder = recorder(warmUp: second)
   recorder.answered(call: 0, intendedNanos: second - 1, begunNanos: second - 1, atNanos: 2 * second)
   recorder.failed(call: 0, .wrong("another account"), atNanos: second / 2)
@@ -65,7 +65,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(recorder.failed == 1)
 }
 
-@Test func `a rate is made of what is answered between the warm-up and the end, whenever it began`() {
+@Test func `a rate counts calls answered between the warm-up and the end, whenever they began`() {
   let recorder = recorder(warmUp: second, measured: second)
   for (begun, answered) in [(0, second / 2), (second / 2, second), (second, 2 * second - 1), (second, 2 * second)] {
     recorder.answered(call: 0, intendedNanos: begun, begunNanos: begun, atNanos: answered)
@@ -79,7 +79,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(recorder.takeRecent().count == 0)
 }
 
-@Test func `every second of a run is listed, one without an answer too`() {
+@Test func `every second of a run is listed, including one without an answer`() {
   let recorder = recorder()
   recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: 10 * millisecond)
   recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: 2 * second + second / 2)
@@ -93,7 +93,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(recorder.minutes.map(\.ok) == [3])
 }
 
-@Test func `a report counts each kind of flaw apart, and all add up`() throws {
+@Test func `a report counts each kind of error separately, and the counts add up`() throws {
   let recorder = recorder()
   for _ in 0..<9 { recorder.answered(call: 0, intendedNanos: 0, begunNanos: 0, atNanos: millisecond) }
   recorder.failed(call: 0, .wrong("another account"), atNanos: 0)
@@ -117,7 +117,7 @@ private func report(_ recorder: Recorder, neverStarted: Int = 0) -> Report {
   #expect(report(recorder).calls.map(\.name) == ["B"])
 }
 
-@Test func `numbers are written as people read them`() {
+@Test func `numbers are written in a readable form`() {
   #expect([grouped(0), grouped(999), grouped(1_000), grouped(-1_234_567)] == ["0", "999", "1,000", "-1,234,567"])
   #expect([fixed(1.005, digits: 1), fixed(0.04, digits: 2), fixed(-0.01, digits: 1), fixed(12.5, digits: 0)]
     == ["1.0", "0.04", "0.0", "13"])

@@ -4,7 +4,7 @@ import Testing
 
 private func parse(_ text: String) throws(ScenarioError) -> Scenario { try Scenario.parse(Array(text.utf8)) }
 
-@Test func `a scenario is a list of workloads with their weights, one where none is given`() throws {
+@Test func `a scenario is a list of workloads with their weights, which default to one`() throws {
   let scenario = try parse(
     """
     // The relaxed syntax that users write.
@@ -28,7 +28,7 @@ private func parse(_ text: String) throws(ScenarioError) -> Scenario { try Scena
   ("{ mix: [{ workload: 'get' }, { workload: 'fetch' }, { workload: 'get' }] }", "mix"),
   ("{ mixture: [] }", "mixture"),
 ])
-func `what is wrong in a scenario is named by its place`(text: String, setting: String) {
+func `the error for a wrong scenario names its place`(text: String, setting: String) {
   #expect {
     try parse(text)
   } throws: { error in
@@ -37,6 +37,6 @@ func `what is wrong in a scenario is named by its place`(text: String, setting: 
   }
 }
 
-@Test func `the heaviest weight is taken`() throws {
+@Test func `the maximum weight is accepted`() throws {
   #expect(try parse("{ mix: [{ workload: 'get', weight: 1000000 }] }").parts.first?.weight == Scenario.weightMax)
 }

@@ -11,12 +11,12 @@ private let secret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
   (59, "287082"), (1_111_111_109, "081804"), (1_111_111_111, "050471"), (1_234_567_890, "005924"),
   (2_000_000_000, "279037"), (20_000_000_000, "353130"),
 ])
-func `one-time passwords are those of the standard`(seconds: Int64, code: String) throws {
+func `one-time passwords match the vectors of the standard`(seconds: Int64, code: String) throws {
   let passwords = try #require(OneTimePassword(secret: secret))
   #expect(passwords.code(step: seconds / 30) == code)
 }
 
-@Test func `each step's code is given once`() throws {
+@Test func `the code of each step is used once`() throws {
   var passwords = try #require(OneTimePassword(secret: secret))
   let steps = (1...5).map { passwords.code(step: $0) }
   #expect(passwords.next(atMillis: 59_999) == steps[0])
@@ -52,7 +52,7 @@ private var right: [Any] {
   ]
 }
 
-@Test func `a second factor is enrolled, asked for, shown and withdrawn`() throws {
+@Test func `a second factor is enrolled, required, shown and withdrawn`() throws {
   let user = user()
   let service = "SecondFactorService/"
   let calls = [
@@ -71,7 +71,7 @@ private var right: [Any] {
   #expect(requests[5] as? WithdrawRequest == WithdrawRequest(idToken: "i", factorID: "f"))
 }
 
-@Test func `each step of a second factor is looked at`() {
+@Test func `each step of a second factor is checked`() {
   let user = userInSession()
   var withFactor = session()
   withFactor.account?.secondFactors = [factor]
@@ -91,7 +91,7 @@ private var right: [Any] {
   }
 }
 
-@Test func `somebody with a proved address is taken over and opened`() {
+@Test func `a user with a verified email address is imported and signs in`() {
   let user = user()
   let (imported, made) = (ImportAccountsResponse(imported: 1), CreateCustomTokenResponse(customToken: "t"))
   let (calls, end) = play(.makeVerified(user), [imported, made, signedIn()], atNanos: 7)

@@ -11,7 +11,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
   SetDisabledResponse(account: Account(accountID: id, disabled: disabled))
 }
 
-@Test func `a session that was ended must be over`() {
+@Test func `a session that was ended must be inactive`() {
   let ways: [(Step, String, Any, [Any])] = [
     (.signOut, "SessionService/SignOut", SignOutResponse(), []),
     (.revokeAll, "SessionService/RevokeAll", RevokeAllResponse(closed: 1),
@@ -28,7 +28,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
   }
 }
 
-@Test func `an account that was shut is opened again`() {
+@Test func `an account that was disabled is enabled again`() {
   let shut: [Any] = [signedIn(), disabled(true), verdict(false)]
   let (calls, end) = play(.setDisabled, shut + [disabled(false)])
   let setDisabled = "AdminService/SetDisabled"
@@ -44,7 +44,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
     ])
 }
 
-@Test func `a merge closes the other account, and signs in first where the login is too old`() {
+@Test func `a merge closes the other account, and signs in first if the login is too old`() {
   func merged(_ id: String = "id", closed: String = "guest") -> MergeResponse {
     MergeResponse(session: session(id), closedAccountID: closed)
   }
@@ -68,7 +68,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
     ])
 }
 
-@Test func `a change of address is asked for in a recent session`() {
+@Test func `a change of address is requested in a recent session`() {
   let user = user()
   func step() -> Step { .sendEmailChange(user, to: "b@example.com", "", atNanos: 1) }
   let sent = SendEmailChangeResponse(expiresAtMillis: .max)
@@ -79,7 +79,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
   expectWrong(step(), [[SendEmailChangeResponse()], [SendEmailChangeResponse(expiresAtMillis: 1_000)]])
 }
 
-@Test func `what an account is to have from then on is looked at`() {
+@Test func `the changed fields of an account are checked`() {
   let user = userInSession()
   var named = session()
   named.account?.displayName = "N"
@@ -95,7 +95,7 @@ private func disabled(_ disabled: Bool, id: String = "id") -> SetDisabledRespons
   expectWrong(.setCustomClaims(user, mark: 7), [[claims("other")]])
 }
 
-@Test func `the session that asks is the one that is current`() {
+@Test func `the caller's session must be listed as the current one`() {
   let user = userInSession()
   let (own, other) = (SessionInfo(sessionID: "s", current: true), SessionInfo(sessionID: "t"))
   #expect(play(.listSessions(user), [ListSessionsResponse(sessions: [other, own])]).end == "done")

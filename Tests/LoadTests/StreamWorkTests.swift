@@ -36,7 +36,7 @@ private let (serving, notServing) = (
   expectWrong(.watchHealth, [[[notServing, serving]]])
 }
 
-@Test func `an event of another account is passed over, and so is a cursor alone`() {
+@Test func `an event of another account is ignored, and so is a message with only a cursor`() {
   let step = Step.first(EventRPC.watch, WatchEventsRequest(), where: { $0.event?.accountID == "a" }) {
     $0 == event("a") ? .done : .wrong("\($0)")
   }
@@ -63,7 +63,7 @@ private let (serving, notServing) = (
   expectWrong(.exportAccounts(accountsMin: 5), [[[whole, whole]]])
 }
 
-@Test func `a stream that ended without what was waited for is no right answer`() {
+@Test func `a stream that ended without the expected message is a wrong answer`() {
   let begun = WatchEventsResponse(cursor: "c")
   expectWrong(.watchHealth, [[[HealthCheckResponse]()]])
   expectWrong(.watchEvents, [[[WatchEventsResponse]()], [begun, signedIn(), [WatchEventsResponse]()]])
@@ -71,7 +71,7 @@ private let (serving, notServing) = (
   expectWrong(.exportAccounts(accountsMin: 1), [[[ExportAccountsResponse]()]])
 }
 
-@Test func `a watcher is told who is new after the cursor it began at`() {
+@Test func `a watcher receives the new account after its first cursor`() {
   let begun = WatchEventsResponse(cursor: "c")
   let calls = ["EventService/Watch", "AuthService/SignIn", "EventService/Watch"]
   #expect(play(.watchEvents, [begun, signedIn(isNew: true), event("id")]) == (calls, "done"))
@@ -86,7 +86,7 @@ private let (serving, notServing) = (
     ])
 }
 
-@Test func `no account is on two pages`() {
+@Test func `a duplicate account on two pages is a wrong answer`() {
   func page(_ ids: [String], next: String = "") -> ListResponse {
     ListResponse(accounts: ids.map { Account(accountID: $0) }, nextPageToken: next)
   }
@@ -98,7 +98,7 @@ private let (serving, notServing) = (
   expectWrong(.listAccounts, [[page([])], [page(["a", "a"])], [page(["a", ""])], [first, page(["c", "b"])]])
 }
 
-@Test func `what is taken over and what is exported is counted`() {
+@Test func `imported and exported accounts are counted`() {
   let rows = ["a", "b"].map { ImportedAccount(accountID: $0, email: "\($0)@example.com") }
   #expect(play(.importAccounts(rows), [ImportAccountsResponse(imported: 2)]).end == "done")
   expectWrong(
@@ -115,7 +115,7 @@ private let (serving, notServing) = (
   expectWrong(.exportAccounts(accountsMin: 2), [[export(["a"])], [export(["a", "b", ""])], [unnamed]])
 }
 
-@Test func `who was taken over with a second factor has none once it is removed`() {
+@Test func `an imported user with a second factor has none once it is removed`() {
   let account = ImportedAccount(accountID: "a", email: "a@example.com", phoneFactors: [ImportedPhoneFactor()])
   let imported = ImportAccountsResponse(imported: 1)
   func removed(_ id: String = "a", factors: [SecondFactorHint] = [], count: Int32 = 1) -> RemoveSecondFactorsResponse {
@@ -132,7 +132,7 @@ private let (serving, notServing) = (
     ])
 }
 
-@Test func `who was taken over with one way in has none once it is unlinked, and keeps the address`() {
+@Test func `an imported user with one sign-in method has none once it is unlinked, and keeps the address`() {
   let google = LinkedProvider(providerID: "google.com", subject: "s")
   let account = ImportedAccount(accountID: "a", email: "a@example.com", providers: [google])
   let imported = ImportAccountsResponse(imported: 1)
@@ -153,7 +153,7 @@ private let (serving, notServing) = (
     ])
 }
 
-@Test func `codes are begun with an id only where a telephone has them, and not in the past`() {
+@Test func `only a phone code has a verification id, and no code expires in the past`() {
   let texted = SendPhoneCodeResponse(verificationID: "v", expiresAtMillis: .max)
   #expect(play(.sendEmailLink("", ""), [SendEmailLinkResponse(expiresAtMillis: .max)]).end == "done")
   #expect(play(.sendPasswordReset(user(), ""), [SendPasswordResetResponse(expiresAtMillis: .max)]).end == "done")
@@ -171,7 +171,7 @@ private let (serving, notServing) = (
     ])
 }
 
-@Test func `a code that nobody was sent must be refused`() {
+@Test func `a code that was never sent must be rejected`() {
   func rejection(_ step: Step) -> String? {
     if case .call(let call) = step { call.rejection } else { nil }
   }
@@ -184,7 +184,7 @@ private let (serving, notServing) = (
   #expect(rejection(.health) == nil)
 }
 
-@Test func `each call has a row of its own in the report, and the names are told apart`() {
+@Test func `each call has its own row in the report, with a unique name`() {
   #expect(Set(CallRow.names).count == CallRow.names.count)
   #expect(CallRow.names.count == RPCPaths.all.count + 1)
   #expect(RPCPaths.all[SessionRPC.refresh.number] == SessionRPC.refresh.path)

@@ -21,7 +21,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   UnlinkResponse(session: session(providers: providers))
 }
 
-@Test func `a conflict is walked to its end, and back`() {
+@Test func `a conflict is completed, and undone`() {
   let answers: [Any] = [exists(), pending(), signedIn(providers: ["password", "oidc.corp"]), unlink()]
   let (calls, end) = play(.conflict(user()), answers)
   #expect(calls == fetchPending + ["AuthService/SignIn", "AuthService/Unlink"])
@@ -33,7 +33,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(requests[3] as? UnlinkRequest == UnlinkRequest(idToken: "i", providerID: "oidc.corp"))
 }
 
-@Test func `each step of a conflict is looked at`() {
+@Test func `each step of a conflict is checked`() {
   let factor = SignInResponse(outcome: .secondFactorRequired(SecondFactorRequired()))
   let linked = signedIn(providers: ["oidc.corp"])
   expectWrong(
@@ -50,7 +50,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(play(.conflict(user()), [SignInResponse()]).end == "the outcome none")
 }
 
-@Test func `linking signs in first where the login is too old, and not where it is fresh`() {
+@Test func `linking signs in first if the login is too old, and not if it is fresh`() {
   let stale = user()
   let ended: [Any] = [signedIn(), link(["oidc.corp"]), unlink()]
   let calls = ["AuthService/SignIn", "AuthService/Link", "AuthService/Unlink"]
@@ -63,7 +63,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(play(.linkUnlink(stale, atNanos: tooLate), ended, atNanos: tooLate).calls == calls)
 }
 
-@Test func `what linking and unlinking did to the account is looked at`() {
+@Test func `the account is checked after linking and unlinking`() {
   let inUse = LinkResponse(outcome: .credentialInUse(CredentialInUse()))
   for answers in [[link([])], [link(["oidc.corp"]), unlink(["oidc.corp"])]] as [[Any]] {
     #expect(play(.linkUnlink(userInSession(), atNanos: 1), answers).end.contains("linked"))
@@ -72,7 +72,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   expectWrong(.linkUnlink(user()), [[signedIn("other")], [SignInResponse()]])
 }
 
-@Test func `a pending token is made anew before it expires`() {
+@Test func `a pending token is replaced before it expires`() {
   let user = user()
   #expect(play(.fetchPending(user, atNanos: 1), [exists(), pending()], atNanos: 1) == (fetchPending, "done"))
   let calls = Array(fetchPending.dropFirst())
@@ -127,7 +127,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(user.accountID == "new" && user.isSignedIn)
 }
 
-@Test func `single calls are right only with what they must say`() {
+@Test func `single calls are right only with their expected values`() {
   let user = user()
   let account = Account(accountID: "id")
   let right: [(Step, Any, [Any])] = [
@@ -168,14 +168,14 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(play(.signInAnonymous, [signedIn(isNew: true)]).end.contains("not new and anonymous"))
 }
 
-@Test func `a handshake that took up a session is wrong unless it was to`() {
+@Test func `a resumed handshake is wrong unless resumption was requested`() {
   #expect(play(.handshake(calls: false, resumes: false), [false]).end == "done")
   #expect(play(.handshake(calls: false, resumes: false), [true]).end.contains("earlier session"))
   let whole: [Any] = [true, HealthCheckResponse(status: .serving)]
   #expect(play(.handshake(calls: true, resumes: true), whole) == (["TLS handshake", "Health/Check"], "done"))
 }
 
-@Test func `people whose calls change something are with one iteration at a time, and lost with one that failed`()
+@Test func `a user whose calls change something serves one iteration at a time, and is dropped if it fails`()
   throws
 {
   let iterations = Iterations.exclusive([user(), user()]) { _, _ in .health }
@@ -189,7 +189,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   #expect(throws: RunError.self) { try mix.next() }
 }
 
-@Test func `people whose calls change something come in turn`() {
+@Test func `users whose calls change something are taken in turn`() {
   let people = (0..<3).map { _ in user() }
   let pool = Pool(people, isExclusive: true)
   var generator = SeededGenerator(seed: 1)
@@ -200,7 +200,7 @@ private func unlink(_ providers: [String] = []) -> UnlinkResponse {
   }
 }
 
-@Test func `people who are only looked at are never used up`() {
+@Test func `users who are only read are never used up`() {
   let pool = Pool([user()], isExclusive: false)
   var generator = SeededGenerator(seed: 1)
   #expect(pool.take(&generator) === pool.take(&generator))

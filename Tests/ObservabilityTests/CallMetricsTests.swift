@@ -25,7 +25,7 @@ private struct Counted {
   }
 }
 
-@Test func `the layout of a tally has a place for each status and each bucket, none of them twice`() {
+@Test func `the layout of a tally has one place for each status and each bucket`() {
   let layout = CallLayout(methods: 3)
   #expect(CallLayout.codeCount == StatusName.all.count)
   #expect(CallLayout.bucketCount == Bounds.seconds.count + 1)
@@ -73,7 +73,7 @@ private struct Counted {
   #expect(counted.samples("latchkey_calls_in_flight").isEmpty)
 }
 
-@Test func `streams are a level that rises and falls`() {
+@Test func `the number of streams rises and falls`() {
   let counted = Counted()
   let (one, two) = (counted.calls.meter(ofReactor: 0), counted.calls.meter(ofReactor: 1))
   one.streams(5)
@@ -98,7 +98,7 @@ private struct Counted {
       == ["latchkey_call_seconds_bucket{method=\"a.B/Two\",le=\"+Inf\"} 1"])
 }
 
-@Test func `a time is counted in the bucket whose bound it does not pass`() {
+@Test func `a time is counted in the first bucket whose bound it does not exceed`() {
   let counted = Counted()
   let meter = counted.calls.meter(ofReactor: 0)
   for nanos: Int64 in [0, 100_000, 100_001, 250_000, 10_000_000_000, 10_000_000_001] { meter.count(0, nanos: nanos) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Observability
 
-@Test func `the text is that of the Prometheus format, with help, type, labels and cumulative buckets`() {
+@Test func `the text has the Prometheus format, with help, type, labels and cumulative buckets`() {
   var exposition = Exposition()
   exposition.append(
     MetricFamily("http_requests_total", .counter, "Requests."),
@@ -47,7 +47,7 @@ import Testing
   (0.0, "0"), (1, "1"), (-3, "-3"), (0.1, "0.1"), (1e-9, "1e-09"), (9_007_199_254_740_992, "9007199254740992"),
   (1e300, "1e+300"), (.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN"),
 ])
-func `a number is written as the format reads it`(number: Double, text: String) {
+func `a number is written in the syntax of the format`(number: Double, text: String) {
   #expect(Exposition.number(number) == text)
 }
 
@@ -58,7 +58,7 @@ func `a label's value is escaped`(value: String, text: String) {
   #expect(Labels([("a", value)]).text == "a=\"\(text)\"")
 }
 
-@Test func `in a help text quotation marks stay, backslashes and line ends are escaped`() {
+@Test func `a help text keeps quotation marks, and escapes backslashes and line ends`() {
   #expect(Exposition.escapedHelp("a\\b\nsays \"c\"") == "a\\\\b\\nsays \"c\"")
 }
 
@@ -66,14 +66,14 @@ func `a label's value is escaped`(value: String, text: String) {
   ("db.pool-size", "db_pool_size"), ("a:b", "a:b"), ("9lives", "_9lives"), ("größe", "gr__e"), ("", "_"),
   ("a b", "a_b"),
 ])
-func `a metric's name has only what the format takes`(name: String, legal: String) {
+func `a metric's name has only characters that the format allows`(name: String, legal: String) {
   #expect(Exposition.metricName(name) == legal)
 }
 
 @Test(arguments: [
   ("a.b", "a_b"), ("a:b", "a_b"), ("le", "label_le"), ("__name__", "label___name__"), ("_a", "_a"),
 ])
-func `a label's name has only what the format takes and what is not reserved`(name: String, legal: String) {
+func `a label's name has only characters that the format allows, and is not reserved`(name: String, legal: String) {
   #expect(Labels([(name, "x")]).text == legal + "=\"x\"")
 }
 
@@ -84,7 +84,7 @@ func `a label's name has only what the format takes and what is not reserved`(na
   #expect(Labels([("a.b", "1"), ("a_b", "2")]).text == "a_b=\"1\"")
 }
 
-@Test func `every metric of the server has a name of its own, of the form that its kind wants, and a help text`() {
+@Test func `every metric of the server has a unique name in the form of its kind, and a help text`() {
   let names = Catalogue.all.map(\.name)
   #expect(Set(names).count == names.count)
   for family in Catalogue.all {

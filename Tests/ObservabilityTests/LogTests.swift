@@ -32,7 +32,7 @@ private func context() throws -> CallContext {
   #expect(lines[1].filter { $0.key != "at" } == ["level": "error", "message": "failed"])
 }
 
-@Test func `a call is logged with its caller, and a refusal with what is for the log only`() async throws {
+@Test func `a call is logged with its caller, and an error with its debug text`() async throws {
   let context = try context()
   let lines = try await lines { log in
     log.call(context, outcome: "OK")
@@ -69,7 +69,7 @@ private func context() throws -> CallContext {
 
 private struct NotForeseen: Error {}
 
-@Test func `calls are not logged above info, faults of ours still are`() async throws {
+@Test func `calls are not logged above level info, but server errors are`() async throws {
   let context = try context()
   let lines = try await lines(level: .error) { log in
     log.call(context, outcome: "OK")
@@ -79,7 +79,7 @@ private struct NotForeseen: Error {}
   #expect(lines.map { $0["outcome"] } == ["INTERNAL"])
 }
 
-@Test func `what fails for a while is told when it begins and when it ends, however often it is tried`() async throws {
+@Test func `a lasting failure is logged when it begins and when it ends, however often it is retried`() async throws {
   let lines = try await lines { log in
     let failure = LastingFailure(log, "it fails", over: "it goes again")
     failure.passed()
@@ -91,7 +91,7 @@ private struct NotForeseen: Error {}
   #expect(lines.map { $0["why"] } == ["NotForeseen()", nil, "NotForeseen()"])
 }
 
-@Test func `what was logged is written when flush returns, in order and line by line`() async throws {
+@Test func `all logged lines are written in order when flush returns`() async throws {
   let count = 20_000
   let lines = try await lines { log in
     for number in 0..<count { log.info("\(number)") }
@@ -99,7 +99,7 @@ private struct NotForeseen: Error {}
   #expect(lines.map { $0["message"] } == (0..<count).map { "\($0)" })
 }
 
-@Test func `as many bytes as the limit wait, and a line more is counted and told with its moment`() throws {
+@Test func `lines wait up to the byte limit, and one more is counted and reported with its time`() throws {
   let line = Array("{}\n".utf8)
   var waiting = WaitingLines(bytesMax: 2 * line.count)
   func append(at millis: Int64) -> Bool { waiting.append(line, nowMillis: millis) }
@@ -116,7 +116,7 @@ private struct NotForeseen: Error {}
   #expect(rest == [line, []] && waiting.droppedInAll == 2)
 }
 
-@Test func `lines that find no room are told in the form of all others, and are counted`() async throws {
+@Test func `dropped lines are reported as a log line, and are counted`() async throws {
   var dropped = 0
   let lines = try await lines(waitingBytesMax: 0) { log in
     for _ in 0..<3 { log.info("lost") }

@@ -9,7 +9,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   registry.exposition().split(separator: "\n").map(String.init).filter { $0.hasPrefix(name) }
 }
 
-@Test func `what a library records by swift-metrics is served`() {
+@Test func `metrics that a library records with swift-metrics are served`() {
   let registry = MetricsRegistry()
   let counter = Counter(label: "lib.calls", dimensions: [("to", "a")], factory: registry)
   counter.increment()
@@ -31,7 +31,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, "lib_time_sum") == ["lib_time_sum 0.25"])
 }
 
-@Test func `a value at a bound is counted in its bucket, and the next above it in the next`() {
+@Test func `a value at a bound is counted in its bucket, and a larger one in the next`() {
   let registry = MetricsRegistry()
   let recorder = Recorder(label: "sizes", factory: registry)
   for value in [0, 1, 1.000_001, 256, 256.5, -1, .nan] { recorder.record(value) }
@@ -40,14 +40,14 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, "sizes_count") == ["sizes_count 6"])
 }
 
-@Test func `the same name and labels are the same series, whoever asks for them`() {
+@Test func `the same name and labels always return the same series`() {
   let registry = MetricsRegistry()
   for _ in 0..<3 { Counter(label: "a", dimensions: [("x", "1"), ("y", "2")], factory: registry).increment() }
   Counter(label: "a", dimensions: [("y", "2"), ("x", "1")], factory: registry).increment()
   #expect(samples(registry, "a{") == ["a{x=\"1\",y=\"2\"} 4"])
 }
 
-@Test func `a series that was destroyed is not served, and its place is free`() {
+@Test func `a destroyed series is not served, and its place is free`() {
   let registry = MetricsRegistry(seriesMax: 1)
   let counter = Counter(label: "a", factory: registry)
   counter.increment()
@@ -57,7 +57,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, "b") == ["b 1"])
 }
 
-@Test func `a name under a second kind harms neither the first nor who asked`() {
+@Test func `a name that is reused for another kind does not affect the first metric`() {
   let registry = MetricsRegistry()
   Counter(label: "a", factory: registry).increment()
   Meter(label: "a", factory: registry).set(9)
@@ -72,7 +72,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, Catalogue.calls.name) == ["latchkey_calls_total 5"])
 }
 
-@Test func `there are as many series as the limit, and one more counts for itself alone`() {
+@Test func `a series past the limit is not served`() {
   let registry = MetricsRegistry(seriesMax: 100)
   for number in 0..<101 { Counter(label: "a", dimensions: [("n", "\(number)")], factory: registry).increment() }
   #expect(samples(registry, "a{").count == 100)
@@ -90,7 +90,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, "a") == ["a 5"])
 }
 
-@Test func `nothing is lost when many count at once`() async {
+@Test func `no count is lost when many threads count concurrently`() async {
   let registry = MetricsRegistry()
   let (tasks, rounds) = (8, 20_000)
   await withTaskGroup(of: Void.self) { group in
@@ -114,7 +114,7 @@ private func samples(_ registry: MetricsRegistry, _ name: String) -> [String] {
   #expect(samples(registry, "c_count") == ["c_count \(total)"])
 }
 
-@Test func `what is read while others count and make series is whole`() async {
+@Test func `reads during concurrent counting are consistent`() async {
   let registry = MetricsRegistry()
   let writing = Flag()
   await withTaskGroup(of: Void.self) { group in

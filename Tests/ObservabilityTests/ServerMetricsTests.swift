@@ -14,7 +14,7 @@ private func counted(_ metrics: ServerMetrics, _ name: String) -> [String] {
     .filter { $0.hasPrefix(name) && !$0.hasSuffix(" 0") }
 }
 
-@Test func `what a call failed of is counted by its reason, and what that was a limit of`() {
+@Test func `a failed call is counted by its reason, and also by the limit that it reached`() {
   let metrics = ServerMetrics(MetricsRegistry())
   metrics.failed(Failure(.invalidLoginCredentials), .unauthenticated)
   metrics.failed(Failure(.callerNotAllowed), .permissionDenied)
@@ -33,7 +33,7 @@ private func counted(_ metrics: ServerMetrics, _ name: String) -> [String] {
 
 private struct Unforeseen: Error {}
 
-@Test func `every label of the limits is there from the start, and none is there twice`() {
+@Test func `every label of the limits exists from the start, and only once`() {
   let text = ServerMetrics(MetricsRegistry()).registry.exposition()
   let labels = LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue)
   for label in labels { #expect(text.contains("latchkey_refusals_total{limit=\"\(label)\"} 0\n")) }
@@ -55,7 +55,7 @@ private struct Scripted: HTTPSFetching {
   func fetch(_ request: FetchRequest) async throws -> FetchedBody { try answer.get() }
 }
 
-@Test func `a fetch is counted by what came of it, and passed on as it was`() async throws {
+@Test func `a fetch is counted by its result, and its result is passed on unchanged`() async throws {
   let metrics = ServerMetrics(MetricsRegistry(), providers: ["github.com", "yahoo.com"])
   let errors: [(FetchError, String)] = [
     (.refusedURL, "refused_url"), (.refusedField, "refused_field"), (.requestTooLarge, "request_too_large"),
@@ -88,7 +88,7 @@ private struct Scripted: HTTPSFetching {
     counted(metrics, "latchkey_fetches_total") == ["latchkey_fetches_total{provider=\"none\",result=\"answered\"} 2"])
 }
 
-@Test func `a call that would watch events past a limit is counted by that`() {
+@Test func `a call to watch events past a limit is counted by that limit`() {
   let metrics = ServerMetrics(MetricsRegistry())
   for limit in [WatchLimit.perCaller, .inAll, .inAll] {
     var failure = Failure(.quotaExceeded)
@@ -101,7 +101,7 @@ private struct Scripted: HTTPSFetching {
     ])
 }
 
-@Test func `what the store tells is counted`() {
+@Test func `the reports of the store are counted`() {
   let metrics = ServerMetrics(MetricsRegistry())
   metrics.committed(changes: 3, took: .milliseconds(250))
   metrics.committed(changes: 1, took: .milliseconds(50))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Observability
 
-@Test func `a store that is gone for a moment is waited for, and one that stays away is told of`() async throws {
+@Test func `a short outage of the store is ignored, and a longer one is reported`() async throws {
   let health = HealthState()
   let told = Mutex(0)
   let watch = StoreHealth(health, graceMillis: 100, log: Log(JSONLines(level: .critical, descriptor: 2)))

@@ -37,7 +37,7 @@ struct AppleTests {
         + "&response_type=code&scope=openid%20email%20name&state=\(Flow.state)")
   }
 
-  @Test func `our client secret is a statement of our team, good for minutes where six months are allowed`()
+  @Test func `the client secret is a JWT of the team that expires after minutes`()
     async throws
   {
     let bench = try bench()
@@ -62,7 +62,7 @@ struct AppleTests {
     (.string("True"), .unverified), (.string("1"), .unverified), (.string("0"), .unverified), (.int(1), .unverified),
     (nil, .unverified),
   ] as [(JSONValue?, TrustTier)])
-  func `check 55: Apple's word on an address may be the text true, and no other`(
+  func `check 55: Apple's email_verified may be the text true, and no other text`(
     claim: JSONValue?, tier: TrustTier
   ) async throws {
     let bench = try bench()
@@ -70,7 +70,7 @@ struct AppleTests {
     #expect(try await bench.finish().assertion.tier == tier)
   }
 
-  @Test func `check 46: a native token has the hash of its nonce, and is good once`() async throws {
+  @Test func `check 46: a native token has the hash of its nonce, and is valid once`() async throws {
     let bench = try bench()
     // The hash of "abc" (FIPS 180-4, example).
     let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -85,7 +85,7 @@ struct AppleTests {
     }
   }
 
-  @Test func `check 46: the ID token that a flow brought is spent, and is none of a native kit`() async throws {
+  @Test func `check 46: the ID token of a flow is spent, and is not accepted as a native token`() async throws {
     let bench = try bench()
     try bench.redeems(claims(bench))
     let verified = try await bench.finish()
@@ -117,7 +117,7 @@ struct AppleTests {
     (#"{"name":{"firstName":"Ann"}}"#, "Ann"), (#"{"name":{"firstName":1}}"#, ""), ("{", ""), ("[]", ""),
     (#"{"name":{"firstName":"A\u0000"}}"#, "A"),
   ])
-  func `the name in the form is shown, and nothing else of it is believed`(user: String, name: String) async throws {
+  func `the name in the form is used, and nothing else in it is trusted`(user: String, name: String) async throws {
     let bench = try bench()
     try bench.redeems(claims(bench))
     let assertion = try await bench.finish(Flow.callback(["user": user])).assertion

@@ -18,7 +18,7 @@ struct AssertionTests {
     return try await bench.verify(try bench.issuer.token(changes)).assertion
   }
 
-  @Test func `a provider's name is kept without its control characters, and cut instead of dropped`() async throws {
+  @Test func `a name loses its control characters, and is cut instead of dropped`() async throws {
     let name = "Ann\tExample\r\n\u{202E}\u{1B}👩\u{200D}🚀"
     #expect(
       try await generic(.asserted(.unverified, authoritativeDomains: []), ["name": .string(name)]).displayName
@@ -33,18 +33,18 @@ struct AssertionTests {
     ("https://p.example/\na\u{202E}", "https://p.example/a"), ("java\tscript:x", ""),
     ("https://p.example/" + String(repeating: "x", count: 1_024), ""),
   ])
-  func `a provider's photo is at a web address without control characters`(url: String, kept: String) async throws {
+  func `a photo URL must be an https address without control characters`(url: String, kept: String) async throws {
     #expect(
       try await generic(.asserted(.unverified, authoritativeDomains: []), ["picture": .string(url)]).photoURL == kept)
   }
 
   @Test(arguments: ["https://accounts.google.com", "accounts.google.com"])
-  func `google names itself in two ways`(issuer: String) async throws {
+  func `google has two issuer names`(issuer: String) async throws {
     #expect(try await google(["iss": .string(issuer)]).identity.providerID == "google.com")
   }
 
   @Test(arguments: ["https://accounts.google.com/", "http://accounts.google.com", "ACCOUNTS.google.com"])
-  func `check 42: google under any other name is refused`(issuer: String) async throws {
+  func `check 42: any other issuer name of google is rejected`(issuer: String) async throws {
     await #expect(throws: ProviderRefusal.invalid(why: "ISSUER")) { try await google(["iss": .string(issuer)]) }
   }
 
@@ -88,7 +88,7 @@ struct AssertionTests {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `a generic provider has the tier that configuration gives it`(tier: TrustTier) async throws {
+  func `a generic provider has its configured tier`(tier: TrustTier) async throws {
     let changes: [String: JSONValue?] = ["email": .string("ann@corp.com"), "email_verified": .bool(true)]
     #expect(try await generic(.asserted(tier, authoritativeDomains: []), changes).tier == tier)
   }
@@ -104,7 +104,9 @@ struct AssertionTests {
   @Test(arguments: [
     (TrustTier.unverified, TrustTier.unverified), (.verified, .verified), (.authoritative, .verified),
   ])
-  func `named domains are authoritative, and then no other is`(tier: TrustTier, elsewhere: TrustTier) async throws {
+  func `configured domains are authoritative, and then no other is`(
+    tier: TrustTier, elsewhere: TrustTier
+  ) async throws {
     let trust = EmailTrust.asserted(tier, authoritativeDomains: ["corp.com"])
     let inside: [String: JSONValue?] = ["email": .string("ann@CORP.com"), "email_verified": .bool(true)]
     #expect(try await generic(trust, inside).tier == .authoritative)
@@ -113,7 +115,7 @@ struct AssertionTests {
   }
 
   @Test(arguments: [.string("not an address"), .string(""), .string("ann＠corp.com"), .int(1), nil] as [JSONValue?])
-  func `an address that cannot be used is no address`(email: JSONValue?) async throws {
+  func `an unusable address is dropped`(email: JSONValue?) async throws {
     let trust = EmailTrust.asserted(.authoritative, authoritativeDomains: [])
     let assertion = try await generic(trust, ["email": email, "email_verified": .bool(true)])
     #expect(assertion.email == nil)
@@ -128,7 +130,7 @@ struct AssertionTests {
     #expect(assertion.email == nil)
   }
 
-  @Test func `the profile is carried over, the document as it was received`() async throws {
+  @Test func `the profile is copied, and its document is kept as received`() async throws {
     let bench = try Bench()
     let profile: [String: JSONValue?] = [
       "name": .string("Ann Example"), "picture": .string("https://img.example.com/ann.png"),
@@ -141,7 +143,7 @@ struct AssertionTests {
     #expect(Array(assertion.profileJSON.utf8) == json(bench.issuer.claims(profile)))
   }
 
-  @Test func `names lose control characters and what is too long, and a URL that is none is left out`() async throws {
+  @Test func `names lose control characters and excess length, and an invalid URL is left out`() async throws {
     let bench = try Bench()
     let assertion = try await bench.verify(
       try bench.issuer.token([
@@ -167,7 +169,7 @@ struct RegistryTests {
     }
   }
 
-  @Test func `a bare access token proves no audience, and the refusal says what to send`() async throws {
+  @Test func `a bare access token proves no audience, and the error names the right credential`() async throws {
     let bench = try Bench()
     let refusal = await bench.refusal(of: "", accessToken: "ya29.opaque")
     guard case .audienceUnverifiable(let hint) = refusal else {
@@ -178,7 +180,7 @@ struct RegistryTests {
     #expect(bench.fetcher.asked.isEmpty)
   }
 
-  @Test func `nothing presented is invalid`() async throws {
+  @Test func `an empty credential is invalid`() async throws {
     #expect(await (try Bench()).refusal(of: "") == .invalid(why: "no token"))
   }
 
@@ -208,13 +210,13 @@ struct RegistryTests {
     }
   }
 
-  @Test func `check 69: one provider configured twice is refused`() {
+  @Test func `check 69: a duplicate provider is rejected`() {
     #expect(throws: ProviderSettingsError(provider: "oidc.corp", setting: "id", why: "is configured twice")) {
       try Registry([Issuer().settings, Issuer().settings], fetching: ScriptedFetcher())
     }
   }
 
-  @Test func `the discovery document is looked for where the issuer says, with or without a slash`() {
+  @Test func `the discovery URL follows from the issuer, with or without a slash`() {
     for issuer in ["https://idp.example.com/tenant", "https://idp.example.com/tenant/"] {
       #expect(
         ProviderSettings.discoveryURL(of: issuer)

@@ -46,7 +46,7 @@ struct AuthorizationRequestTests {
     #expect(try await refusal(flow)?.name == "invalid")
   }
 
-  @Test func `a query that the endpoint has already stays in front`() async throws {
+  @Test func `an existing query of the endpoint stays in front`() async throws {
     let bench = try FlowBench { $0.endpoints.authorization = "https://idp.example.com/authorize?realm=a%20b" }
     let url = try await bench.start().authorizationURL
     #expect(url.hasPrefix("https://idp.example.com/authorize?realm=a%20b&client_id=client-1&"))
@@ -57,7 +57,7 @@ struct AuthorizationRequestTests {
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "request", "request_uri", "registration",
     "id_token_hint", "max_age",
   ])
-  func `check 66: no caller sets a parameter of the protocol, in whatever case`(name: String) async throws {
+  func `check 66: a caller cannot set a parameter of the protocol, in any case`(name: String) async throws {
     for spelling in [name, name.uppercased(), name.prefix(1).uppercased() + name.dropFirst()] {
       // Rejected even if the configuration allows it.
       let refused = try await refusal(Flow.request(parameters: [spelling: "x"])) { $0.callerParameters = [spelling] }
@@ -69,14 +69,14 @@ struct AuthorizationRequestTests {
     ("client_assertion", "client_assertion*"), ("Client_Assertion_Type", "client_assertion*"),
     ("oauth_token", "oauth_*"), ("OAUTH_\n", "oauth_*"),
   ])
-  func `check 66: nor one that begins like a statement of ours or a parameter of OAuth 1_0a`(
+  func `check 66: a caller cannot set a parameter with a prefix of client assertions or OAuth 1.0a`(
     name: String, reserved: String
   ) async throws {
     let refused = try await refusal(Flow.request(parameters: [name: "x"])) { $0.callerParameters = [name] }
     #expect(refused == .reservedParameter(name: reserved))
   }
 
-  @Test func `check 66: a caller sets what the provider lets it, and nothing else`() async throws {
+  @Test func `check 66: a caller can set only the allowed parameters of the provider`() async throws {
     let allowed: (inout ProviderSettings) -> Void = { $0.callerParameters = ["prompt", "ui_locales"] }
     let bench = try FlowBench { allowed(&$0) }
     let asked = Asked(try await bench.start(Flow.request(parameters: ["ui_locales": "de en"])).authorizationURL)
@@ -93,7 +93,7 @@ struct AuthorizationRequestTests {
         == .invalidParameter(name: "custom_parameters", hint: "Parameters that callers may set for oidc.corp: none."))
   }
 
-  @Test func `a caller's parameter never replaces one of the flow's own`() async throws {
+  @Test func `a caller's parameter never replaces a parameter of the flow`() async throws {
     let allowed: (inout ProviderSettings) -> Void = { $0.callerParameters = ["prompt", "login_hint"] }
     for prompt in ["none", "login none", " none"] {
       let fresh = Flow.request(parameters: ["prompt": prompt], freshLogin: true)
@@ -108,14 +108,14 @@ struct AuthorizationRequestTests {
           name: "custom_parameters", hint: "Omit login_hint: this flow sets it to another value."))
   }
 
-  @Test func `a hint that comes twice is taken where both are the same`() async throws {
+  @Test func `a duplicate hint is accepted if both values are the same`() async throws {
     let bench = try FlowBench { $0.callerParameters = ["login_hint"] }
     let flow = Flow.request(parameters: ["login_hint": "ann@corp.com"], loginHint: "ann@corp.com")
     #expect(Asked(try await bench.start(flow).authorizationURL)["login_hint"] == "ann@corp.com")
   }
 
   @Test(arguments: ["select_account", "consent", "login"])
-  func `check 88: a fresh login stays one, whatever the prompt of a caller's other flows is`(
+  func `check 88: a caller's prompt cannot weaken a fresh login`(
     prompt: String
   ) async throws {
     let bench = try FlowBench { $0.callerParameters = ["prompt"] }
@@ -130,7 +130,7 @@ struct AuthorizationRequestTests {
   }
 
   @Test(arguments: ["", "a\nb", "a\0", "\u{85}"])
-  func `a parameter's value has a character, and no control character`(value: String) async throws {
+  func `a parameter's value must not be empty or contain control characters`(value: String) async throws {
     let refused = try await refusal(Flow.request(parameters: ["prompt": value])) { $0.callerParameters = ["prompt"] }
     #expect(refused?.name == "invalidParameter")
     // An empty hint counts as none.
@@ -147,28 +147,28 @@ struct AuthorizationRequestTests {
   }
 
   @Test(arguments: ["", "a b", "a\"b", "a\\b", "é", "a\n"])
-  func `a scope that is none of RFC 6749 is refused`(scope: String) async throws {
+  func `a scope that RFC 6749 does not allow is rejected`(scope: String) async throws {
     #expect(
       try await refusal(Flow.request(scopes: [scope]))
         == .invalidParameter(name: "scopes", hint: "A scope must have one or more visible ASCII characters."))
   }
 
-  @Test func `a scope of 256 characters is taken`() async throws {
+  @Test func `a scope of 256 characters is accepted`() async throws {
     #expect(try await refusal(Flow.request(scopes: [String(repeating: "s", count: 256)])) == nil)
   }
 
-  @Test func `check 88: a fresh login asks for the person to prove itself now`() async throws {
+  @Test func `check 88: a fresh login requests immediate authentication`() async throws {
     let asked = Asked(try await FlowBench().start(Flow.request(freshLogin: true)).authorizationURL)
     #expect(asked["prompt"] == "login" && asked["max_age"] == "1")
     #expect(Asked(try await FlowBench().start().authorizationURL)["prompt"] == nil)
   }
 
-  @Test func `a hint of who signs in is handed on`() async throws {
+  @Test func `a login hint is passed on`() async throws {
     let asked = Asked(try await FlowBench().start(Flow.request(loginHint: "ann@corp.com")).authorizationURL)
     #expect(asked["login_hint"] == "ann@corp.com")
   }
 
-  @Test func `a provider that is not configured for flows starts none`() async throws {
+  @Test func `a provider without a configuration for flows starts none`() async throws {
     let bench = try FlowBench { $0.client = ClientSettings() }
     #expect(bench.registry.flowProviderIDs.isEmpty)
     await #expect(throws: ProviderRefusal.notEnabled) { try await bench.start() }

@@ -46,11 +46,11 @@ struct DiscordTests {
   }
 
   @Test(arguments: reservedParameters)
-  func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
+  func `check 66: a caller cannot set Discord's protocol parameters`(name: String, reserved: String) async throws {
     #expect(await refusal { try await discord().start(parameters: [name: "x"]) } == .reservedParameter(name: reserved))
   }
 
-  @Test func `a flow ends with the person`() async throws {
+  @Test func `a flow returns the user`() async throws {
     let discord = try discord()
     let verified = try await discord.finish()
     let redeemed = try #require(discord.script.requests(to: tokenURL).first)
@@ -81,21 +81,21 @@ struct DiscordTests {
   }
 
   @Test(arguments: ["", ",\"email\":null,\"verified\":true"])
-  func `a person without an address has none`(more: String) async throws {
+  func `a user without an address has none`(more: String) async throws {
     let discord = try discord()
     discord.script.answer(profileURL, DiscordTests.profile(more))
     #expect(try await discord.finish().assertion.email == nil)
   }
 
   @Test(arguments: ["{\"id\":80351110224678912}", "{\"id\":\"ann\"}", "{\"username\":\"ann\"}", "[]"])
-  func `the id is a text of digits, and never a number`(profile: String) async throws {
+  func `the id must be a string of digits, and not a number`(profile: String) async throws {
     let discord = try discord()
     discord.script.answer(profileURL, profile)
     #expect(await refusal { try await discord.finish() }.isUnavailable)
   }
 
   @Test(arguments: ["null", "\"../../evil\"", "\"a.png?x\"", "\"\"", "1"])
-  func `what is no name of a file makes no address of a photo`(avatar: String) async throws {
+  func `an avatar that is not a file name gives no photo URL`(avatar: String) async throws {
     let discord = try discord()
     discord.script.answer(profileURL, "{\"id\":\"1\",\"username\":\"ann\",\"global_name\":null,\"avatar\":\(avatar)}")
     let assertion = try await discord.finish().assertion
@@ -105,7 +105,7 @@ struct DiscordTests {
 
   // MARK: Access tokens
 
-  @Test func `an access token counts once Discord has said that it is ours`() async throws {
+  @Test func `an access token is accepted if Discord confirms its application`() async throws {
     let discord = try discord()
     let verified = try await discord.verify("access-2")
     #expect(discord.script.requests.map(\.url) == [checkURL, profileURL])
@@ -126,27 +126,27 @@ struct DiscordTests {
     #expect(discord.script.requests(to: profileURL).isEmpty)
   }
 
-  @Test func `check 50: a profile of another person than the token's is refused`() async throws {
+  @Test func `check 50: a profile of another user than the token's is rejected`() async throws {
     let discord = try discord()
     discord.script.answer(checkURL, "{\"application\":{\"id\":\"client-1\"},\"user\":{\"id\":\"1\"}}")
     #expect(await refusal { try await discord.verify("access-2") }.isInvalid)
   }
 
-  @Test func `a token that may not tell who its person is is refused before the profile is asked for`() async throws {
+  @Test func `a token without the scope identify is rejected before the profile is requested`() async throws {
     let discord = try discord()
     discord.script.answer(checkURL, "{\"application\":{\"id\":\"client-1\"},\"scopes\":[\"guilds\"]}")
     #expect(await refusal { try await discord.verify("access-2") }.isInvalid)
     #expect(discord.script.requests(to: profileURL).isEmpty)
   }
 
-  @Test func `a token that Discord does not know is refused`() async throws {
+  @Test func `an unknown token is rejected`() async throws {
     let discord = try discord()
     discord.script.answer(checkURL, "{\"message\":\"401: Unauthorized\"}", status: 401)
     #expect(await refusal { try await discord.verify("access-2") }.isInvalid)
   }
 
   @Test(arguments: faults + brokenDocuments)
-  func `check 68: whatever keeps an answer away makes Discord unavailable`(
+  func `check 68: any failure to get an answer makes Discord unavailable`(
     fault: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [tokenURL, profileURL, checkURL] {

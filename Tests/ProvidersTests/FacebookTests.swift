@@ -38,7 +38,7 @@ struct FacebookTests {
     return adapted
   }
 
-  @Test func `a flow begins at the version of the dialog that is configured`() async throws {
+  @Test func `a flow begins at the configured version of the dialog`() async throws {
     let parameters = ["display": "popup", "auth_type": "rerequest", "locale": "de_DE"]
     let started = try await facebook().start(scopes: ["user_birthday"], parameters: parameters, loginHint: "ann")
     #expect(
@@ -53,7 +53,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: ["rerequest", "reauthenticate"])
-  func `check 88: a fresh login stays one, whatever a caller asks for in its other flows`(
+  func `check 88: a caller's parameters cannot weaken a fresh login`(
     authType: String
   ) async throws {
     let started = try await facebook().start(parameters: ["auth_type": authType], freshLogin: true)
@@ -61,11 +61,11 @@ struct FacebookTests {
   }
 
   @Test(arguments: reservedParameters)
-  func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
+  func `check 66: a caller cannot set Facebook's protocol parameters`(name: String, reserved: String) async throws {
     #expect(await refusal { try await facebook().start(parameters: [name: "x"]) } == .reservedParameter(name: reserved))
   }
 
-  @Test func `a flow ends with the person, after its token was inspected`() async throws {
+  @Test func `a flow returns the user, after its token was inspected`() async throws {
     let facebook = try facebook()
     let verified = try await facebook.finish()
     let redeemed = try #require(facebook.script.requests(to: tokenURL).first)
@@ -80,7 +80,7 @@ struct FacebookTests {
     #expect(verified.own.expiresInSeconds == 5000)
   }
 
-  @Test func `every call of the Graph proves that we have the application's secret`() async throws {
+  @Test func `every Graph call proves possession of the application's secret`() async throws {
     let facebook = try facebook()
     try await facebook.verify("EAAB2")
     let calls = facebook.script.requests
@@ -96,7 +96,7 @@ struct FacebookTests {
     #expect(calls.allSatisfy { !"\($0)".contains("s3cret") && !"\($0)".contains("EAAB2") })
   }
 
-  @Test func `an address is never more than unverified, whatever is in the profile (check 56)`() async throws {
+  @Test func `an address is always unverified, whatever the profile contains (check 56)`() async throws {
     for more in ["", ",\"email_verified\":true", ",\"verified\":true"] {
       let facebook = try facebook()
       facebook.script.answer(
@@ -108,7 +108,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: ["{\"id\":\"10215241773831025\"}", "{\"id\":\"10215241773831025\",\"email\":null}"])
-  func `a person who gives no address has none`(profile: String) async throws {
+  func `a user who shares no address has none`(profile: String) async throws {
     let facebook = try facebook()
     facebook.script.answer(profileURL, profile)
     let assertion = try await facebook.verify("EAAB2").assertion
@@ -124,13 +124,13 @@ struct FacebookTests {
     #expect(facebook.script.requests(to: profileURL).isEmpty)
   }
 
-  @Test func `the application's id may be a number, and is compared as a text`() async throws {
+  @Test func `the application's id may be a number, and is compared as text`() async throws {
     let facebook = try facebook { $0.clientIDs = ["1234567890123456789"] }
     facebook.script.answer(checkURL, FacebookTests.inspected(["app_id": .int(1_234_567_890_123_456_789)]))
     #expect(try await facebook.verify("EAAB2").assertion.identity.subject == "10215241773831025")
   }
 
-  @Test func `the person's id may be a number too, and is compared as a text`() async throws {
+  @Test func `the user's id may be a number, and is compared as text`() async throws {
     let facebook = try facebook()
     facebook.script.answer(checkURL, FacebookTests.inspected(["user_id": .int(10_215_241_773_831_025)]))
     #expect(try await facebook.verify("EAAB2").assertion.identity.subject == "10215241773831025")
@@ -139,7 +139,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: ["{\"id\":\"1\"}", "{\"id\":\"10215241773831024\"}"])
-  func `check 47: a profile of another person than the token's is refused`(profile: String) async throws {
+  func `check 47: a profile of another user than the token's is rejected`(profile: String) async throws {
     let facebook = try facebook()
     facebook.script.answer(profileURL, profile)
     #expect(await refusal { try await facebook.verify("EAAB2") }.isInvalid)
@@ -150,7 +150,7 @@ struct FacebookTests {
     ("is_valid", .bool(false)), ("is_valid", .string("true")), ("is_valid", nil), ("type", .string("PAGE")),
     ("type", .string("APP")), ("type", nil), ("user_id", nil), ("user_id", .string("")), ("user_id", .int(-1)),
   ] as [(String, JSONValue?)])
-  func `check 47: a token that Facebook does not call a good one of a person is refused`(
+  func `check 47: a token that Facebook does not report as a valid user token is rejected`(
     name: String, value: JSONValue?
   ) async throws {
     let facebook = try facebook()
@@ -159,7 +159,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: ["expires_at", "data_access_expires_at"])
-  func `a token, or a consent, has ended from its last second on`(name: String) async throws {
+  func `a token or a consent expires at its last second`(name: String) async throws {
     for (seconds, expected) in [(1, nil), (0, .expired), (-1, .expired)] as [(Int64, ProviderRefusal?)] {
       let facebook = try facebook()
       facebook.script.answer(checkURL, FacebookTests.inspected([name: .int(now.seconds + seconds)]))
@@ -175,13 +175,13 @@ struct FacebookTests {
   @Test(arguments: [
     (Int64.max, nil), (Int64(Int32.max) + now.seconds + 1, nil), (Int64(Int32.max) + now.seconds, Int64(Int32.max)),
   ] as [(Int64, Int64?)])
-  func `an end that is out of all bounds is none`(expiresAt: Int64, seconds: Int64?) async throws {
+  func `an expiry out of range is ignored`(expiresAt: Int64, seconds: Int64?) async throws {
     let facebook = try facebook()
     facebook.script.answer(checkURL, FacebookTests.inspected(["expires_at": .int(expiresAt)]))
     #expect(try await facebook.verify("EAAB2").own.expiresInSeconds == seconds)
   }
 
-  @Test func `no refusal tells the token or the secret that the question had in its address`() async throws {
+  @Test func `no error contains the token or the secret of the request's URL`() async throws {
     for fault in faults + brokenDocuments {
       let facebook = try facebook()
       facebook.script.answer(checkURL, fault)
@@ -191,7 +191,7 @@ struct FacebookTests {
     }
   }
 
-  @Test func `check 47: a token of another application is refused, also where Facebook says only that`() async throws {
+  @Test func `check 47: a token that Facebook only reports as another application's is rejected`() async throws {
     let facebook = try facebook()
     facebook.script.answer(checkURL, "{\"error\":{\"code\":100,\"type\":\"OAuthException\"}}", status: 400)
     #expect(await refusal { try await facebook.verify("EAAB2") }.isInvalid)
@@ -199,7 +199,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: [(190, 463, ProviderRefusal.expired), (190, 460, .invalid(why: "Facebook's error 190"))])
-  func `a token that ends between the two calls is told for what it is`(
+  func `a token that expires between the two calls is reported with its reason`(
     code: Int, subcode: Int, expected: ProviderRefusal
   ) async throws {
     let facebook = try facebook()
@@ -208,7 +208,7 @@ struct FacebookTests {
     #expect(await refusal { try await facebook.verify("EAAB2") } == expected)
   }
 
-  @Test func `what the application's own token is refused for is not the person's fault`() async throws {
+  @Test func `an error about the application's own token is not reported as the user's`() async throws {
     let facebook = try facebook()
     facebook.script.answer(checkURL, "{\"error\":{\"code\":190,\"type\":\"OAuthException\"}}", status: 400)
     #expect(await refusal { try await facebook.verify("EAAB2") }.isRefused)
@@ -231,13 +231,13 @@ struct FacebookTests {
     #expect(facebook.script.requests(to: checkURL).isEmpty)
   }
 
-  @Test func `who says no in the dialog has said no`() async throws {
+  @Test func `a user who cancels the dialog has denied access`() async throws {
     let facebook = try facebook()
     let callback = ["code": nil, "error": "access_denied", "error_reason": "user_denied"]
     #expect(await refusal { try await facebook.finish(callback) }.isDenied)
   }
 
-  @Test func `a dialog that does not accept our request says so by a number and without the name of an error`()
+  @Test func `a dialog that rejects the request returns a number without an error name`()
     async throws
   {
     let facebook = try facebook()
@@ -254,7 +254,7 @@ struct FacebookTests {
   }
 
   @Test(arguments: faults + brokenDocuments)
-  func `check 68: whatever keeps an answer away makes Facebook unavailable`(
+  func `check 68: any failure to get an answer makes Facebook unavailable`(
     fault: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [tokenURL, checkURL, profileURL] {
@@ -264,7 +264,7 @@ struct FacebookTests {
     }
   }
 
-  @Test func `check 69: what Facebook cannot do without, and what it never says, is asked for by name`() throws {
+  @Test func `check 69: the error names a setting that Facebook requires or does not support`() throws {
     func refused(_ change: (inout ProviderSettings) -> Void) -> String? {
       do {
         _ = try Adapted("facebook.com", change)
@@ -308,7 +308,9 @@ struct LimitedLoginTests {
       PresentedToken(idToken: token, rawNonce: rawNonce), of: "facebook.com", at: now)
   }
 
-  @Test func `an ID token of Limited Login is the same person as an access token, and may be used once`() async throws {
+  @Test func `an ID token of Limited Login has the same subject as an access token, and can be used once`()
+    async throws
+  {
     let verified = try await verify()
     #expect(verified.assertion.identity == IdentityKey(providerID: "facebook.com", subject: "10215241773831025"))
     #expect(verified.assertion.displayName == "Ann Example")
@@ -316,13 +318,13 @@ struct LimitedLoginTests {
   }
 
   @Test(arguments: [nil, .bool(true), .string("true")] as [JSONValue?])
-  func `check 56: its address is unverified, whatever it says`(claim: JSONValue?) async throws {
+  func `check 56: the address of an ID token is always unverified`(claim: JSONValue?) async throws {
     let assertion = try await verify(["email_verified": claim]).assertion
     #expect(assertion.email == "ann@gmail.com")
     #expect(assertion.tier == .unverified)
   }
 
-  @Test func `check 46: a nonce that is missing on either side, or on both, is refused`() async throws {
+  @Test func `check 46: a nonce that is missing on either or both sides is rejected`() async throws {
     #expect(await refusal { try await verify(["nonce": nil], rawNonce: "") } == .missingOrInvalidNonce)
     #expect(await refusal { try await verify(["nonce": nil]) } == .missingOrInvalidNonce)
     #expect(await refusal { try await verify(rawNonce: "") } == .missingOrInvalidNonce)
@@ -338,7 +340,7 @@ struct LimitedLoginTests {
     #expect(await refusal { try await verify(["iss": .string(name)]) } == .invalid(why: "ISSUER"))
   }
 
-  @Test func `a token that was signed by somebody else is refused`() async throws {
+  @Test func `a token that was signed with another key is rejected`() async throws {
     let thief = Issuer(issuer: "https://www.facebook.com", key: Keys.otherP256, algorithm: .es256)
     #expect(await refusal { try await verify(by: thief) }.isInvalid)
   }

@@ -23,7 +23,7 @@ struct FlowTests {
   }
 
   @Test(arguments: [nil, .string("soon"), .int(-1), .int(1_800_000_061)] as [JSONValue?])
-  func `check 88: a login whose time is not said, or is yet to come, has none`(time: JSONValue?) async throws {
+  func `check 88: a login without a time, or with a future one, has no time`(time: JSONValue?) async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims(["auth_time": time]))
     #expect(try await bench.finish().authenticatedAt == nil)
@@ -35,7 +35,7 @@ struct FlowTests {
     #expect(try await bench.finish().authenticatedAt == now)
   }
 
-  @Test func `check 46: where a nonce is required, the ID token of a flow is spent like one of a kit`() async throws {
+  @Test func `check 46: if a nonce is required, the ID token of a flow is spent like a native one`() async throws {
     let bench = try FlowBench { $0.nonce = .required }
     try bench.redeems(bench.claims())
     let verified = try await bench.finish()
@@ -47,7 +47,7 @@ struct FlowTests {
   // MARK: The redirect
 
   @Test(arguments: [nil, "", "state-other", Flow.state + " "])
-  func `checks 61 and 62: a redirect with another state redeems nothing`(state: String?) async throws {
+  func `checks 61 and 62: a redirect with another state redeems no code`(state: String?) async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims())
     #expect(await bench.refusal(Flow.callback(["state": state]))?.name == "flowMismatch")
@@ -55,7 +55,7 @@ struct FlowTests {
   }
 
   @Test(arguments: [nil, "", "https://idp.example.com/", "https://other.example.com", "HTTPS://idp.example.com"])
-  func `check 63: where the provider announces iss, a redirect without it or with another one redeems nothing`(
+  func `check 63: if the provider announces iss, a redirect without it or with another redeems no code`(
     issuer: String?
   ) async throws {
     let bench = try FlowBench(metadata: ["authorization_response_iss_parameter_supported": .bool(true)])
@@ -65,14 +65,14 @@ struct FlowTests {
     #expect(await bench.refusal(Flow.callback(["iss": bench.issuer.issuer])) == nil)
   }
 
-  @Test func `check 63: an iss that nobody announced may be absent, and must not be another's`() async throws {
+  @Test func `check 63: an unannounced iss may be absent, but must not be another issuer's`() async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims())
     #expect(await bench.refusal() == nil)
     #expect(await bench.refusal(Flow.callback(["iss": "https://other.example.com"]))?.name == "flowMismatch")
   }
 
-  @Test func `check 62: what comes back from one provider ends no flow of another`() async throws {
+  @Test func `check 62: one provider's redirect does not complete a flow of another`() async throws {
     let (ours, thief) = (Issuer(), Issuer(issuer: "https://thief.example.com", key: Keys.otherP256))
     var settings = [ours.settings, thief.settings]
     settings[1].id = "oidc.thief"
@@ -94,21 +94,21 @@ struct FlowTests {
     #expect(!fetcher.asked.contains { $0.hasSuffix("/token") })
   }
 
-  @Test func `check 64: the proof key that a flow began with goes with its code`() async throws {
+  @Test func `check 64: the proof key of a flow is sent with its code`() async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims())
     try await bench.finish()
     #expect(Asked(form: bench.tokenRequest?.body)["code_verifier"] == Flow.verifier)
   }
 
-  @Test func `check 63: configuration can demand an iss that is not announced`() async throws {
+  @Test func `check 63: configuration can require an unannounced iss`() async throws {
     let bench = try FlowBench { $0.requireResponseIssuer = true }
     try bench.redeems(bench.claims())
     #expect(await bench.refusal()?.name == "flowMismatch")
     #expect(await bench.refusal(Flow.callback(["iss": bench.issuer.issuer])) == nil)
   }
 
-  @Test func `check 63: an error in the name of another issuer is not this flow's`() async throws {
+  @Test func `check 63: an error from another issuer does not end the flow`() async throws {
     let bench = try FlowBench()
     let callback = Flow.callback(["code": nil, "error": "access_denied", "iss": "https://other.example.com"])
     #expect(await bench.refusal(callback)?.name == "flowMismatch")
@@ -121,7 +121,7 @@ struct FlowTests {
     ("temporarily_unavailable", "unavailable"), ("invalid_scope", "refused"), ("unauthorized_client", "refused"),
     ("invalid_request", "refused"), ("made_up", "refused"), ("", "refused"),
   ])
-  func `an error instead of a code is the person's no, the provider's fault, or ours`(
+  func `an error instead of a code means denied access, a provider fault or a wrong configuration`(
     error: String, name: String
   ) async throws {
     let bench = try FlowBench()
@@ -131,7 +131,7 @@ struct FlowTests {
   }
 
   @Test(arguments: [nil, "", "line\n", "é", String(repeating: "c", count: 4097)])
-  func `a redirect without a usable code redeems nothing`(code: String?) async throws {
+  func `a redirect without a usable code redeems no code`(code: String?) async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims())
     #expect(await bench.refusal(Flow.callback(["code": code]))?.name == "invalid")
@@ -144,7 +144,7 @@ struct FlowTests {
     #expect(await bench.refusal(Flow.callback(["code": String(repeating: "c", count: 4096)])) == nil)
   }
 
-  @Test func `check 67: a code that is spent is refused, and nothing is remembered of the first time`() async throws {
+  @Test func `check 67: a spent code is rejected, and the first use leaves no state`() async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims())
     try await bench.finish()
@@ -154,25 +154,27 @@ struct FlowTests {
 
   // MARK: The ID token
 
-  @Test func `check 40: an ID token for another audience ends no flow`() async throws {
+  @Test func `check 40: an ID token for another audience does not complete a flow`() async throws {
     let bench = try FlowBench()
     #expect(try await bench.refusal(["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
   }
 
-  @Test func `check 40: nor does one for another client of ours than asked for it`() async throws {
+  @Test func `check 40: an ID token for another configured client does not complete a flow`() async throws {
     let bench = try FlowBench { $0.clientIDs = ["client-1", "client-2"] }
     #expect(try await bench.refusal(["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
     #expect(try await bench.refusal(["aud": .string("client-1")]) == nil)
   }
 
-  @Test func `checks 42 and 45: nor one of another issuer, or one that has expired`() async throws {
+  @Test func `checks 42 and 45: an expired ID token, or one of another issuer, does not complete a flow`()
+    async throws
+  {
     let bench = try FlowBench()
     #expect(try await bench.refusal(["iss": .string("https://idp.example.com/")]) == .invalid(why: "ISSUER"))
     #expect(try await bench.refusal(["exp": .int(now.seconds - 60)]) == .expired)
   }
 
   @Test(arguments: [nil, .string(""), .string("nonce-other"), .int(1)] as [JSONValue?])
-  func `check 46: the nonce of a flow comes back as it was sent`(nonce: JSONValue?) async throws {
+  func `check 46: the nonce of a flow must return as it was sent`(nonce: JSONValue?) async throws {
     #expect(try await FlowBench().refusal(["nonce": nonce]) == .missingOrInvalidNonce)
   }
 
@@ -181,13 +183,13 @@ struct FlowTests {
     #expect(try await FlowBench().refusal(["nonce": .string(hash)]) == .missingOrInvalidNonce)
   }
 
-  @Test func `check 46: where configuration lets it be absent, it must match when it is there`() async throws {
+  @Test func `check 46: an optional nonce must match if it is present`() async throws {
     let bench = try FlowBench { $0.flowNonceIsRequired = false }
     #expect(try await bench.refusal(["nonce": nil]) == nil)
     #expect(try await bench.refusal(["nonce": .string("nonce-other")]) == .missingOrInvalidNonce)
   }
 
-  @Test func `check 52: an at_hash of another access token ends no flow`() async throws {
+  @Test func `check 52: an at_hash of another access token does not complete a flow`() async throws {
     let bench = try FlowBench()
     func hash(_ text: String) -> JSONValue { .string(Base64URL.encode(Array(sha256(Array(text.utf8)).prefix(16)))) }
     #expect(try await bench.refusal(["at_hash": hash("access-2")]) == .invalid(why: "ACCESS_TOKEN_HASH"))
@@ -196,13 +198,13 @@ struct FlowTests {
     #expect(try await bench.refusal(["c_hash": hash(Flow.code)]) == nil)
   }
 
-  @Test func `a provider that sends no ID token refuses us`() async throws {
+  @Test func `a provider that sends no ID token has refused the request`() async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims(), ["id_token": nil])
     #expect(await bench.refusal() == .refused(why: "no usable ID token came with the access token"))
   }
 
-  @Test func `check 53: a key that is newer than those at hand is asked for at once`() async throws {
+  @Test func `check 53: a new key of an ID token is fetched immediately`() async throws {
     let bench = try FlowBench()
     try await _ = bench.start()
     var renewed = bench.issuer
@@ -223,7 +225,7 @@ struct FlowTests {
     ["authorization_endpoint": .string("urn:example:none")], ["token_endpoint": .int(1)], ["token_endpoint": .null],
     ["issuer": .string("https://idp.example.com/")],
   ] as [[String: JSONValue]])
-  func `a flow does not start without its endpoints or with another issuer, and the operator is told the fix`(
+  func `a flow without endpoints or with another issuer does not start, and the error names the fix`(
     metadata: [String: JSONValue]
   ) async throws {
     let bench = try FlowBench(metadata: metadata)
@@ -235,14 +237,14 @@ struct FlowTests {
   @Test(arguments: [
     .null, .string(""), .int(1), .string("urn:none"), .string("https://idp.example.com/#me"),
   ] as [JSONValue])
-  func `a userinfo endpoint that is no https URL counts as none`(endpoint: JSONValue) async throws {
+  func `a userinfo endpoint that is not an https URL is ignored`(endpoint: JSONValue) async throws {
     let bench = try FlowBench(metadata: ["userinfo_endpoint": endpoint])
     try bench.redeems(bench.claims(["name": nil]))
     #expect(try await bench.finish().assertion.displayName == "")
     #expect(!bench.fetcher.asked.contains(bench.profileURL))
   }
 
-  @Test func `metadata without endpoints starts nothing, configured ones do`() async throws {
+  @Test func `a flow needs endpoints from the metadata or the configuration`() async throws {
     let issuer = Issuer()
     var settings = issuer.settings
     settings.client.secret = Secret(copying: [1])
@@ -259,7 +261,7 @@ struct FlowTests {
     #expect(started.authorizationURL.hasPrefix("https://pages.example.com/in?client_id="))
   }
 
-  @Test func `metadata is kept as long as the keys, and not a moment longer`() async throws {
+  @Test func `metadata is kept exactly as long as the keys`() async throws {
     let bench = try FlowBench()
     _ = try await bench.start()
     _ = try await bench.registry.start(Flow.request(), at: bench.id, at: later(seconds: 3599))
@@ -270,7 +272,7 @@ struct FlowTests {
     } throws: { ($0 as? ProviderRefusal)?.name == "unavailable" }
   }
 
-  @Test func `with a fixed key set and configured endpoints nothing is asked to start`() async throws {
+  @Test func `a flow starts without a fetch if keys and endpoints are configured`() async throws {
     let bench = try FlowBench {
       $0.keys = .jwks(url: "https://idp.example.com/keys")
       $0.endpoints.authorization = "https://idp.example.com/authorize"

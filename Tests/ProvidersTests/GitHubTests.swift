@@ -48,7 +48,7 @@ struct GitHubTests {
   }
 
   @Test(arguments: reservedParameters)
-  func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
+  func `check 66: a caller cannot set GitHub's protocol parameters`(name: String, reserved: String) async throws {
     #expect(await refusal { try await github().start(parameters: [name: "x"]) } == .reservedParameter(name: reserved))
   }
 
@@ -60,7 +60,7 @@ struct GitHubTests {
     }
   }
 
-  @Test func `check 88: one set of parameters serves the sign-in and the fresh login`() async throws {
+  @Test func `check 88: the sign-in and the fresh login use the same parameters`() async throws {
     let github = try github()
     for isFresh in [false, true] {
       let started = try await github.start(parameters: ["prompt": "select_account"], freshLogin: isFresh)
@@ -71,7 +71,7 @@ struct GitHubTests {
         == .invalidParameter(name: "custom_parameters", hint: "Omit `prompt` or use `select_account`."))
   }
 
-  @Test func `a flow ends with the person, its number as the subject`() async throws {
+  @Test func `a flow returns the user, with the number as the subject`() async throws {
     let github = try github()
     let verified = try await github.finish()
     let redeemed = try #require(github.script.requests(to: tokenURL).first)
@@ -92,7 +92,7 @@ struct GitHubTests {
   }
 
   @Test(arguments: ["9007199254740993", "9223372036854775807"])
-  func `ids past 2^53 survive`(id: String) async throws {
+  func `ids past 2^53 are kept exactly`(id: String) async throws {
     let github = try github()
     github.script.answer(profileURL, "{\"login\":\"ann\",\"id\":\(id)}")
     #expect(try await github.finish().assertion.identity.subject == id)
@@ -102,7 +102,7 @@ struct GitHubTests {
     "{\"login\":\"ann\"}", "{\"id\":\"583231\"}", "{\"id\":0}", "{\"id\":-1}", "{\"id\":1.5}", "{\"id\":null}",
     "{\"id\":9223372036854775808}", "[]",
   ])
-  func `a profile without a whole number as its id has nobody in it, whatever the login`(
+  func `a profile without an integer id is rejected, whatever its login`(
     profile: String
   ) async throws {
     let github = try github()
@@ -127,7 +127,7 @@ struct GitHubTests {
   }
 
   @Test(arguments: [(8192, nil), (8193, "refused")])
-  func `an access token that goes into a header has at most 8192 bytes`(count: Int, name: String?) async throws {
+  func `an access token in a header has at most 8192 bytes`(count: Int, name: String?) async throws {
     let github = try github()
     let token = String(repeating: "a", count: count)
     github.script.answer(tokenURL, #"{"access_token":"\#(token)","scope":"user:email","token_type":"bearer"}"#)
@@ -141,14 +141,14 @@ struct GitHubTests {
   }
 
   @Test(arguments: [(29, nil), (30, 29), (31, 30), (99, 98), (100, 99), (99, nil)] as [(Int, Int?)])
-  func `the first address is found among a hundred (check 58)`(count: Int, place: Int?) async throws {
+  func `the primary address is found among a hundred (check 58)`(count: Int, place: Int?) async throws {
     let github = try github()
     github.script.answer(emailsURL, page(of: count, primaryAt: place, asked: 30))
     github.script.answer(emailsURL + "?per_page=100", page(of: count, primaryAt: place, asked: 100))
     #expect(try await github.finish().assertion.email == place.map { "a\($0)@example.com" })
   }
 
-  @Test func `a first address that may be beyond a hundred is not the same as none`() async throws {
+  @Test func `a primary address that may follow after a hundred is not treated as missing`() async throws {
     let github = try github()
     github.script.answer(emailsURL, page(of: 101, primaryAt: 100, asked: 30))
     github.script.answer(emailsURL + "?per_page=100", page(of: 101, primaryAt: 100, asked: 100))
@@ -156,14 +156,14 @@ struct GitHubTests {
   }
 
   @Test(arguments: ["{}", "{\"error\":\"server_error\"}", "null", "\"a@example.com\""])
-  func `what is no list of addresses is not the same as none`(addresses: String) async throws {
+  func `an invalid list of addresses is not treated as empty`(addresses: String) async throws {
     let github = try github()
     github.script.answer(emailsURL, addresses)
     #expect(await refusal { try await github.finish() }.isUnavailable)
   }
 
   @Test(arguments: [403, 404])
-  func `check 58: who does not let us see the addresses has none, and signs in`(status: Int) async throws {
+  func `check 58: a user who does not share addresses signs in without one`(status: Int) async throws {
     let github = try github()
     github.script.answer(emailsURL, "{\"message\":\"Not Found\"}", status: status)
     for scope in ["", "repo,user:follow"] {
@@ -175,7 +175,9 @@ struct GitHubTests {
   }
 
   @Test(arguments: [403, 404], ["user:email", "repo,user"])
-  func `addresses that are granted and not shown are not the same as none`(status: Int, scope: String) async throws {
+  func `addresses that are granted but not returned are not treated as missing`(
+    status: Int, scope: String
+  ) async throws {
     let github = try github()
     github.script.answer(tokenURL, "{\"access_token\":\"gho_1\",\"scope\":\"\(scope)\",\"token_type\":\"bearer\"}")
     github.script.answer(emailsURL, "{\"message\":\"API rate limit exceeded\"}", status: status)
@@ -183,7 +185,7 @@ struct GitHubTests {
   }
 
   @Test(arguments: [403, 429], ["API rate limit exceeded for user ID 1.", "You have exceeded a secondary rate limit."])
-  func `who asks too often is told to come again, wherever GitHub says it`(status: Int, message: String) async throws {
+  func `a rate limit of any GitHub call makes GitHub unavailable`(status: Int, message: String) async throws {
     for url in [profileURL, emailsURL, checkURL] {
       let github = try github()
       // Without a scope that includes email addresses.
@@ -194,7 +196,7 @@ struct GitHubTests {
     }
   }
 
-  @Test func `a no that is no limit of calls stays one`() async throws {
+  @Test func `an error that is not a rate limit is final`() async throws {
     let github = try github()
     github.script.answer(profileURL, "{\"message\":\"Resource not accessible\"}", status: 403)
     #expect(await refusal { try await github.finish() }.isInvalid)
@@ -208,7 +210,7 @@ struct GitHubTests {
     ("incorrect_client_credentials", .refused(why: "incorrect_client_credentials: no")),
     ("redirect_uri_mismatch", .refused(why: "redirect_uri_mismatch: no")),
   ])
-  func `check 68: an error in a reply of status 200 is an error`(
+  func `check 68: an error in an answer with status 200 is an error`(
     error: String, expected: ProviderRefusal
   ) async throws {
     let github = try github()
@@ -219,7 +221,7 @@ struct GitHubTests {
 
   // MARK: Access tokens
 
-  @Test func `an access token counts once GitHub has said that it is ours`() async throws {
+  @Test func `an access token is accepted if GitHub confirms its application`() async throws {
     let github = try github()
     let verified = try await github.verify("gho_1")
     let asked = try #require(github.script.requests.first)
@@ -232,7 +234,9 @@ struct GitHubTests {
   }
 
   @Test(arguments: [404, 422])
-  func `check 48: a token of another application is refused although the profile answers`(status: Int) async throws {
+  func `check 48: a token of another application is rejected even if its profile can be read`(
+    status: Int
+  ) async throws {
     let github = try github()
     github.script.answer(checkURL, "{\"message\":\"Not Found\"}", status: status)
     #expect(await refusal { try await github.verify("gho_foreign") }.isInvalid)
@@ -248,26 +252,26 @@ struct GitHubTests {
     #expect(await refusal { try await github.verify("gho_1") }.isInvalid)
   }
 
-  @Test func `check 48: a profile of another person than the token's is refused`() async throws {
+  @Test func `check 48: a profile of another user than the token's is rejected`() async throws {
     let github = try github()
     github.script.answer(checkURL, "{\"app\":{\"client_id\":\"client-1\"},\"user\":{\"id\":1}}")
     #expect(await refusal { try await github.verify("gho_1") }.isInvalid)
   }
 
-  @Test func `credentials of ours that GitHub does not take are not the token's fault`() async throws {
+  @Test func `rejected client credentials are not reported as a wrong token`() async throws {
     let github = try github()
     github.script.answer(checkURL, "{\"message\":\"Bad credentials\"}", status: 401)
     #expect(await refusal { try await github.verify("gho_1") }.isRefused)
   }
 
   @Test(arguments: ["a b", "gho\n", String(repeating: "g", count: 8193)])
-  func `what cannot be a token is not sent anywhere`(token: String) async throws {
+  func `text that cannot be a token is not sent`(token: String) async throws {
     let github = try github()
     #expect(await refusal { try await github.verify(token) }.isInvalid)
     #expect(github.script.requests.isEmpty)
   }
 
-  @Test func `an ID token is refused, with what to bring instead`() async throws {
+  @Test func `an ID token of GitHub is rejected, and the error names the right credential`() async throws {
     let github = try github()
     let token = PresentedToken(idToken: "a.b.c")
     let hint = await refusal { try await github.registry.verify(token, of: "github.com", at: now) }.hint
@@ -275,7 +279,7 @@ struct GitHubTests {
   }
 
   @Test(arguments: faults + brokenDocuments)
-  func `check 68: whatever keeps an answer away makes GitHub unavailable`(
+  func `check 68: any failure to get an answer makes GitHub unavailable`(
     fault: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [tokenURL, profileURL, emailsURL, checkURL] {

@@ -26,7 +26,7 @@ struct GoogleTests {
     return try FlowBench(settings, issuer)
   }
 
-  @Test func `a flow begins at Google, with what a caller may set there`() async throws {
+  @Test func `a flow begins at Google, with the caller's allowed parameters`() async throws {
     let request = Flow.request(
       scopes: ["https://www.googleapis.com/auth/calendar.readonly"],
       parameters: ["hd": "corp.com", "access_type": "offline", "prompt": "consent"], loginHint: "ann@corp.com")
@@ -40,7 +40,7 @@ struct GoogleTests {
         + "&state=\(Flow.state)")
   }
 
-  @Test func `check 88: a fresh login lets the person choose the account again, which is all that Google takes`()
+  @Test func `check 88: a fresh login shows the account chooser, since Google has no stronger prompt`()
     async throws
   {
     let asked = Asked(try await bench().start(Flow.request(freshLogin: true)).authorizationURL)
@@ -56,7 +56,7 @@ struct GoogleTests {
     #expect(bench.tokenRequest?.url == "https://oauth2.googleapis.com/token")
   }
 
-  @Test func `check 63: Google may name itself with a scheme in its response and without one in its token`()
+  @Test func `check 63: Google's issuer may have a scheme in its response and none in its token`()
     async throws
   {
     let bench = try bench()
@@ -65,7 +65,7 @@ struct GoogleTests {
     #expect(await bench.refusal(Flow.callback(["iss": "accounts.google.com"]))?.name == "flowMismatch")
   }
 
-  @Test func `check 40: any of our clients may have an ID token, nobody else's`() async throws {
+  @Test func `check 40: an ID token must be for a configured client`() async throws {
     let bench = try bench()
     for (audience, refusal) in [("client-ios", nil), ("client-3", ProviderRefusal.invalid(why: "AUDIENCE"))] {
       let token = PresentedToken(idToken: try issuer.token(["aud": .string(audience)]))
@@ -78,7 +78,7 @@ struct GoogleTests {
   }
 
   @Test(arguments: [("corp.com", true), ("other.com", false), (nil, false), ("CORP.com", false)] as [(String?, Bool)])
-  func `organisations that are named are looked for in the token, whatever was asked for`(
+  func `the token must name a configured organisation, whatever the request asked for`(
     domain: String?, isTaken: Bool
   ) async throws {
     let bench = try bench { $0.hostedDomains = ["corp.com"] }
@@ -91,7 +91,7 @@ struct GoogleTests {
     ("corp.com", nil, false), ("*", "corp.com", true), ("*", nil, false), ("*", "", false), (nil, nil, true),
     (nil, "corp.com", true),
   ] as [(String?, String?, Bool)])
-  func `an organisation that a flow asked for is looked for in the token, however the person changed its address`(
+  func `the token must name the organisation of the flow, even if the user changed the URL`(
     asked: String?, said: String?, isTaken: Bool
   ) async throws {
     let bench = try bench()
@@ -128,7 +128,7 @@ struct GoogleTests {
     } catch { return error as? ProviderRefusal }
   }
 
-  @Test func `an access token is good once Google says that it is for a client of ours`() async throws {
+  @Test func `an access token is accepted if Google confirms that it is for a configured client`() async throws {
     let bench = try check()
     let presented = PresentedToken(accessToken: "ya29.token")
     #expect(try bench.registry.verifyNow(presented, of: "google.com", at: now) == nil)
@@ -142,7 +142,7 @@ struct GoogleTests {
     #expect(bench.fetcher.requests.allSatisfy { !"\($0)".contains("ya29") })
   }
 
-  @Test func `what Google does not say of an access token, or says past all bounds, is not handed on`() async throws {
+  @Test func `missing or excessive facts about an access token are not passed on`() async throws {
     let many = Array(repeating: "s", count: TokenAnswer.scopesMax + 1).joined(separator: " ")
     for (scope, count) in [(nil, 0), (.string(""), 0), (.int(1), 0), (.string(many), TokenAnswer.scopesMax)]
       as [(JSONValue?, Int)]
@@ -154,13 +154,13 @@ struct GoogleTests {
     }
   }
 
-  @Test func `a token is encoded in the address`() async throws {
+  @Test func `a token is encoded in the URL`() async throws {
     let bench = try check()
     _ = await refusal(bench, "ya29.a&b=c+d")
     #expect(bench.fetcher.asked == ["https://oauth2.googleapis.com/tokeninfo?access_token=ya29.a%26b%3Dc%2Bd"])
   }
 
-  @Test func `where the discovery document names the endpoints, the bearer is asked for there`() async throws {
+  @Test func `the profile is read from the endpoint of the discovery document`() async throws {
     let bench = try bench { $0.endpoints.profile = "" }
     let check: [String: JSONValue] = [
       "aud": .string("client-1"), "sub": .string("1"), "exp": .string("\(now.seconds + 100)"),
@@ -170,7 +170,7 @@ struct GoogleTests {
     #expect(await refusal(bench) == nil)
   }
 
-  @Test func `check 40: an access token for somebody else's client is refused, and its bearer not asked for`()
+  @Test func `check 40: an access token for another client is rejected before the profile is read`()
     async throws
   {
     for (change, why) in [
@@ -191,14 +191,14 @@ struct GoogleTests {
     #expect(await refusal(try check(["sub": nil])) == refused)
   }
 
-  @Test func `check 55: the text true is no word of Google's on an address`() async throws {
+  @Test func `check 55: the text true does not verify an address at Google`() async throws {
     let bench = try check(profile: ["email_verified": .string("true")])
     let presented = PresentedToken(accessToken: "ya29.token")
     let assertion = try await bench.registry.verify(presented, of: "google.com", at: now).assertion
     #expect(assertion.tier == .unverified)
   }
 
-  @Test func `a token that Google does not know is invalid, a Google that does not answer is not`() async throws {
+  @Test func `an unknown token is invalid, and a missing answer from Google is not`() async throws {
     let bench = try check()
     bench.answers(checkURL, ["error": .string("invalid_token")], status: 400)
     #expect(await refusal(bench)?.name == "invalid")
@@ -238,26 +238,26 @@ struct YahooTests {
     #expect(request.fields.contains(.init("authorization", "Basic " + Base64.padded(Array("client-1:s3cret".utf8)))))
   }
 
-  @Test func `a code that Yahoo calls bad in capitals is bad`() async throws {
+  @Test func `an error of Yahoo in capitals counts as an invalid code`() async throws {
     let bench = try bench()
     bench.answers(bench.tokenURL, ["error": .string("INVALID_GRANT")], status: 400)
     #expect(await bench.refusal() == .invalid(why: "INVALID_GRANT"))
   }
 
   @Test(arguments: ["ann@corp.com", "ann@yahoo.co.jp", "ann@yahoo.com.example.org", "ann@notyahoo.com"])
-  func `an address outside Yahoo's domains is a person's second one, and proves nothing`(email: String) async throws {
+  func `an address outside Yahoo's domains is unverified`(email: String) async throws {
     let bench = try bench()
     try bench.redeems(bench.claims(["email": .string(email)]))
     #expect(try await bench.finish().assertion.tier == .unverified)
   }
 
-  @Test func `check 40: an ID token of Yahoo for another audience ends no flow`() async throws {
+  @Test func `check 40: an ID token of Yahoo for another audience does not complete a flow`() async throws {
     #expect(try await bench().refusal(["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
     #expect(try await bench().refusal(["iss": .string("https://auth.login.yahoo.co.jp")]) == .invalid(why: "ISSUER"))
   }
 
   @Test(arguments: [PresentedToken(accessToken: "bare"), PresentedToken(idToken: "a.b.c")])
-  func `check 49: a token that somebody else obtained is refused with what to do instead`(
+  func `check 49: a token without a provable audience is rejected, and the error names the alternative`(
     token: PresentedToken
   ) async throws {
     let bench = try bench()
@@ -270,7 +270,7 @@ struct YahooTests {
     #expect(bench.fetcher.asked.isEmpty)
   }
 
-  @Test func `check 69: Yahoo without a client secret is of no use, and configuration says so`() throws {
+  @Test func `check 69: Yahoo without a client secret is rejected by the configuration`() throws {
     #expect {
       var settings = try configured("yahoo.com")
       settings.client.secret = nil

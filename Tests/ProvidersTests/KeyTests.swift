@@ -10,7 +10,7 @@ struct KeyTests {
   private let first = Issuer()
   private let second = Issuer(key: Keys.otherP256, keyID: "k2")
 
-  @Test func `a token whose key is at hand is verified without suspending, before that it is not`() async throws {
+  @Test func `a token with a cached key is verified without suspending`() async throws {
     let bench = try Bench()
     let presented = PresentedToken(idToken: try first.token())
     #expect(try bench.registry.verifyNow(presented, of: "oidc.corp", at: now) == nil)
@@ -19,7 +19,7 @@ struct KeyTests {
     #expect(bench.fetcher.asked == [first.discoveryURL, first.keysURL])
   }
 
-  @Test func `one fetch is shared by all who wait for it`() async throws {
+  @Test func `concurrent verifications share one fetch`() async throws {
     let fetcher = ScriptedFetcher(delay: .milliseconds(50))
     fetcher.serve(first)
     let registry = try Registry([first.settings], fetching: fetcher)
@@ -33,7 +33,7 @@ struct KeyTests {
     #expect(fetcher.asked == [first.discoveryURL, first.keysURL])
   }
 
-  @Test func `check 53: an unknown key is asked for at most once a minute`() async throws {
+  @Test func `check 53: an unknown key is fetched at most once a minute`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token())
     let unknown = try second.token()
@@ -43,7 +43,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `check 53: a key that is not in the set which its token had loaded is not asked for again`() async throws {
+  @Test func `check 53: a key that the fetch for its token did not contain is not fetched again`() async throws {
     let bench = try Bench()
     #expect(await bench.refusal(of: try second.token()) == .invalid(why: "UNKNOWN_KEY"))
     #expect(bench.fetcher.asked.count == 2)
@@ -52,7 +52,9 @@ struct KeyTests {
     try await bench.verify(try second.token(), at: now.adding(millis: 1))
   }
 
-  @Test func `check 53: a new key of the provider is accepted at once, and a withdrawn one no more`() async throws {
+  @Test func `check 53: a new key of the provider is accepted immediately, and a withdrawn one is rejected`()
+    async throws
+  {
     let bench = try Bench()
     try await bench.verify(try first.token())
     bench.fetcher.serve(second)
@@ -62,7 +64,7 @@ struct KeyTests {
   }
 
   @Test(arguments: ["k1", nil])
-  func `check 53: a new key under the id of the old one, or under none, is accepted at once`(
+  func `check 53: a new key with the id of the old one, or without one, is accepted immediately`(
     keyID: String?
   ) async throws {
     let (old, new) = (Issuer(keyID: keyID), Issuer(key: Keys.otherP256, keyID: keyID))
@@ -74,7 +76,7 @@ struct KeyTests {
     #expect(bench.fetcher.asked.count == 4)
   }
 
-  @Test func `check 53: bad signatures and unknown keys together are asked about at most once a minute`() async throws {
+  @Test func `check 53: bad signatures and unknown keys together cause at most one fetch a minute`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token())
     let forged = try Issuer(key: Keys.otherP256).token()
@@ -88,7 +90,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `one refetch is shared by all whose signature is bad, and lets in those whose key was new`() async throws {
+  @Test func `tokens with a bad signature share one refetch, which accepts those with a new key`() async throws {
     let (old, new) = (first, Issuer(key: Keys.otherP256))
     let fetcher = ScriptedFetcher(delay: .milliseconds(50))
     fetcher.serve(old)
@@ -108,7 +110,7 @@ struct KeyTests {
     #expect(fetcher.asked.count == 4)
   }
 
-  @Test func `check 53: made-up keys cause a few readings and then one in ten seconds, and a new key is found`()
+  @Test func `check 53: made-up keys cause a few fetches and then one in ten seconds, and a new key is found`()
     async throws
   {
     let bench = try Bench()
@@ -131,7 +133,7 @@ struct KeyTests {
     #expect(isFound)
   }
 
-  @Test func `check 53: loading keys anew does not count as asking for one`() async throws {
+  @Test func `check 53: reloading keys does not count as a request for an unknown key`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]))
     try await bench.verify(try first.token(["exp": .int(now.seconds + 7200)]), at: later(seconds: 3600))
@@ -141,7 +143,7 @@ struct KeyTests {
     #expect(bench.fetcher.asked.count == 6)
   }
 
-  @Test func `check 53: keys that cannot be had fail closed`() async throws {
+  @Test func `check 53: keys that cannot be fetched fail closed`() async throws {
     let fetcher = ScriptedFetcher()
     fetcher.answer(first.discoveryURL, .failure(.timedOut))
     let bench = try Bench(first, fetcher)
@@ -149,7 +151,7 @@ struct KeyTests {
   }
 
   @Test(arguments: [(nil, 3600), (60, 300), (0, 300), (7200, 7200), (900_000, 86_400)] as [(Int?, Int64)])
-  func `check 53: keys are used while their life lasts, and not a moment longer`(
+  func `check 53: keys are used exactly during their lifetime`(
     maxAgeSeconds: Int?, lifeSeconds: Int64
   ) async throws {
     let bench = try Bench(first, ScriptedFetcher(first, maxAgeSeconds: maxAgeSeconds))
@@ -161,7 +163,7 @@ struct KeyTests {
     #expect(await bench.isUnavailable(token, at: later(seconds: lifeSeconds)))
   }
 
-  @Test func `a refetch that fails leaves the keys that are still in their life`() async throws {
+  @Test func `a failed refetch keeps the keys that have not expired`() async throws {
     let bench = try Bench()
     try await bench.verify(try first.token())
     bench.fetcher.answer(first.keysURL, .failure(.timedOut))
@@ -172,7 +174,7 @@ struct KeyTests {
     #expect(bench.fetcher.asked.count == 4)
   }
 
-  @Test func `after a failure the provider is left alone for five seconds, then asked again`() async throws {
+  @Test func `after a failure the provider is asked again after five seconds`() async throws {
     let fetcher = ScriptedFetcher()
     fetcher.answer(first.discoveryURL, .failure(.timedOut))
     let bench = try Bench(first, fetcher)
@@ -185,7 +187,7 @@ struct KeyTests {
     #expect(await bench.refusal(of: try second.token(), at: later(seconds: 6)) == .invalid(why: "UNKNOWN_KEY"))
   }
 
-  @Test func `a clock that was ahead keeps no withdrawn key, nor the provider from being asked`() async throws {
+  @Test func `a clock that was ahead does not keep a withdrawn key or prevent a fetch`() async throws {
     let bench = try Bench()
     let ahead = now.adding(millis: 1_200_000)
     try await bench.verify(try first.token(), at: ahead)
@@ -199,7 +201,7 @@ struct KeyTests {
     try await failing.verify(try first.token(), at: now)
   }
 
-  @Test func `each provider has keys and limits of its own`() async throws {
+  @Test func `each provider has its own keys and limits`() async throws {
     let other = Issuer(issuer: "https://other.example.com", key: Keys.otherP256)
     var settings = other.settings
     settings.id = "oidc.other"
@@ -239,7 +241,7 @@ struct KeyTests {
     #"{"kty":"RSA","kid":"k1","n":"!!!","e":"AQAB"}"#, #"{"kty":"RSA","kid":"k1","n":"Dw","e":"AQAB"}"#,
     #"{"kty":"EC","crv":"P-256","kid":"k1","x":"AAAA","y":"AAAA"}"#, "null", "1", "{}",
   ])
-  func `check 54: a key set without one usable key is a fault of the provider, and one beside a good key is skipped`(
+  func `check 54: a key set needs a usable key, and an unusable key next to it is skipped`(
     entry: String
   ) async throws {
     let fetcher = ScriptedFetcher(first)
@@ -258,13 +260,13 @@ struct KeyTests {
   ]
 
   @Test(arguments: brokenKeySets)
-  func `checks 54 and 68: a broken key set is refused, and the process lives`(body: String) async throws {
+  func `checks 54 and 68: a broken key set is rejected, and the process keeps running`(body: String) async throws {
     let fetcher = ScriptedFetcher(first)
     fetcher.answer(first.keysURL, .success(FetchedBody(status: 200, bytes: Array(body.utf8))))
     #expect(await (try Bench(first, fetcher)).isUnavailable(try first.token()))
   }
 
-  @Test func `check 54: of two keys with one id, each verifies what it signed, and no other does`() async throws {
+  @Test func `check 54: each of two keys with one id verifies only its own signatures`() async throws {
     let fetcher = ScriptedFetcher(first)
     let second = Issuer(key: Keys.otherP256)
     let keys = JSONValue.array([first.jwk, second.jwk])
@@ -281,7 +283,7 @@ struct KeyTests {
     .success(FetchedBody(status: 500, bytes: Issuer().keySet().bytes)),
     .success(FetchedBody(status: 204, bytes: [])),
   ] as [Result<FetchedBody, FetchError>])
-  func `check 68: a provider that answers nothing usable is unavailable`(
+  func `check 68: a provider without a usable answer is unavailable`(
     answer: Result<FetchedBody, FetchError>
   ) async throws {
     let fetcher = ScriptedFetcher(first)
@@ -294,7 +296,7 @@ struct KeyTests {
     .success(FetchedBody(status: 404, bytes: [])), .success(FetchedBody(status: 401, bytes: [])),
     .success(FetchedBody(status: 410, bytes: [])),
   ] as [Result<FetchedBody, FetchError>])
-  func `what stays wrong until somebody changes a setting is no reason to try again`(
+  func `a fault that needs a change of settings is not reported as temporary`(
     answer: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [first.keysURL, first.discoveryURL] {

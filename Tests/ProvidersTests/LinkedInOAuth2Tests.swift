@@ -50,7 +50,7 @@ struct LinkedInTests {
       ])
   }
 
-  @Test func `check 46: a nonce may be missing, and must match when it is there or configuration demands it`()
+  @Test func `check 46: a nonce may be missing unless configured, and must match if it is present`()
     async throws
   {
     #expect(try await bench().refusal(["nonce": nil]) == nil)
@@ -64,7 +64,9 @@ struct LinkedInTests {
   }
 
   @Test(arguments: [.string("true"), .bool(true), nil] as [JSONValue?])
-  func `check 55: of an address userinfo has the word, whatever the ID token says`(inToken: JSONValue?) async throws {
+  func `check 55: userinfo decides whether an address is verified, and the ID token does not`(
+    inToken: JSONValue?
+  ) async throws {
     let bench = try bench()
     try bench.redeems(bench.claims(["email_verified": inToken]))
     #expect(try await bench.finish().assertion.tier == .verified)
@@ -74,7 +76,7 @@ struct LinkedInTests {
     }
   }
 
-  @Test func `check 55: the text in the ID token of a kit leaves its address unverified`() async throws {
+  @Test func `check 55: the text true in a native ID token leaves its address unverified`() async throws {
     let bench = try bench()
     let token = PresentedToken(
       idToken: try issuer.token(["email": .string("ann@corp.com"), "email_verified": .string("true")]))
@@ -82,7 +84,7 @@ struct LinkedInTests {
     #expect(assertion.email == "ann@corp.com" && assertion.tier == .unverified)
   }
 
-  @Test func `check 51: userinfo of somebody else ends no flow`() async throws {
+  @Test func `check 51: userinfo of another user does not complete a flow`() async throws {
     let bench = try bench()
     try bench.redeems(bench.claims())
     bench.answers(bench.profileURL, LinkedInTests.profile(["sub": .string("person-2")]))
@@ -96,7 +98,7 @@ struct LinkedInTests {
     ("invalid_request", "A required parameter \"client_id\" is missing", "refused"),
     ("invalid_client", "Client authentication failed for the authorization code", "refused"),
   ])
-  func `check 67: what LinkedIn says of a bad code is about the code`(
+  func `check 67: LinkedIn's error for a bad code is reported as an invalid code`(
     error: String, description: String, name: String
   ) async throws {
     let bench = try bench()
@@ -134,7 +136,7 @@ struct OAuth2Tests {
       "avatar": "https://img.example/ann", "login": "ann"}}
     """
 
-  @Test func `a flow begins where configuration says, as plain OAuth`() async throws {
+  @Test func `a flow begins at the configured endpoint, as plain OAuth`() async throws {
     #expect(
       try await bench().start().authorizationURL
         == "https://forge.example/in?client_id=client-1&code_challenge=\(Flow.challenge)&code_challenge_method=S256"
@@ -142,11 +144,11 @@ struct OAuth2Tests {
         + "&state=\(Flow.state)")
   }
 
-  @Test func `without scopes the parameter is left out`() async throws {
+  @Test func `the scope parameter is left out without scopes`() async throws {
     #expect(Asked(try await bench { $0.scopes = [] }.start().authorizationURL)["scope"] == nil)
   }
 
-  @Test func `the person is read from the profile as configuration maps it`() async throws {
+  @Test func `the user is read from the profile with the configured mapping`() async throws {
     let verified = try await bench().finish()
     let assertion = verified.assertion
     // 2^53 + 1, which a floating-point number cannot represent.
@@ -157,7 +159,7 @@ struct OAuth2Tests {
     #expect(verified.own.accessToken == "access-1" && verified.authenticatedAt == nil)
   }
 
-  @Test func `its word on an address counts as far as configuration says`() async throws {
+  @Test func `the configured trust decides whether an address is verified`() async throws {
     let bench = try bench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
     #expect(try await bench.finish().assertion.tier == .verified)
     bench.answers(bench.profileURL, text: OAuth2Tests.profile.replacing("true", with: "\"true\""))
@@ -168,13 +170,13 @@ struct OAuth2Tests {
     #"{"data":{}}"#, #"{"data":{"id":""}}"#, #"{"data":{"id":1.5}}"#, #"{"data":{"id":null}}"#, #"{"id":"1"}"#, "[]",
     #"{"data":{"id":"é"}}"#,
   ])
-  func `a profile without a subject is nobody's`(profile: String) async throws {
+  func `a profile without a subject is rejected`(profile: String) async throws {
     let bench = try bench()
     bench.answers(bench.profileURL, text: profile)
     #expect(await bench.refusal() == .invalid(why: "SUBJECT"))
   }
 
-  @Test func `a name with dots that is there as it stands is not taken apart`() async throws {
+  @Test func `a claim name with dots is first looked up literally`() async throws {
     let bench = try bench {
       $0.claims.subject = "https://corp.example/id"
       $0.claims.email = "a..b"
@@ -185,7 +187,7 @@ struct OAuth2Tests {
   }
 
   @Test(arguments: [(16_384, true), (16_385, false)])
-  func `a profile is kept up to 16 KiB, and left out beyond`(count: Int, isKept: Bool) async throws {
+  func `a profile is kept up to 16 KiB, and left out past it`(count: Int, isKept: Bool) async throws {
     let bench = try bench { $0.claims.subject = "id" }
     let head = #"{"id":"1","x":""#
     let profile = head + String(repeating: "x", count: count - head.utf8.count - 2) + "\"}"
@@ -195,7 +197,9 @@ struct OAuth2Tests {
   }
 
   @Test(arguments: [PresentedToken(accessToken: "bare"), PresentedToken(idToken: "a.b.c")])
-  func `a token that somebody else obtained is refused with what to do instead`(token: PresentedToken) async throws {
+  func `a token without a provable audience is rejected, and the error names the alternative`(
+    token: PresentedToken
+  ) async throws {
     let bench = try bench()
     await #expect {
       try await bench.registry.verify(token, of: "oauth2.forge", at: now)
@@ -205,7 +209,7 @@ struct OAuth2Tests {
     }
   }
 
-  @Test func `check 63: an issuer of configuration is compared`() async throws {
+  @Test func `check 63: a configured issuer is compared`() async throws {
     let bench = try bench {
       $0.issuers = ["https://forge.example"]
       $0.requireResponseIssuer = true
@@ -215,7 +219,7 @@ struct OAuth2Tests {
     #expect(await bench.refusal(Flow.callback(["iss": "https://forge.example"])) == nil)
   }
 
-  @Test func `check 69: what it cannot do without is asked for by name`() throws {
+  @Test func `check 69: the error names a missing setting`() throws {
     func refused(_ change: (inout ProviderSettings) -> Void) throws -> String? {
       do {
         _ = try bench(change)
@@ -256,12 +260,12 @@ struct AudienceProofTests {
     } catch { return error.setting }
   }
 
-  @Test func `a provider that takes a kind of credential without a proof of its audience is refused`() {
+  @Test func `a provider that accepts a kind of credential without a proof of its audience is rejected`() {
     #expect(refused(Claimant(audienceProofs: [:])) == "authorization_response")
     #expect(refused(Claimant(audienceProofs: [.authorizationResponse: .redemption])) == nil)
   }
 
-  @Test func `a provider that declares a proof for a kind that it does not take is refused`() {
+  @Test func `a provider that declares a proof for a kind that it does not accept is rejected`() {
     for kind in [CredentialKind.idToken, .accessToken] {
       let proofs: [CredentialKind: AudienceProof] = [.authorizationResponse: .redemption, kind: .audienceClaim]
       #expect(refused(Claimant(audienceProofs: proofs)) == kind.rawValue)

@@ -57,7 +57,7 @@ struct MicrosoftTests {
     try await bench.refusal(claims(bench, tenant: tenant, changes))
   }
 
-  @Test func `a flow begins in the tenant of configuration`() async throws {
+  @Test func `a flow begins in the configured tenant`() async throws {
     let request = Flow.request(parameters: ["domain_hint": "corp.com"], freshLogin: true)
     #expect(
       try await bench(tenant: corp, metadata: corp).start(request).authorizationURL
@@ -68,18 +68,18 @@ struct MicrosoftTests {
         + "&scope=openid%20email%20profile&state=\(Flow.state)")
   }
 
-  @Test func `a person is its directory and its object there, not its address and not sub`() async throws {
+  @Test func `the subject is the directory and object id, not the address or sub`() async throws {
     let assertion = try await finished(try bench())
     #expect(assertion.identity == IdentityKey(providerID: "microsoft.com", subject: "\(corp).\(object)"))
     #expect(assertion.displayName == "Ann Example")
   }
 
   @Test(arguments: [nil, .string(""), .string(object.uppercased()), .string("x" + object), .int(1)] as [JSONValue?])
-  func `a token without a well-formed object is nobody's`(oid: JSONValue?) async throws {
+  func `a token without a well-formed object id is rejected`(oid: JSONValue?) async throws {
     #expect(try await refused(try bench(), ["oid": oid]) == .invalid(why: "SUBJECT"))
   }
 
-  @Test func `check 42: the issuer is that of the tenant which the token names`() async throws {
+  @Test func `check 42: the issuer must match the tenant in the token`() async throws {
     let bench = try bench()
     #expect(try await refused(bench, ["tid": .string(other)]) == .invalid(why: "ISSUER"))
     #expect(try await refused(bench, ["tid": nil]) == .invalid(why: "ISSUER"))
@@ -97,14 +97,14 @@ struct MicrosoftTests {
     ("consumers", consumers, consumers, true), ("consumers", consumers, corp, false), (corp, corp, corp, true),
     (corp, corp, other, false),
   ])
-  func `a tenant admits whom its name says`(
+  func `each kind of tenant accepts its own users`(
     tenant: String, metadata: String, ofToken: String, isTaken: Bool
   ) async throws {
     let refusal = try await refused(try bench(tenant: tenant, metadata: metadata), tenant: ofToken)
     #expect(refusal == (isTaken ? nil : .wrongOrganisation(why: "TENANT")))
   }
 
-  @Test func `check 63: of many tenants the one that answers is compared with its token, of one before`() async throws {
+  @Test func `check 63: iss is compared with the token for many tenants, and before it for one`() async throws {
     let many = try bench()
     let right = "https://login.microsoftonline.com/\(corp)/v2.0"
     let wrong = "https://login.microsoftonline.com/\(other)/v2.0"
@@ -118,7 +118,7 @@ struct MicrosoftTests {
     #expect(await one.refusal(Flow.callback(["iss": right])) == nil)
   }
 
-  @Test func `check 63: an announced iss is demanded of many tenants too`() async throws {
+  @Test func `check 63: an announced iss is required for many tenants too`() async throws {
     let many = try bench(announcing: true)
     try many.redeems(claims(many))
     #expect(await many.refusal()?.name == "flowMismatch")
@@ -127,7 +127,7 @@ struct MicrosoftTests {
     #expect(await many.refusal(right) == nil)
   }
 
-  @Test func `of many tenants those on the list are admitted`() async throws {
+  @Test func `only tenants on the list are accepted`() async throws {
     let bench = try bench { $0.tenants.allowed = [corp] }
     #expect(try await refused(bench) == nil)
     #expect(try await refused(bench, tenant: other) == .wrongOrganisation(why: "TENANT"))
@@ -138,17 +138,17 @@ struct MicrosoftTests {
     (.string("false"), .unverified), (.string("yes"), .unverified), (.bool(true), .verified), (.int(1), .verified),
     (.string("1"), .verified), (.string("true"), .verified),
   ] as [(JSONValue?, TrustTier)])
-  func `check 57: an address is what a tenant wrote there, unless its domain is verified to be the tenant's`(
+  func `check 57: an address is unverified, unless its domain is verified for the tenant`(
     claim: JSONValue?, tier: TrustTier
   ) async throws {
     #expect(try await finished(try bench(), ["xms_edov": claim]).tier == tier)
   }
 
-  @Test func `check 57: email_verified is not Microsoft's word`() async throws {
+  @Test func `check 57: email_verified has no effect for Microsoft`() async throws {
     #expect(try await finished(try bench(), ["email_verified": .bool(true)]).tier == .unverified)
   }
 
-  @Test func `check 57: a tenant on the list is believed, and configuration can leave the claim aside`() async throws {
+  @Test func `check 57: a listed tenant is trusted, and configuration can ignore the claim`() async throws {
     let bench = try bench { $0.emailTrust = .microsoft(trustedTenants: [corp], trustsDomainOwnership: false) }
     #expect(try await finished(bench).tier == .verified)
     #expect(try await finished(bench, tenant: other, ["xms_edov": .bool(true)]).tier == .unverified)
@@ -174,7 +174,7 @@ struct MicrosoftTests {
     #expect(try await refused(try bench(), ["aud": .string("client-2")]) == .invalid(why: "AUDIENCE"))
   }
 
-  @Test func `check 49: a bare token for Graph is refused with what to send`() async throws {
+  @Test func `check 49: a bare token for Graph is rejected, and the error names the right credential`() async throws {
     let bench = try bench()
     await #expect {
       try await bench.registry.verify(PresentedToken(accessToken: "graph"), of: "microsoft.com", at: now)
@@ -184,7 +184,7 @@ struct MicrosoftTests {
     }
   }
 
-  @Test func `check 69: tenants that are none, and tiers that Microsoft cannot have, are refused`() throws {
+  @Test func `check 69: invalid tenants, and tiers that Microsoft cannot have, are rejected`() throws {
     func refused(_ change: (inout ProviderSettings) -> Void) throws -> String? {
       do {
         _ = try bench(change)
@@ -204,7 +204,7 @@ struct MicrosoftTests {
     #expect(try refused { $0.emailTrust = .asserted(.unverified, authoritativeDomains: []) } == nil)
   }
 
-  @Test func `what Firebase calls a person becomes the subject of a later sign-in`() throws {
+  @Test func `an imported Firebase user id becomes the subject of a later sign-in`() throws {
     let ofOne = try bench(tenant: corp, metadata: corp)
     let ofAllowed = try bench { $0.tenants.allowed = [corp, consumers] }
     for bench in [ofOne, ofAllowed] {
@@ -220,7 +220,7 @@ struct MicrosoftTests {
     #expect(try unset.subject(ofImported: object, at: "google.com") == object)
   }
 
-  @Test func `an object whose directory nobody knows is refused, and so is what is none`() throws {
+  @Test func `an object id without a known directory, and an invalid one, is rejected`() throws {
     for bench in [try bench(), try bench(tenant: "consumers", metadata: consumers)] {
       #expect(throws: ProviderRefusal.self) { try imported(object, bench) }
     }

@@ -52,11 +52,11 @@ struct SignatureTests {
   }
 
   @Test(arguments: ["", "api.x.com", "ftp://api.x.com/", "https:/api.x.com", "https://", "https://a@api.x.com/"])
-  func `a URL that no request goes to has no base string`(url: String) {
+  func `an unusable request URL has no base string`(url: String) {
     #expect(SignatureBase.text(SignedRequest(method: "GET", url: url), oauth: Form()) == nil)
   }
 
-  @Test func `check 71: a signature is never over a signature, and counts the realm of a query only`() {
+  @Test func `check 71: a signature excludes the signature parameter, and includes a realm only in the query`() {
     let request = SignedRequest(method: "GET", url: "https://x.com/?oauth_signature=a&realm=b&c=d")
     #expect(
       SignatureBase.text(request, oauth: exampleHeader)?.hasPrefix("GET&https%3A%2F%2Fx.com%2F&c%3Dd%26oauth_consumer")
@@ -65,7 +65,7 @@ struct SignatureTests {
   }
 
   @Test(arguments: ["%", "%2", "%zz", "%FF", "a=%C3"])
-  func `a query that is no form has no base string`(query: String) {
+  func `a query that is not a form has no base string`(query: String) {
     #expect(SignatureBase.text(SignedRequest(method: "GET", url: "https://x.com/?" + query), oauth: Form()) == nil)
   }
 
@@ -101,7 +101,7 @@ struct SignatureTests {
     #expect(signer.signature(of: base) == signature)
   }
 
-  @Test func `check 71: the Authorization header of X's published sample, to the letter`() {
+  @Test func `check 71: the Authorization header equals X's published sample`() {
     let signer = OAuth1Signer(
       consumerKey: "xvz1evFS4wEEPTGEFPHBog",
       consumerSecret: Secret(copying: Array("kAcSOqF21Fu85e7zjz7ZN2U4ZRhfV3WpwPAoE3Z7kBw".utf8)),
@@ -147,7 +147,7 @@ struct SignatureTests {
 }
 
 struct FormTests {
-  @Test func `a form is read as browsers and RFC 5849 read it`() {
+  @Test func `a form is read as in browsers and RFC 5849`() {
     let form = Form(parsing: Array("a=1&b&=c&a=+%2B%20&&d==".utf8))
     #expect(
       form?.parameters == [
@@ -156,7 +156,7 @@ struct FormTests {
     #expect(Form(parsing: []) == Form())
   }
 
-  @Test func `a parameter that is there twice has no value`() {
+  @Test func `a duplicate parameter has no value`() {
     let form = Form(parsing: Array("a=1&a=2&b=3".utf8))
     #expect(form?["a"] == nil)
     #expect(form?["b"] == "3")

@@ -40,14 +40,14 @@ struct TokenEndpointTests {
     #expect(field("authorization", of: request) == "Basic " + Base64.padded(Array("client%3A1:s3cret%3A+%2B".utf8)))
   }
 
-  @Test func `client_secret_post puts the secret into the form, and nothing into the head`() async throws {
+  @Test func `client_secret_post puts the secret into the form, and not into the header`() async throws {
     let request = try await redeemed { $0.client.authentication = .post }
     #expect(Asked(form: request.body)["client_secret"] == "s3cret: +")
     #expect(Asked(form: request.body)["client_id"] == "client-1")
     #expect(field("authorization", of: request) == nil)
   }
 
-  @Test func `a public client names itself and proves its key`() async throws {
+  @Test func `a public client sends its id and its proof key`() async throws {
     let request = try await redeemed {
       $0.client = ClientSettings()
       $0.client.authentication = .none
@@ -61,7 +61,7 @@ struct TokenEndpointTests {
     (Keys.p256, SignatureAlgorithm.es256), (Keys.p384, .es384), (Keys.p521, .es512), (Keys.ed25519, .edDSA),
     (Keys.rsa, .rs256),
   ])
-  func `private_key_jwt signs a statement that our public key verifies`(
+  func `private_key_jwt signs an assertion that the public key verifies`(
     key: PrivateKey, algorithm: SignatureAlgorithm
   ) async throws {
     let request = try await redeemed {
@@ -82,7 +82,7 @@ struct TokenEndpointTests {
     #expect(claims["jti"]?.string?.count == 43)
   }
 
-  @Test func `two codes have two statements`() async throws {
+  @Test func `two codes have two assertions`() async throws {
     var ids: Set<String> = []
     for code in ["code-1", "code-2"] {
       let bench = try FlowBench {
@@ -99,7 +99,7 @@ struct TokenEndpointTests {
     #expect(ids.count == 2)
   }
 
-  @Test func `the provider's own tokens are handed back`() async throws {
+  @Test func `the provider's own tokens are returned`() async throws {
     let bench = try FlowBench()
     try bench.redeems(
       bench.claims(),
@@ -114,25 +114,25 @@ struct TokenEndpointTests {
     (.int(3600), 3600), (.string("3600"), 3600), (.int(-1), nil), (.string("soon"), nil), (.int(.max), nil),
     (.double(1.5), 1), (.string("1.5"), 1), (.double(-1.5), nil), (.null, nil), (nil, nil), (.int(0), 0),
   ] as [(JSONValue?, Int64?)])
-  func `expires_in is a number or its digits, and nonsense is nothing`(value: JSONValue?, seconds: Int64?) throws {
+  func `expires_in is a number or its digits, and other values are ignored`(value: JSONValue?, seconds: Int64?) throws {
     let members = [JSONMember("access_token", .string("a"))] + (value.map { [JSONMember("expires_in", $0)] } ?? [])
     let body = json(.object(members))
     #expect(try TokenAnswer.read(status: 200, body).own.expiresInSeconds == seconds)
   }
 
   @Test(arguments: [("Bearer", true), ("bearer", true), ("BEARER", true), ("mac", false), ("DPoP", false), ("", true)])
-  func `an access token is a bearer token, in whatever case`(type: String, isTaken: Bool) throws {
+  func `the type of an access token must be bearer, in any case`(type: String, isTaken: Bool) throws {
     let body = json(.object([JSONMember("access_token", .string("a")), JSONMember("token_type", .string(type))]))
     #expect(((try? TokenAnswer.read(status: 200, body)) != nil) == isTaken)
   }
 
-  @Test func `an access token without a type, or of type null, is taken for a bearer token`() throws {
+  @Test func `an access token without a type, or of type null, counts as a bearer token`() throws {
     for body in [#"{"access_token":"a"}"#, #"{"access_token":"a","token_type":null}"#] {
       #expect(try TokenAnswer.read(status: 200, Array(body.utf8)).own.accessToken == "a")
     }
   }
 
-  @Test func `a provider that separates scopes with commas is understood`() throws {
+  @Test func `scopes may be separated with commas`() throws {
     let body = Array(#"{"access_token":"a","scope":"read:user,user:email"}"#.utf8)
     let comma: Set<UInt8> = [UInt8(ascii: ","), UInt8(ascii: " ")]
     #expect(
@@ -177,7 +177,7 @@ struct TokenEndpointTests {
   ]
 
   @Test(arguments: errors)
-  func `check 68: what a token endpoint answers is a token, a typed refusal, or nothing`(
+  func `check 68: any answer of a token endpoint gives a token, a typed error or unavailable`(
     body: String, status: Int, name: String
   ) async throws {
     let bench = try FlowBench()
@@ -195,7 +195,7 @@ struct TokenEndpointTests {
     #expect(await bench.refusal()?.name == "unavailable")
   }
 
-  @Test func `an answer of more than 64 KiB is not read, one of 64 KiB is`() throws {
+  @Test func `an answer of 64 KiB is read, and a longer one is not`() throws {
     let head = #"{"access_token":"a","x":""#
     let tail = #""}"#
     func body(_ count: Int) -> [UInt8] {
@@ -206,7 +206,7 @@ struct TokenEndpointTests {
   }
 
   @Test(arguments: ["access_token", "refresh_token"])
-  func `a token that is only handed on may be as long as its answer`(name: String) throws {
+  func `a token that is only passed on may be as long as its answer`(name: String) throws {
     let long = String(repeating: "a", count: 60_000)
     let members = [JSONMember("access_token", .string("a")), JSONMember(name, .string(long))].suffix(
       name == "access_token" ? 1 : 2)
@@ -214,7 +214,7 @@ struct TokenEndpointTests {
     #expect((name == "access_token" ? own.accessToken : own.refreshToken) == long)
   }
 
-  @Test func `what a provider says of its own refusal reaches the log`() throws {
+  @Test func `a provider's error description reaches the log`() throws {
     #expect {
       try TokenAnswer.read(status: 400, Array(#"{"message":"redirect_uri does not match"}"#.utf8))
     } throws: {
@@ -234,7 +234,7 @@ struct TokenEndpointTests {
   }
 
   @Test(arguments: ["\"\"", "null", "false", "0", "[]", "{}"])
-  func `an empty error says that there is none`(error: String) throws {
+  func `an empty error counts as no error`(error: String) throws {
     let body = #"{"error":\#(error),"access_token":"a"}"#
     #expect(try TokenAnswer.read(status: 200, Array(body.utf8)).own.accessToken == "a")
   }
@@ -244,14 +244,14 @@ struct TokenEndpointTests {
     (#""token_type":"bearer","token_type":"mac""#, false), (#""error":"","error":"invalid_grant""#, false),
     (#""access_token":"b""#, false), (#""refresh_token":1"#, true), (#""expires_in":{}"#, true),
   ])
-  func `a member that is odd or stands twice spoils an answer only where it decides`(member: String, isTaken: Bool)
+  func `an odd or duplicate member invalidates an answer only if the member matters`(member: String, isTaken: Bool)
     throws
   {
     let body = #"{"access_token":"a",\#(member)}"#
     #expect(((try? TokenAnswer.read(status: 200, Array(body.utf8))) != nil) == isTaken)
   }
 
-  @Test func `no refusal tells a secret, a code or a token`() async throws {
+  @Test func `no error contains a secret, a code or a token`() async throws {
     let bench = try FlowBench()
     bench.answers(bench.tokenURL, text: #"{"error":"invalid_client","error_description":"who?"}"#, status: 401)
     let text = "\(String(describing: await bench.refusal()))"
@@ -272,7 +272,7 @@ struct URLEncodingTests {
     #expect(URLEncoding.formEncoded(" %&+£€") == "+%25%26%2B%C2%A3%E2%82%AC")
   }
 
-  @Test func `parameters follow the query that is there`() {
+  @Test func `parameters follow an existing query`() {
     let one = [Parameter("a b", "c&d")]
     #expect(URLEncoding.url("https://x/y", adding: one) == "https://x/y?a%20b=c%26d")
     #expect(URLEncoding.url("https://x/y?z=1", adding: one) == "https://x/y?z=1&a%20b=c%26d")
@@ -281,7 +281,7 @@ struct URLEncodingTests {
     #expect(URLEncoding.form(one + one) == Array("a+b=c%26d&a+b=c%26d".utf8))
   }
 
-  @Test func `a secret is text only where it is asked for`() {
+  @Test func `a secret is text only when it is requested`() {
     #expect(Secret(copying: Array("s3cret".utf8)).revealed == "s3cret")
     #expect(Secret(copying: []).revealed == "")
   }

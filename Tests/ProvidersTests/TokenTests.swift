@@ -7,7 +7,7 @@ import Tokens
 
 /// Requirements on an ID token that a caller presents, by the numbers of the security checks.
 struct TokenTests {
-  @Test func `a good token becomes an assertion of its subject`() async throws {
+  @Test func `a valid token becomes an assertion of its subject`() async throws {
     let bench = try Bench()
     let verified = try await bench.verify(try bench.issuer.token())
     #expect(verified.assertion.identity == IdentityKey(providerID: "oidc.corp", subject: "person-1"))
@@ -19,7 +19,7 @@ struct TokenTests {
     (Keys.rsa, .ps384), (Keys.rsa, .ps512), (Keys.p256, .es256), (Keys.p384, .es384), (Keys.p521, .es512),
     (Keys.ed25519, .edDSA), (Keys.ed25519, .ed25519),
   ])
-  func `every algorithm that may be pinned is verified`(key: PrivateKey, algorithm: SignatureAlgorithm) async throws {
+  func `every supported algorithm is verified`(key: PrivateKey, algorithm: SignatureAlgorithm) async throws {
     let bench = try Bench(Issuer(key: key, algorithm: algorithm))
     #expect(try await bench.refusal([:]) == nil)
   }
@@ -72,12 +72,12 @@ struct TokenTests {
     #expect(await bench.refusal(of: signed + "." + Base64URL.encode(forged)) == .invalid(why: "algorithmNotAllowed"))
   }
 
-  @Test func `check 43: an algorithm that is not pinned is refused, though the key could verify it`() async throws {
+  @Test func `check 43: an algorithm that is not pinned is rejected even if the key could verify it`() async throws {
     let bench = try Bench(Issuer(key: Keys.rsa, algorithm: .rs384)) { $0.algorithms = [.rs256, .ps256] }
     #expect(try await bench.refusal([:]) == .invalid(why: "ALGORITHM_NOT_PINNED"))
   }
 
-  @Test func `check 44: a key that the token brings or points to is never used`() async throws {
+  @Test func `check 44: a key that the token contains or points to is never used`() async throws {
     let bench = try Bench()
     let thief = Issuer(key: Keys.otherP256)
     let token = try thief.token(header: [
@@ -88,7 +88,7 @@ struct TokenTests {
     #expect(bench.fetcher.asked.allSatisfy { $0.hasPrefix(bench.issuer.issuer) })
   }
 
-  @Test func `check 45: a token is good until the skew after its expiry, and not a second longer`() async throws {
+  @Test func `check 45: a token is valid until the skew after its expiry, and not a second longer`() async throws {
     let bench = try Bench()
     let token = try bench.issuer.token(["exp": .int(now.seconds)])
     #expect(await bench.refusal(of: token, at: later(seconds: 59)) == nil)
@@ -114,7 +114,7 @@ struct TokenTests {
   }
 
   @Test(arguments: ["", "x", "a.b", "a.b.c", "....", String(repeating: "a", count: 20_000)])
-  func `what is no token is refused without a fetch`(text: String) async throws {
+  func `text that is not a token is rejected without a fetch`(text: String) async throws {
     let bench = try Bench()
     let refusal = await bench.refusal(of: text)
     guard case .invalid = refusal else {
@@ -133,7 +133,7 @@ struct TokenTests {
         == .invalid(why: "ACCESS_TOKEN_HASH"))
   }
 
-  @Test func `check 52: an at_hash without its access token is refused where the policy needs it`() async throws {
+  @Test func `check 52: an at_hash without its access token is rejected if the policy requires it`() async throws {
     let hash = Base64URL.encode(Array(sha256(Array("access-1".utf8)).prefix(16)))
     let strict = try Bench { $0.requireAccessToken = true }
     #expect(try await strict.refusal(["at_hash": .string(hash)]) == .invalid(why: "ACCESS_TOKEN_MISSING"))
@@ -144,7 +144,7 @@ struct TokenTests {
 
 /// Check 46, where the product's rules go further: a token may lack a nonce unless its provider requires one.
 struct NonceTests {
-  @Test func `check 46: a nonce matches as it is, or as the SHA-256 of the raw one in hex`() async throws {
+  @Test func `check 46: a nonce matches literally, or as the SHA-256 of the raw one in hex`() async throws {
     let bench = try Bench()
     #expect(try await bench.refusal(["nonce": .string("n-0S6_WzA2Mj")], rawNonce: "n-0S6_WzA2Mj") == nil)
     // The hash of "abc" (FIPS 180-4, example).
@@ -163,12 +163,12 @@ struct NonceTests {
     #expect(try await bench.refusal([:]) == nil)
   }
 
-  @Test func `check 46: where a nonce is required, one missing on both sides is refused`() async throws {
+  @Test func `check 46: a required nonce that is missing on both sides is rejected`() async throws {
     let bench = try Bench { $0.nonce = .required }
     #expect(try await bench.refusal([:]) == .missingOrInvalidNonce)
   }
 
-  @Test func `check 46: a token that needs a nonce is to be spent until it can be used no more`() async throws {
+  @Test func `check 46: a token that needs a nonce is recorded as spent until it expires`() async throws {
     let bench = try Bench { $0.nonce = .required }
     let token = try bench.issuer.token(["nonce": .string("n1"), "exp": .int(now.seconds + 100)])
     let spent = try #require(try await bench.verify(token, rawNonce: "n1").toSpend)
@@ -177,7 +177,7 @@ struct NonceTests {
     #expect(try await bench.verify(token, rawNonce: "n1").toSpend == spent)
   }
 
-  @Test func `the same statement signed again is the same token to spend, another statement is not`() async throws {
+  @Test func `the same claims signed again count as the same spent token, and other claims do not`() async throws {
     let bench = try Bench { $0.nonce = .required }
     // ECDSA signs with a new random number each time, so these are two texts of one statement.
     let first = try bench.issuer.token(["nonce": .string("n1")])

@@ -26,7 +26,7 @@ struct TwitterOAuth2Tests {
     return adapted
   }
 
-  @Test func `a flow begins with a proof key, and with what the profile needs`() async throws {
+  @Test func `a flow begins with a proof key, and with the scopes of the profile`() async throws {
     let started = try await twitter().start(loginHint: "ann_x")
     #expect(
       started.authorizationURL == """
@@ -38,12 +38,14 @@ struct TwitterOAuth2Tests {
   }
 
   @Test(arguments: reservedParameters)
-  func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
+  func `check 66: a caller cannot set the protocol parameters of X OAuth 2`(
+    name: String, reserved: String
+  ) async throws {
     #expect(
       await refusal { try await twitter().start(parameters: [name: "x"]) } == .reservedParameter(name: reserved))
   }
 
-  @Test func `the code is redeemed with the verifier, under our own name and secret`() async throws {
+  @Test func `the code is redeemed with the verifier and the client's id and secret`() async throws {
     let twitter = try twitter()
     let verified = try await twitter.finish()
     let redeemed = try #require(twitter.script.requests(to: tokenURL).first)
@@ -67,7 +69,9 @@ struct TwitterOAuth2Tests {
   @Test(arguments: [
     ("Value passed for the authorization code was invalid.", true), ("Missing valid authorization header", false),
   ])
-  func `check 67: what X says of a bad code is about the code`(description: String, isInvalid: Bool) async throws {
+  func `check 67: X's error for a bad code is reported as an invalid code`(
+    description: String, isInvalid: Bool
+  ) async throws {
     let twitter = try twitter()
     twitter.script.answer(
       tokenURL, "{\"error\":\"invalid_request\",\"error_description\":\"\(description)\"}", status: 400)
@@ -76,7 +80,7 @@ struct TwitterOAuth2Tests {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `check 56: a confirmed address is what configuration says, and unverified by itself`(
+  func `check 56: a confirmed address has the configured tier, and is unverified by default`(
     tier: TrustTier
   ) async throws {
     #expect(try await twitter().finish().assertion.tier == .unverified)
@@ -84,7 +88,7 @@ struct TwitterOAuth2Tests {
     #expect(try await trusting.finish().assertion.tier == tier)
   }
 
-  @Test func `the handle is never an address`() async throws {
+  @Test func `the user name is never used as an address of X`() async throws {
     let twitter = try twitter { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
     twitter.script.answer(profileURL, "{\"data\":{\"id\":\"1\",\"username\":\"ann@example.com\"}}")
     let assertion = try await twitter.finish().assertion
@@ -94,13 +98,13 @@ struct TwitterOAuth2Tests {
   }
 
   @Test(arguments: ["{\"data\":{\"id\":1}}", "{\"data\":{}}", "{\"errors\":[]}", "{\"data\":{\"id\":\"ann\"}}"])
-  func `check 75: the id is a text of digits`(profile: String) async throws {
+  func `check 75: the id is a string of digits`(profile: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(profileURL, profile)
     #expect(await refusal { try await twitter.finish() }.isUnavailable)
   }
 
-  @Test func `check 49: a bare access token is refused, with what to do instead`() async throws {
+  @Test func `check 49: a bare access token is rejected, and the error names the alternative`() async throws {
     let twitter = try twitter()
     for secret in ["", "secret"] {
       let hint = await refusal { try await twitter.verify("bearer-1", secret: secret) }.hint
@@ -110,7 +114,7 @@ struct TwitterOAuth2Tests {
   }
 
   @Test(arguments: faults + brokenDocuments)
-  func `check 68: whatever keeps an answer away makes X unavailable`(
+  func `check 68: any failure to get an answer makes X OAuth 2 unavailable`(
     fault: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [tokenURL, profileURL] {
@@ -120,7 +124,7 @@ struct TwitterOAuth2Tests {
     }
   }
 
-  @Test func `check 69: a flow without a proof key, or without our secret, is none of X's`() throws {
+  @Test func `check 69: a configuration without a proof key or a secret is rejected`() throws {
     func refused(_ change: (inout ProviderSettings) -> Void) -> String? {
       do {
         _ = try twitter(change)

@@ -48,7 +48,9 @@ struct TwitterTests {
 
   // MARK: The first leg
 
-  @Test func `a flow begins with a request token, and its address names it, and what a caller may add`() async throws {
+  @Test func `a flow begins with a request token, and its URL has the token and the caller's parameters`()
+    async throws
+  {
     let twitter = try twitter()
     let started = try await twitter.start(parameters: ["lang": "de", "force_login": "true"])
     #expect(
@@ -80,20 +82,20 @@ struct TwitterTests {
         """)
   }
 
-  @Test func `a hint and the wish for a fresh login become what X calls them`() async throws {
+  @Test func `a hint and a fresh login are sent under X's parameter names`() async throws {
     let started = try await twitter().start(loginHint: "ann_x", freshLogin: true)
     #expect(started.authorizationURL.hasSuffix("?oauth_token=request-1&force_login=true&screen_name=ann_x"))
   }
 
   @Test(arguments: ["true", "false"])
-  func `check 88: a fresh login stays one, whatever a caller's other flows force`(forced: String) async throws {
+  func `check 88: a caller's parameters cannot weaken a fresh login at X`(forced: String) async throws {
     let parameters = ["force_login": forced, "screen_name": "ann_x"]
     let started = try await twitter().start(parameters: parameters, loginHint: "ann_x", freshLogin: true)
     #expect(started.authorizationURL.hasSuffix("?oauth_token=request-1&force_login=true&screen_name=ann_x"))
   }
 
   @Test(arguments: reservedParameters)
-  func `check 66: what is the protocol's own cannot be set by a caller`(name: String, reserved: String) async throws {
+  func `check 66: a caller cannot set X's protocol parameters`(name: String, reserved: String) async throws {
     let twitter = try twitter()
     #expect(
       await refusal { try await twitter.start(parameters: [name: "x"]) }
@@ -101,7 +103,7 @@ struct TwitterTests {
     #expect(twitter.script.requests.isEmpty)
   }
 
-  @Test func `other parameters and scopes are refused by name, before X is asked`() async throws {
+  @Test func `other parameters and scopes are rejected by name, before a request to X`() async throws {
     let twitter = try twitter()
     for attempt in [
       await refusal { try await twitter.start(parameters: ["prompt": "login"]) },
@@ -119,21 +121,21 @@ struct TwitterTests {
 
   @Test(arguments: ["", "&oauth_callback_confirmed=false", "&oauth_callback_confirmed=TRUE",
     "&oauth_callback_confirmed=true&oauth_callback_confirmed=true"])
-  func `check 72: a callback that is not confirmed is refused`(confirmation: String) async throws {
+  func `check 72: an unconfirmed callback is rejected`(confirmation: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(requestTokenURL, "oauth_token=request-1&oauth_token_secret=secret" + confirmation)
     #expect(await refusal { try await twitter.start() }.isRefused)
   }
 
   @Test(arguments: [400, 401, 403])
-  func `a request token that X does not give us is our configuration's fault`(status: Int) async throws {
+  func `a refused request token is reported as a wrong configuration`(status: Int) async throws {
     let twitter = try twitter()
     twitter.script.answer(requestTokenURL, "{\"errors\":[{\"code\":32}]}", status: status)
     #expect(await refusal { try await twitter.start() }.isRefused)
   }
 
   @Test(arguments: [(401, 32), (401, 135), (400, 215), (403, 415), (403, 64)])
-  func `the number that X gives a request token's refusal is in the log`(status: Int, code: Int) async throws {
+  func `the log contains the number of X's error for a request token`(status: Int, code: Int) async throws {
     let twitter = try twitter()
     twitter.script.answer(requestTokenURL, "{\"errors\":[{\"code\":\(code),\"message\":\"no\"}]}", status: status)
     #expect(
@@ -147,13 +149,13 @@ struct TwitterTests {
     "oauth_token=a%0Ab&oauth_token_secret=s&oauth_callback_confirmed=true",
     "%zz",
   ])
-  func `an answer without a request token is none`(answer: String) async throws {
+  func `an answer without a request token is not accepted`(answer: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(requestTokenURL, answer)
     #expect(await refusal { try await twitter.start() }.isUnavailable)
   }
 
-  @Test func `an answer with tokens may have 4 KiB, and not a byte more`() async throws {
+  @Test func `an answer with tokens may have 4 KiB, and no more`() async throws {
     let twitter = try twitter()
     let answer = "oauth_token=request-1&oauth_token_secret=request-secret&oauth_callback_confirmed=true&more="
     let room = TwitterProvider.tokenAnswerBytesMax - answer.utf8.count
@@ -165,7 +167,7 @@ struct TwitterTests {
 
   // MARK: The other legs
 
-  @Test func `a flow ends with the person, and with an access token and its secret`() async throws {
+  @Test func `a flow returns the user, an access token and its secret`() async throws {
     let twitter = try twitter()
     let verified = try await finish(twitter)
     #expect(verified.assertion.identity == IdentityKey(providerID: "twitter.com", subject: "9007199254740993"))
@@ -182,7 +184,7 @@ struct TwitterTests {
     #expect(twitter.script.requests.map { $0.body == nil } == [false, true])
   }
 
-  @Test func `each leg is signed with the token of the one before, and has a nonce of its own`() async throws {
+  @Test func `each leg is signed with the token of the previous one, and has its own nonce`() async throws {
     let twitter = try twitter()
     _ = try await finish(twitter)
     _ = try await twitter.start()
@@ -198,7 +200,7 @@ struct TwitterTests {
   }
 
   @Test(arguments: [nil, ""])
-  func `check 72: without a verifier no access token is asked for`(verifier: String?) async throws {
+  func `check 72: without a verifier no access token is requested`(verifier: String?) async throws {
     let twitter = try twitter()
     #expect(await refusal { try await finish(twitter, ["oauth_verifier": verifier]) }.isInvalid)
     #expect(twitter.script.requests.isEmpty)
@@ -213,7 +215,7 @@ struct TwitterTests {
   }
 
   @Test(arguments: ["", "oauth_token=request-1", "oauth_token=&oauth_token_secret=s", "%"])
-  func `check 73: a flow that kept no request token is refused`(kept: String) async throws {
+  func `check 73: a flow without a stored request token is rejected`(kept: String) async throws {
     let twitter = try twitter()
     let redirect = ["oauth_token": "request-1", "oauth_verifier": "verifier-1"]
     #expect(await refusal { try await twitter.finish(redirect, kept: kept) }.isFlowMismatch)
@@ -221,14 +223,14 @@ struct TwitterTests {
     #expect(await refusal { try await twitter.finish(empty, kept: kept) }.isFlowMismatch)
   }
 
-  @Test func `who says no at X has said no, if it was asked for this flow`() async throws {
+  @Test func `a user who cancels at X has denied access, if the redirect belongs to this flow`() async throws {
     let twitter = try twitter()
     let denied = await refusal { try await finish(twitter, ["denied": "request-1", "oauth_token": nil]) }
     #expect(denied.isDenied)
     #expect(twitter.script.requests.isEmpty)
   }
 
-  @Test func `check 73: a verifier that X does not take for this request token is refused`() async throws {
+  @Test func `check 73: a verifier that X rejects for this request token is rejected`() async throws {
     let twitter = try twitter()
     twitter.script.answer(accessTokenURL, "Reverse auth credentials are invalid", status: 401)
     #expect(await refusal { try await finish(twitter) }.isInvalid)
@@ -239,7 +241,7 @@ struct TwitterTests {
     (401, 32, "invalid"), (403, 89, "invalid"), (401, 1, "invalid"), (401, 135, "refused"), (400, 215, "refused"),
     (403, 415, "refused"), (403, 64, "denied"),
   ])
-  func `what X blames us for at the end of a flow is not the person's fault`(
+  func `an error about the client at the end of a flow is not reported as the user's`(
     status: Int, code: Int, expected: String
   ) async throws {
     let twitter = try twitter()
@@ -248,14 +250,14 @@ struct TwitterTests {
     #expect(refused == TwitterTests.refused(expected, "access_token: status \(status), X's error \(code)"))
   }
 
-  @Test func `check 74: no refusal shows the secret of the request token`() async throws {
+  @Test func `check 74: no error contains the secret of the request token`() async throws {
     let twitter = try twitter()
     twitter.script.answer(accessTokenURL, "request-secret", status: 401)
     let shown = String(describing: await refusal { try await finish(twitter) })
     #expect(!shown.contains("request-secret"))
   }
 
-  @Test func `a profile of another person than the access token's is refused`() async throws {
+  @Test func `a profile of another user than the access token's is rejected`() async throws {
     let twitter = try twitter()
     twitter.script.answer(accessTokenURL, "oauth_token=access-1&oauth_token_secret=access-secret&user_id=1")
     #expect(await refusal { try await finish(twitter) }.isInvalid)
@@ -267,21 +269,21 @@ struct TwitterTests {
     "{\"id\":9007199254740993}", "{\"id\":1,\"id_str\":1}", "{\"id_str\":\"\"}", "{\"id_str\":\"ann\"}",
     "{\"id_str\":\"-1\"}", "{\"id_str\":\"123456789012345678901\"}", "[]",
   ])
-  func `check 75: the id is the text of it, and never the number`(profile: String) async throws {
+  func `check 75: the id is the string, and never the number`(profile: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(profileURL, profile)
     #expect(await refusal { try await finish(twitter) }.isUnavailable)
   }
 
   @Test(arguments: ["9007199254740993", "9223372036854775808", "18446744073709551615"])
-  func `check 75: ids of 64 bits survive`(id: String) async throws {
+  func `check 75: ids of 64 bits are kept exactly`(id: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(profileURL, "{\"id\":\(id),\"id_str\":\"\(id)\"}")
     #expect(try await twitter.verify("access-1", secret: "access-secret").assertion.identity.subject == id)
   }
 
   @Test(arguments: ["null", "\"\"", "\"ann\"", "1"])
-  func `check 75: an address that is null, or none, is no address`(email: String) async throws {
+  func `check 75: a null or invalid address is dropped`(email: String) async throws {
     let twitter = try twitter()
     twitter.script.answer(profileURL, "{\"id_str\":\"1\",\"screen_name\":\"ann@example.com\",\"email\":\(email)}")
     let assertion = try await twitter.verify("access-1", secret: "access-secret").assertion
@@ -296,7 +298,7 @@ struct TwitterTests {
     #expect(try await finish(trusting).assertion.tier == tier)
   }
 
-  @Test func `a profile past 16 KiB is not kept, and the sign-in is good all the same`() async throws {
+  @Test func `a profile past 16 KiB is not kept, and the sign-in still succeeds`() async throws {
     let twitter = try twitter()
     let frame = TwitterTests.profile(",\"description\":\"\"").utf8.count
     for (length, isKept) in [(16_384 - frame, true), (16_385 - frame, false)] {
@@ -310,7 +312,7 @@ struct TwitterTests {
 
   // MARK: Tokens of an SDK
 
-  @Test func `a token and its secret are verified by a call that is signed with our key`() async throws {
+  @Test func `a token and its secret are verified by a call that is signed with the consumer key`() async throws {
     let twitter = try twitter()
     let verified = try await twitter.verify("kit-token", secret: "kit-secret")
     #expect(verified.assertion.identity.subject == "9007199254740993")
@@ -321,7 +323,7 @@ struct TwitterTests {
     #expect(header.contains("oauth_token=\"kit-token\""))
   }
 
-  @Test func `a token of another application is refused, since it does not work under our key`() async throws {
+  @Test func `a token of another application is rejected, since it does not work with the consumer key`() async throws {
     let twitter = try twitter()
     twitter.script.answer(profileURL, "{\"errors\":[{\"code\":89}]}", status: 401)
     #expect(await refusal { try await twitter.verify("foreign", secret: "secret") }.isInvalid)
@@ -334,7 +336,7 @@ struct TwitterTests {
     ("{\"errors\":[{\"code\":89}]}", .invalid(why: "verify_credentials: status 403, X's error 89")),
     ("{}", .refused(why: "verify_credentials: status 403")), ("no", .refused(why: "verify_credentials: status 403")),
   ])
-  func `an account that X has suspended is told from an application that may not ask`(
+  func `a suspended account is distinguished from an application without access`(
     answer: String, expected: ProviderRefusal
   ) async throws {
     let twitter = try twitter()
@@ -346,7 +348,7 @@ struct TwitterTests {
     (400, 215, "refused"), (400, 1, "unavailable"), (401, 32, "invalid"), (401, 89, "invalid"), (401, 135, "refused"),
     (401, 215, "refused"), (401, 64, "denied"), (401, 1, "invalid"), (403, 415, "refused"),
   ])
-  func `a token that X does not take is told from a signature of ours that it does not`(
+  func `a rejected token is distinguished from a rejected signature`(
     status: Int, code: Int, expected: String
   ) async throws {
     let twitter = try twitter()
@@ -356,13 +358,13 @@ struct TwitterTests {
   }
 
   @Test(arguments: [("a b", "s"), ("a", "s\n"), (String(repeating: "a", count: 8193), "s")])
-  func `a token that is none, or whose secret is none, is not tried`(token: String, secret: String) async throws {
+  func `a malformed token or secret is not sent`(token: String, secret: String) async throws {
     let twitter = try twitter()
     #expect(await refusal { try await twitter.verify(token, secret: secret) }.isInvalid)
     #expect(twitter.script.requests.isEmpty)
   }
 
-  @Test func `a token without its secret is refused by the field where the secret belongs`() async throws {
+  @Test func `the error for a token without its secret names the field of the secret`() async throws {
     let twitter = try twitter()
     #expect(
       await refusal { try await twitter.verify("access-1") }
@@ -372,7 +374,7 @@ struct TwitterTests {
     #expect(twitter.script.requests.isEmpty)
   }
 
-  @Test func `an ID token is refused, with what to bring instead`() async throws {
+  @Test func `an ID token of X is rejected, and the error names the right credential`() async throws {
     let twitter = try twitter()
     let token = PresentedToken(idToken: "a.b.c")
     let hint = await refusal { try await twitter.registry.verify(token, of: "twitter.com", at: now) }.hint
@@ -382,7 +384,7 @@ struct TwitterTests {
   // MARK: Faults
 
   @Test(arguments: faults)
-  func `check 68: whatever keeps an answer away makes X unavailable`(
+  func `check 68: any failure to get an answer makes X unavailable`(
     fault: Result<FetchedBody, FetchError>
   ) async throws {
     for url in [requestTokenURL, accessTokenURL, profileURL] {
@@ -397,7 +399,7 @@ struct TwitterTests {
   }
 
   @Test(arguments: brokenDocuments)
-  func `check 68: a profile that is no document makes X unavailable`(
+  func `check 68: a profile that is not a JSON document makes X unavailable`(
     document: Result<FetchedBody, FetchError>
   ) async throws {
     let twitter = try twitter()
@@ -405,7 +407,7 @@ struct TwitterTests {
     #expect(await refusal { try await finish(twitter) }.isUnavailable)
   }
 
-  @Test func `check 69: what X cannot do without is asked for by name`() throws {
+  @Test func `check 69: the error names a setting that X requires`() throws {
     func refused(_ change: (inout ProviderSettings) -> Void) -> String? {
       do {
         _ = try Adapted("twitter.com", change)

@@ -8,7 +8,7 @@ import Tokens
 /// The userinfo of a flow, which complements the ID token.
 struct UserinfoTests {
   @Test(arguments: ["email", "name"])
-  func `what the ID token lacks is asked of userinfo, with its access token`(missing: String) async throws {
+  func `claims that the ID token lacks are read from userinfo, with its access token`(missing: String) async throws {
     let bench = try FlowBench { $0.emailTrust = .asserted(.verified, authoritativeDomains: []) }
     try bench.redeems(bench.claims([missing: nil]))
     bench.answers(
@@ -28,7 +28,7 @@ struct UserinfoTests {
   @Test(arguments: [("email", .null), ("email", .string("")), ("name", .null), ("name", .string(""))] as [(
     String, JSONValue
   )])
-  func `what the ID token has and leaves empty is asked of userinfo too`(name: String, empty: JSONValue) async throws {
+  func `claims that are empty in the ID token are read from userinfo too`(name: String, empty: JSONValue) async throws {
     let bench = try FlowBench()
     try bench.redeems(bench.claims([name: empty]))
     bench.answers(
@@ -46,7 +46,7 @@ struct UserinfoTests {
   ]
 
   @Test(arguments: trusts, [nil, .null] as [JSONValue?])
-  func `where the word on the address counts and only userinfo has it, it is asked and believed`(
+  func `email_verified is read from userinfo if it matters and the ID token lacks it`(
     trust: (EmailTrust, TrustTier), flag: JSONValue?
   ) async throws {
     let bench = try FlowBench { $0.emailTrust = trust.0 }
@@ -59,7 +59,7 @@ struct UserinfoTests {
     #expect(assertion.displayName == "Ann Example")
   }
 
-  @Test func `where it does not count, or the ID token says no, userinfo is not asked for it`() async throws {
+  @Test func `email_verified is not read from userinfo if it does not matter or the ID token denies it`() async throws {
     let unverified = try FlowBench()
     try unverified.redeems(unverified.claims(["email_verified": nil]))
     #expect(try await unverified.finish().assertion.tier == .unverified)
@@ -85,7 +85,7 @@ struct UserinfoTests {
   ]
 
   @Test(arguments: words)
-  func `one document never vouches for the address in another`(
+  func `email_verified in one document never applies to the address in another`(
     word: (JSONValue?, JSONValue?, JSONValue?, JSONValue?, email: String, tier: TrustTier)
   ) async throws {
     let bench = try FlowBench {
@@ -114,7 +114,7 @@ struct UserinfoTests {
   @Test(arguments: [
     (401, "invalid"), (403, "invalid"), (404, "misconfigured"), (500, "unavailable"), (200, "unavailable"),
   ])
-  func `check 68: userinfo that cannot be had ends no flow`(status: Int, name: String) async throws {
+  func `check 68: a flow does not complete without its userinfo`(status: Int, name: String) async throws {
     let bench = try FlowBench { $0.profileUse = .always }
     try bench.redeems(bench.claims())
     bench.answers(bench.profileURL, text: "<html>", status: status)
@@ -140,7 +140,7 @@ struct UserinfoTests {
   ]
 
   @Test(arguments: ["application/jwt", "Application/JWT; charset=utf-8"])
-  func `signed userinfo is believed as what is in it`(type: String) async throws {
+  func `the claims of signed userinfo are accepted`(type: String) async throws {
     let bench = try bench()
     let whole = said.merging(["iss": .string(bench.issuer.issuer), "aud": .array([.string("client-1")])]) { $1 }
     for claims in [said, whole] {
@@ -157,7 +157,7 @@ struct UserinfoTests {
     (["sub": .string("person-2")], "the profile belongs to another subject"),
     (["sub": nil], "the profile belongs to another subject"),
   ] as [([String: JSONValue?], String)])
-  func `signed userinfo of another issuer, for another client or about another subject is refused`(
+  func `signed userinfo of another issuer, client or subject is rejected`(
     changes: [String: JSONValue?], why: String
   ) async throws {
     let bench = try bench()
@@ -165,7 +165,7 @@ struct UserinfoTests {
     #expect(await bench.refusal() == .invalid(why: why))
   }
 
-  @Test func `userinfo that somebody else signed, or nobody, is refused`() async throws {
+  @Test func `userinfo with a foreign signature, or none, is rejected`() async throws {
     let bench = try bench()
     serve(bench, signed: try Issuer(key: Keys.otherP256).token(said))
     #expect(await bench.refusal() == .invalid(why: "BAD_SIGNATURE"))
@@ -177,7 +177,7 @@ struct UserinfoTests {
     #expect(await bench.refusal()?.name == "unavailable")
   }
 
-  @Test func `check 53: a key that signs userinfo and is newer than those at hand is asked for at once`() async throws {
+  @Test func `check 53: a new key of signed userinfo is fetched immediately`() async throws {
     let bench = try bench()
     _ = try await bench.start()
     let renewed = Issuer(key: Keys.otherP256, keyID: "k2")
@@ -188,7 +188,7 @@ struct UserinfoTests {
     #expect(verified.assertion.email == "bob@corp.com")
   }
 
-  @Test func `userinfo is never asked where configuration says so`() async throws {
+  @Test func `userinfo is not read if it is disabled`() async throws {
     let bench = try FlowBench { $0.profileUse = .never }
     try bench.redeems(bench.claims(["email": nil, "name": nil]))
     #expect(try await bench.finish().assertion.email == nil)

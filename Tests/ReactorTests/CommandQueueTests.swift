@@ -22,7 +22,7 @@ extension CommandQueue {
   #expect(commandQueue.take().commands == Array(0..<1_000))
 }
 
-@Test func `commands to a reactor that is awake raise nothing, and it does not go to sleep on them`() throws {
+@Test func `commands to a reactor that is awake send no signal, and it does not sleep before it handles them`() throws {
   let commandQueue = try CommandQueue<Int>()
   _ = commandQueue.take()
   commandQueue.post(1)
@@ -34,7 +34,7 @@ extension CommandQueue {
   #expect(commandQueue.take().commands == [])
 }
 
-@Test func `commands of many threads at once wake a sleeping reactor once, and none is lost`() throws {
+@Test func `concurrent commands of many threads wake a sleeping reactor once, and none is lost`() throws {
   let commandQueue = try CommandQueue<Int>()
   for round in 0..<20 {
     _ = commandQueue.prepareToSleep()
@@ -56,7 +56,7 @@ private final class Handled: Sendable {
   let count = Atomic<Int>(0)
 }
 
-@Test func `a reactor that falls asleep just now is woken by the command that comes just now`() async throws {
+@Test func `a command that arrives while the reactor falls asleep wakes it`() async throws {
   let (commandQueue, handled) = (try CommandQueue<Int>(), Handled())
   let commands = 60_000
   startThread(named: "poster") {
@@ -85,7 +85,7 @@ private final class Handled: Sendable {
   #expect(lost == 0)
 }
 
-@Test func `the jobs of a task that prefers the commandQueue run on the reactor's thread`() async throws {
+@Test func `the jobs of a task that prefers the command queue run on the reactor's thread`() async throws {
   let loop = try Loop()
   let reactorThread = Notes<UInt>()
   loop.act { _ in reactorThread.add(currentThread()) }
@@ -103,7 +103,7 @@ private final class Handled: Sendable {
   #expect(threads[0] != currentThread())
 }
 
-@Test func `what the jobs of a turn answer is delivered in the same turn`() throws {
+@Test func `the answers of a turn's jobs are delivered in the same turn`() throws {
   let loop = try Loop()
   loop.actUntilSignalled { [commandQueue = loop.commandQueue, events = loop.events] _, done in
     Task(executorPreference: commandQueue) {

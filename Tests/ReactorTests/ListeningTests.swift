@@ -41,7 +41,7 @@ private func accept(_ listening: Listening) -> Accepted {
   }
 }
 
-@Test func `connections are taken with their address until none waits`() throws {
+@Test func `connections are accepted with their address until none waits`() throws {
   let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)
   let listening = Listening(socket)
   #expect(accept(listening) == .none)
@@ -51,7 +51,7 @@ private func accept(_ listening: Listening) -> Accepted {
   for client in clients { lk_close(client) }
 }
 
-@Test func `an address that is no literal, or a port that is taken, is told with its errno`() throws {
+@Test func `the error for an invalid address or a port in use contains the errno`() throws {
   #expect(throws: SystemError(code: EINVAL, call: "listen on localhost port 0")) {
     try BoundSocket(address: "localhost", port: 0, backlog: 8)
   }
@@ -63,7 +63,7 @@ private func accept(_ listening: Listening) -> Accepted {
   #expect(accept(listening) == .none)
 }
 
-@Test func `without a free descriptor connections are turned away, one by one, and the queue is emptied`() async {
+@Test func `without a free descriptor connections are closed one by one until the queue is empty`() async {
   // In a separate process, because the limit is for the whole process.
   await #expect(processExitsWith: .success) {
     let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reactor
 
-@Test func `a private file and its folders are for their owner alone, whatever the umask`() async throws {
+@Test func `only the owner can read a private file and its folders, whatever the umask`() async throws {
   try await withFolder { folder in
     let before = umask(0)
     defer { umask(before) }
@@ -20,7 +20,7 @@ import Testing
   }
 }
 
-@Test func `a file that others can read is no longer believed to be a secret`() async throws {
+@Test func `a file that others can read is rejected as a secret`() async throws {
   try await withFolder { folder in
     let file = PrivateFile(folder + "/secret")
     try file.write([1])
@@ -44,7 +44,7 @@ import Testing
   }
 }
 
-@Test func `who locks a private file keeps others from its lock until its end`() async throws {
+@Test func `a lock of a private file excludes others until it is released`() async throws {
   try await withFolder { folder in
     let file = PrivateFile(folder + "/a/secret")
     let events = Notes<String>()
@@ -64,7 +64,7 @@ import Testing
   }
 }
 
-@Test func `a lock that others could hold is refused`() async throws {
+@Test func `a lock file that other users can open is rejected`() async throws {
   try await withFolder { folder in
     let file = PrivateFile(folder + "/secret")
     _ = try PrivateFile.Lock(of: file)
@@ -73,7 +73,7 @@ import Testing
   }
 }
 
-@Test func `what cannot be written says so`() async throws {
+@Test func `a failed write reports its reason`() async throws {
   try await withFolder { folder in
     try PrivateFile(folder + "/file").write([1])
     #expect(throws: SystemError.self) { try PrivateFile(folder + "/file/below").write([1]) }

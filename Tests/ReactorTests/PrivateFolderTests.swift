@@ -5,7 +5,7 @@ import Testing
 
 @testable import Reactor
 
-@Test func `a private folder is made, held by one owner, and free again after it`() async throws {
+@Test func `a private folder is created, held by one owner, and free again after it`() async throws {
   try await withFolder { place in
     var folder: PrivateFolder? = try PrivateFolder(place + "/a/b")
     #expect(mode(place + "/a/b") == 0o700)
@@ -17,7 +17,7 @@ import Testing
   }
 }
 
-@Test func `the files of a private folder are made, listed, renamed, synced and removed by name`() async throws {
+@Test func `the files of a private folder are created, listed, renamed, synced and removed by name`() async throws {
   try await withFolder { place in
     let folder = try PrivateFolder(place)
     #expect(try folder.names() == [])
@@ -37,12 +37,12 @@ import Testing
   }
 }
 
-@Test func `a reader that has gone is known by its code`() {
+@Test func `the error code shows that the reader has gone`() {
   #expect(SystemError(code: EPIPE, call: "write").isBrokenPipe)
   #expect(!SystemError(code: ENOSPC, call: "write").isBrokenPipe)
 }
 
-@Test func `a full disk is known by its codes`() {
+@Test func `the error codes show a full disk`() {
   for (code, isFull) in [(ENOSPC, true), (EDQUOT, true), (EIO, false)] {
     #expect(SystemError(code: code, call: "write").isFullDisk == isFull)
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reactor
 
-@Test func `signals that end the server are told from the one that reloads it`() async {
+@Test func `the signals that end the server and the one that reloads it are distinguished`() async {
   // In a separate process, because signals stay blocked.
   await #expect(processExitsWith: .success) {
     blockSignals()
@@ -15,7 +15,7 @@ import Testing
   }
 }
 
-@Test func `a file is read whole up to the limit, and not at all past it`() throws {
+@Test func `a file is read completely up to the limit, and rejected past it`() throws {
   let path = "/proc/sys/kernel/ostype"
   #expect(readFile(path, bytesMax: 6) == Array("Linux\n".utf8))
   #expect(readFile(path, bytesMax: 5) == nil)
@@ -23,7 +23,7 @@ import Testing
   #expect(readFile("/dev/null", bytesMax: 0) == [])
 }
 
-@Test func `what is left of a descriptor is read whole up to the limit, without the name of a file`() {
+@Test func `the rest of a descriptor is read completely up to the limit`() {
   for bytesMax in [1, 0] {
     let pair = Pair()
     defer { pair.close() }
@@ -34,20 +34,20 @@ import Testing
   }
 }
 
-@Test func `a file that is not read says why`() throws {
+@Test func `the error for an unreadable file states the reason`() throws {
   for (path, code) in [("/proc/no such file", ENOENT), ("/proc", EISDIR), ("/proc/sys/kernel/ostype", EFBIG)] {
     #expect(throws: SystemError(code: code, call: "read \(path)")) { try wholeFile(path, bytesMax: 5) }
   }
   #expect(SystemError(code: EISDIR, call: "read /proc").reason == "Is a directory")
 }
 
-@Test func `a place that can be neither written nor made says why`() {
+@Test func `the error for a place that cannot be written or created states the reason`() {
   #expect(writeFault("/dev/null", in: "/dev") == nil)
   #expect(writeFault("/tmp/no such file", in: "/tmp") == nil)
   #expect(writeFault("/proc/none/file", in: "/proc/none") == SystemError(code: ENOENT, call: "write /proc/none/file"))
 }
 
-@Test func `a thread may wait for what runs elsewhere, and gets its value or its error`() async throws {
+@Test func `a thread can wait for work on another thread, and gets its value or its error`() async throws {
   struct Refused: Error {}
   let (value, failure) = await withCheckedContinuation { continuation in
     startThread(named: "waits") {
@@ -58,7 +58,7 @@ import Testing
   #expect(throws: Refused.self) { try failure.get() }
 }
 
-@Test func `a part with a thread of its own is made before it is gone on with, and what is in the way is thrown`() {
+@Test func `a part with its own thread is created before its start returns, and a failure is thrown`() {
   struct Refused: Error {}
   let isMade = Atomic<Bool>(false)
   let ran = Wakeups()

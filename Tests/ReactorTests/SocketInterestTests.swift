@@ -7,7 +7,7 @@ import Testing
   #expect(interest.mayWrite(readable: false, writable: true) && !interest.mayWrite(readable: true, writable: false))
 }
 
-@Test func `TLS that must write before it reads goes on when the socket accepts bytes`() {
+@Test func `TLS that must write before it reads continues when the socket accepts bytes`() {
   var interest = SocketInterest(read: true, write: false)
   interest.needWriteToRead()
   #expect(interest.mayRead(readable: false, writable: true) && interest.waitsToWrite(hasOutput: false))
@@ -16,7 +16,7 @@ import Testing
   #expect(interest.waitsToWrite(hasOutput: true))
 }
 
-@Test func `TLS that must read before it writes goes on when bytes arrive`() {
+@Test func `TLS that must read before it writes continues when bytes arrive`() {
   var interest = SocketInterest(read: true, write: false)
   interest.needReadToWrite()
   #expect(interest.mayWrite(readable: true, writable: false))
@@ -24,7 +24,7 @@ import Testing
   #expect(!interest.mayWrite(readable: true, writable: false))
 }
 
-@Test func `a muted connection is unmuted once, and remembers when`() {
+@Test func `a muted connection is unmuted once, and records the time`() {
   var interest = SocketInterest(read: true, write: false)
   var unmuted = [interest.unmute(nowMillis: 5)]
   #expect(interest.unmutedMillis == 0)
@@ -41,7 +41,7 @@ import Testing
   #expect(changes == [false, true, false, true, true])
 }
 
-@Test func `output is sent in parts, and its buffer goes where it is needed next`() {
+@Test func `output is sent in parts, and its buffer is reused or released`() {
   var output = SocketOutput()
   output.bytes += [1, 2, 3]
   output.accepted(2)

@@ -3,14 +3,14 @@ import Testing
 
 @testable import Reactor
 
-@Test func `a tally keeps its counters apart`() {
+@Test func `a tally counts each counter separately`() {
   let tally = Tally(count: 40)
   for index in 0..<40 { for _ in 0...index { tally.add(1, at: index) } }
   tally.add(-5, at: 7)
   #expect((0..<40).map(tally.read) == (0..<40).map { $0 == 7 ? 3 : $0 + 1 })
 }
 
-@Test func `who reads a tally while its thread writes sees each number rise to its end`() {
+@Test func `a reader of a tally sees each number rise while its thread writes`() {
   let tally = Tally(count: 2)
   let isOver = Wakeups()
   let rounds = 200_000

@@ -14,7 +14,7 @@ extension Timers {
   }
 }
 
-@Test func `timers come due in the order of their moments, however they were added`() {
+@Test func `timers are due in order of time, in whatever order they were added`() {
   var random = UInt64(1)
   for count in 0...100 {
     var timers = Timers()
@@ -30,7 +30,7 @@ extension Timers {
   }
 }
 
-@Test func `a timer is due at its moment, not a millisecond before`() {
+@Test func `a timer is due at its time, not a millisecond before`() {
   var timers = Timers()
   timers.add(entry(100))
   #expect(timers.popAll(at: 99) == [])
@@ -38,7 +38,7 @@ extension Timers {
   #expect(timers.popAll(at: 100) == [])
 }
 
-@Test func `epoll sleeps until the next timer, for ever without one, and not at all past one`() {
+@Test func `epoll sleeps until the next timer, indefinitely without one, and not at all past one`() {
   var timers = Timers()
   #expect(timers.sleepMillis(from: 0) == -1)
   timers.add(entry(500))
@@ -48,7 +48,7 @@ extension Timers {
   #expect(timers.sleepMillis(from: 9_999) == 0)
 }
 
-@Test func `a timer in the far future is slept for as long as epoll can`() {
+@Test func `for a timer in the far future epoll sleeps as long as possible`() {
   var timers = Timers()
   timers.add(entry(.max))
   #expect(timers.sleepMillis(from: 0) == .max)

@@ -5,7 +5,7 @@ import Testing
 @testable import Reactor
 
 @Test
-func `a turn goes from sockets over timers and commands to decisions, then jobs and their commands, then its end`()
+func `a turn handles sockets, timers, commands, decisions, jobs and their commands, and its end, in this order`()
   throws
 {
   let (loop, pair) = (try Loop(), Pair())
@@ -15,10 +15,10 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
     pair.write()
     probe.onReady = { _ in try? probe.reactor.unwatch(pair.near) }
     probe.reactor.startTimer(Ticket(slot: 5, generation: 0), kind: 6, delayMillis: 0)
-    commandQueue.post(.note("letter"))
+    commandQueue.post(.note("command"))
     Task(executorPreference: commandQueue) {
       events.add("job")
-      commandQueue.post(.note("letter of a job"))
+      commandQueue.post(.note("command of a job"))
       commandQueue.post(.act { _ in done.signal() })
     }
     events.add("begin")
@@ -27,10 +27,10 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
   pair.close()
   let turn = loop.events.all.drop { $0 != "begin" }.drop { $0 != "end" }.dropFirst()
   #expect(
-    turn.prefix(7) == ["ready 3.4 read", "timer 5 6", "letter", "decide", "job", "letter of a job", "end"])
+    turn.prefix(7) == ["ready 3.4 read", "timer 5 6", "command", "decide", "job", "command of a job", "end"])
 }
 
-@Test func `an event carries the ticket of the present tenant, not of the one that was there before`() throws {
+@Test func `an event has the ticket of the current registration, not of an earlier one`() throws {
   let (loop, pair) = (try Loop(), Pair())
   loop.actUntilSignalled { probe, done in
     let reactor = probe.reactor
@@ -48,7 +48,7 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
   #expect(loop.events.all.filter { $0.hasPrefix("ready") } == ["ready 1.8 read"])
 }
 
-@Test func `a socket is watched for what was asked last`() throws {
+@Test func `a socket is watched for the events that were requested last`() throws {
   let (loop, pair) = (try Loop(), Pair())
   loop.actUntilSignalled { probe, done in
     let (reactor, ticket) = (probe.reactor, Ticket(slot: 2, generation: 0))
@@ -66,7 +66,7 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
   #expect(loop.events.all.filter { $0.hasPrefix("ready") } == ["ready 2.0 write"])
 }
 
-@Test func `a peer that is gone makes a socket readable, whatever it is watched for`() throws {
+@Test func `a closed peer makes a socket readable, whatever events are watched`() throws {
   let (loop, pair) = (try Loop(), Pair())
   loop.actUntilSignalled { probe, done in
     let reactor = probe.reactor
@@ -82,7 +82,7 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
   #expect(loop.events.all.filter { $0.hasPrefix("ready") } == ["ready 0.0 read"])
 }
 
-@Test func `what epoll refuses is told with its errno`() throws {
+@Test func `an error of epoll contains its errno`() throws {
   let pair = Pair()
   let commandQueue = try CommandQueue<Probe.Command>()
   let reactor = try Reactor<Probe>(commandQueue: commandQueue)
@@ -101,7 +101,7 @@ func `a turn goes from sockets over timers and commands to decisions, then jobs 
 }
 
 @Test(arguments: [Ticket(slot: 0, generation: 0), Ticket(slot: 1, generation: .max), Ticket(slot: .max, generation: 1)])
-func `a ticket survives its way through epoll`(ticket: Ticket) {
+func `a ticket is unchanged after epoll returns it`(ticket: Ticket) {
   #expect(Ticket(packed: ticket.packed) == ticket)
 }
 
@@ -121,7 +121,7 @@ func `a ticket survives its way through epoll`(ticket: Ticket) {
   #expect(loop.events.all.filter { $0.hasPrefix("timer") } == ["timer 1 2"])
 }
 
-@Test func `a timer whose time was over when it was set fires in the next turn`() throws {
+@Test func `a timer that is set in the past fires in the next turn`() throws {
   let loop = try Loop()
   loop.actUntilSignalled { probe, done in
     probe.onTimer = { done.signal() }
@@ -131,7 +131,7 @@ func `a ticket survives its way through epoll`(ticket: Ticket) {
   #expect(loop.events.all.filter { $0.hasPrefix("timer") } == ["timer 1 2"])
 }
 
-@Test func `a turn that leaves work over is followed by another at once`() async throws {
+@Test func `a turn with remaining work is followed by another one immediately`() async throws {
   let loop = try Loop()
   loop.act { probe in
     probe.leftoverTurns = 5

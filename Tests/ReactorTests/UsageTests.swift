@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reactor
 
-@Test func `the process says what it uses`() throws {
+@Test func `the process reports its resource usage`() throws {
   let usage = ProcessUsage.now()
   #expect(try #require(usage.residentBytes) > 1 << 20)
   #expect(try #require(usage.cpuNanos) > 0)
@@ -14,7 +14,7 @@ import Testing
 /// The open descriptors, found by checking each possible one.
 private func openDescriptors() -> Int { (0..<4_096).count { lk_local_port($0) != -EBADF } }
 
-@Test func `every open descriptor is counted, and not that by which they are counted`() async {
+@Test func `every open descriptor is counted, except the one used for counting`() async {
   var held: [Int32] = []
   for _ in 0..<3 {
     // Other threads of the test runner use descriptors too. It is enough that the two counts become equal once.

@@ -19,7 +19,7 @@ private final class Gate: Sendable {
 
 private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0) }
 
-@Test func `work runs on a thread of its own and brings its value`() async throws {
+@Test func `work runs on its own thread and returns its value`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 4, niceness: 0)
   defer { workers.close() }
   let (thread, value) = try await workers.run { (currentThread(), 6 * 7) }
@@ -27,7 +27,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(thread != currentThread())
 }
 
-@Test func `a full queue refuses at once; a free place in it takes work again`() async throws {
+@Test func `a full queue refuses work immediately, and accepts it again when a place is free`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 2, niceness: 0)
   defer { workers.close() }
   let gate = Gate()
@@ -48,7 +48,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(try await workers.run { 4 } == 4)
 }
 
-@Test func `workers run side by side`() async throws {
+@Test func `workers run in parallel`() async throws {
   let workers = Workers(name: "w", count: 2, queueMax: 8, niceness: 0)
   defer { workers.close() }
   let (one, other) = (Gate(), Gate())
@@ -60,7 +60,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   _ = try await (first, second)
 }
 
-@Test func `workers stand behind the reactors, and only they`() async throws {
+@Test func `workers, and only they, have a lower priority than the reactors`() async throws {
   let workers = Workers(name: "w", count: 1, queueMax: 1, niceness: 10)
   defer { workers.close() }
   let ours = niceness()
@@ -68,7 +68,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(niceness() == ours)
 }
 
-@Test func `workers that are closed finish what is queued, refuse the rest and end`() async throws {
+@Test func `workers that are closed finish queued work, refuse new work and end`() async throws {
   weak var weakly: Workers?
   do {
     let workers = Workers(name: "w", count: 2, queueMax: 8, niceness: 0)
@@ -89,7 +89,7 @@ private func niceness() -> Int32 { getpriority(__priority_which_t(PRIO_PROCESS.r
   #expect(await eventually { weakly == nil }, "the threads hold their workers until they end")
 }
 
-@Test func `a prompt thread keeps its policy and its nice value, and has short slices where the kernel knows them`()
+@Test func `a prompt thread keeps its policy and nice value, and has short time slices if the kernel supports them`()
   async
 {
   let (nice, policy, slice) = await withCheckedContinuation { continuation in

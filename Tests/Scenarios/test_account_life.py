@@ -19,7 +19,7 @@ from verification import code_in, verification_code
 NEW_PASSWORD = "another horse, another staple"
 
 
-def test_a_name_and_a_photo_are_changed_and_the_fresh_tokens_say_so(web: Client) -> None:
+def test_a_name_and_a_photo_change_and_are_in_the_fresh_tokens(web: Client) -> None:
     made = web.create(fresh_email(), display_name="Ada")
     wanted = types.Account(display_name="Countess", photo_url="https://x.example/ada.png")
     changed = web.update(made.id_token, "display_name", "photo_url", account=wanted)
@@ -30,7 +30,7 @@ def test_a_name_and_a_photo_are_changed_and_the_fresh_tokens_say_so(web: Client)
     assert web.update(made.id_token, "display_name").account.display_name == ""
 
 
-def test_what_the_mask_does_not_name_stays(web: Client) -> None:
+def test_fields_that_the_mask_does_not_name_stay(web: Client) -> None:
     made = web.create(fresh_email(), display_name="Ada")
     changed = web.update(made.id_token, "photo_url", account=types.Account(
         display_name="Mallory", photo_url="https://x.example/new.png", email=fresh_email()))
@@ -39,7 +39,7 @@ def test_what_the_mask_does_not_name_stays(web: Client) -> None:
 
 @pytest.mark.parametrize("path", ["email_verified", "disabled", "phone_number", "custom_claims_json", "account_id",
                                   "anonymous", "providers", "account.email", "*"])
-def test_check_109_no_call_of_a_person_says_that_an_address_is_proved(web: Client, path: str) -> None:
+def test_check_109_no_call_of_a_user_marks_an_address_as_verified(web: Client, path: str) -> None:
     made = web.create(fresh_email())
     wanted = types.Account(email=made.account.email, email_verified=True, phone_number="+4915112345678")
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="update_mask"):
@@ -48,13 +48,13 @@ def test_check_109_no_call_of_a_person_says_that_an_address_is_proved(web: Clien
     assert not changed.account.email_verified and not changed.account.phone_number
 
 
-def test_an_update_that_names_nothing_is_refused(web: Client) -> None:
+def test_an_update_without_a_field_is_rejected(web: Client) -> None:
     made = web.create(fresh_email())
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="update_mask"):
         web.update(made.id_token)
 
 
-def test_a_new_password_ends_every_other_session_and_goes_on_in_a_new_one(web: Client) -> None:
+def test_a_new_password_ends_every_other_session_and_opens_a_new_one(web: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     other = session(web.sign_in(password(email)))
@@ -87,7 +87,7 @@ def test_an_account_of_a_custom_token_gets_an_address_and_then_a_password(web: C
         web.update(made.id_token, new_password=PASSWORD)
     named = web.update(made.id_token, "email", account=types.Account(email=email))
     assert (named.account.email, named.account.email_verified) == (email, False)
-    assert not provider_ids(named.account), "an address alone is no way in"
+    assert not provider_ids(named.account), "an email address alone is no sign-in method"
     # The new address has ended the session that asked for it; the one that was answered goes on.
     assert web.verify(made.id_token).inactive_reason == ERROR_REASON_TOKEN_REVOKED
     assert provider_ids(web.update(named.id_token, new_password=PASSWORD).account) == {"password"}
@@ -104,7 +104,7 @@ def test_a_weak_password_is_refused_and_the_old_one_stays(web: Client) -> None:
     assert web.verify(made.id_token).active and session(web.sign_in(password(email)))
 
 
-def test_a_new_address_is_unproved_ends_sessions_and_kills_what_waits(
+def test_a_new_address_is_unverified_ends_sessions_and_cancels_pending_credentials(
         web: Client, simulator: Simulator) -> None:
     email, new = fresh_email("gmail.com"), fresh_email()
     order = {"subject": email, "email": email, "email_verified": True}
@@ -120,14 +120,14 @@ def test_a_new_address_is_unproved_ends_sessions_and_kills_what_waits(
     assert web.create(email).account.account_id != made.account.account_id, "the old address is free"
 
 
-def test_a_proved_address_that_is_changed_is_taken_back_from_its_mailbox(server: Server, web: Client) -> None:
+def test_a_changed_verified_address_can_be_restored_from_its_mailbox(server: Server, web: Client) -> None:
     email, new = fresh_email(), fresh_email()
     made = web.create(email)
-    proved = web.confirm_email(verification_code(server, web, email, made.id_token), made.id_token).session
+    verified = web.confirm_email(verification_code(server, web, email, made.id_token), made.id_token).session
     wanted = types.Account(email=new)
     with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED"):
-        web.update(proved.id_token, "email", account=wanted, continue_uri="https://evil.example/")
-    changed = web.update(proved.id_token, "email", account=wanted, continue_uri=PAGE, locale="de")
+        web.update(verified.id_token, "email", account=wanted, continue_uri="https://evil.example/")
+    changed = web.update(verified.id_token, "email", account=wanted, continue_uri=PAGE, locale="de")
     assert (changed.account.email, changed.account.email_verified) == (new, False)
     message = outbox.wait_for(server, "email_changed", email)
     assert message.locale == "de" and message.values["new_email"] == new and new in message.text
@@ -138,7 +138,7 @@ def test_a_proved_address_that_is_changed_is_taken_back_from_its_mailbox(server:
     assert account.account_id == made.account.account_id and account.email_verified
 
 
-def test_check_36_a_caller_that_may_not_look_up_addresses_does_not_change_them_here(web: Client, shop: Client) -> None:
+def test_check_36_a_caller_that_may_not_look_up_addresses_cannot_change_them_here(web: Client, shop: Client) -> None:
     taken = fresh_email()
     web.create(taken)
     made = shop.create(fresh_email())
@@ -153,7 +153,7 @@ def test_check_36_a_caller_that_may_not_look_up_addresses_does_not_change_them_h
         web.update(mine.id_token, "email", account=types.Account(email=taken))
 
 
-def test_check_90_each_operation_has_its_window_and_the_refusal_says_it_with_the_accounts_own_methods(
+def test_check_90_each_operation_has_its_window_and_the_error_states_it(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"recent_login_seconds": 600, "password_recent_login_seconds": 4,
                                    "email_recent_login_seconds": 4, "delete_recent_login_seconds": 4,
@@ -177,7 +177,7 @@ def test_check_90_each_operation_has_its_window_and_the_refusal_says_it_with_the
     assert provider_ids(client.unlink(again.id_token, "oidc.corp").account) == {"password"}
 
 
-def test_check_87_a_refresh_makes_no_login_younger(
+def test_check_87_a_refresh_does_not_change_the_login_time(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     client = connect(serve(policy={"recent_login_seconds": 1}))
     made = client.create(fresh_email())
@@ -187,7 +187,7 @@ def test_check_87_a_refresh_makes_no_login_younger(
         client.update(refreshed.id_token, new_password=NEW_PASSWORD)
 
 
-def test_check_34_a_repeated_update_answers_with_the_session_of_the_first(web: Client) -> None:
+def test_check_34_a_repeated_update_returns_the_session_of_the_first(web: Client) -> None:
     made = web.create(fresh_email())
     first = web.update(made.id_token, new_password=NEW_PASSWORD, idempotency_key="once")
     again = web.update(made.id_token, new_password=NEW_PASSWORD, idempotency_key="once")

@@ -18,7 +18,7 @@ from verification import by_mail, by_phone, fresh_number
 DEAD = (StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN", "TOKEN_REVOKED")
 
 
-def test_create_makes_an_unproved_account_with_a_session(web: Client) -> None:
+def test_create_returns_an_unverified_account_with_a_session(web: Client) -> None:
     email = fresh_email()
     made = web.create(email, display_name="Al", photo_url="https://x.example/al.png")
     assert made.is_new_account and not made.account.email_verified and not made.account.anonymous
@@ -30,7 +30,7 @@ def test_create_makes_an_unproved_account_with_a_session(web: Client) -> None:
         web.create(email)
 
 
-def test_delete_removes_the_account_with_everything_that_hangs_on_it(
+def test_delete_removes_the_account_with_everything_that_belongs_to_it(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = web.create(email)
@@ -47,7 +47,7 @@ def test_delete_removes_the_account_with_everything_that_hangs_on_it(
     assert web.create(email).account.account_id != made.account.account_id, "ids are never reused"
 
 
-def test_the_id_token_verifies_with_an_independent_library_and_says_what_it_should(
+def test_the_id_token_verifies_with_an_independent_library_and_has_the_right_claims(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = session(web.sign_in(assertion(
@@ -68,26 +68,26 @@ def test_the_id_token_verifies_with_an_independent_library_and_says_what_it_shou
     assert "d" not in json.loads(web.signing_keys())["keys"][0]
 
 
-def test_the_id_token_of_a_person_with_a_telephone_names_the_number_and_later_the_address_beside_it(
+def test_the_id_token_of_a_phone_user_has_the_number_and_later_the_email_address(
         mailing: Server, connect: Callable[..., Client]) -> None:
     client = connect(mailing)
-    for is_proved in (True, False):
+    for is_verified in (True, False):
         number, email = fresh_number(), fresh_email()
         made = session(client.sign_in(by_phone(mailing, client, number)))
         claims = client.claims(made.id_token)
         assert claims["phone_number"] == number and not {"email", "email_verified"} & set(claims)
         assert claims["latchkey"] == {"identities": {"phone": [number]}, "sign_in_provider": "phone"}
 
-        proof = by_mail(mailing, client, email) if is_proved else password(email)
+        proof = by_mail(mailing, client, email) if is_verified else password(email)
         linked = client.claims(session(client.link(made.id_token, proof)).id_token)
-        assert (linked["phone_number"], linked["email"], linked["email_verified"]) == (number, email, is_proved)
+        assert (linked["phone_number"], linked["email"], linked["email_verified"]) == (number, email, is_verified)
         assert linked["latchkey"]["identities"] == {"phone": [number], "email": [email]}
         # The new tokens contain the linked identity. But a link is not a login, so time and method of the login stay.
-        assert linked["latchkey"]["sign_in_provider"] == ("emailLink" if is_proved else "password")
+        assert linked["latchkey"]["sign_in_provider"] == ("emailLink" if is_verified else "password")
         assert claims["amr"] == ["sms"] == linked["amr"][:1] and linked["auth_time"] == claims["auth_time"]
 
 
-def test_verify_says_active_or_why_not(web: Client) -> None:
+def test_verify_returns_active_or_the_reason_why_not(web: Client) -> None:
     made = web.create(fresh_email())
     answer = web.verify(made.id_token)
     assert answer.active and answer.account_id == made.account.account_id
@@ -114,7 +114,7 @@ def test_check_100_a_token_of_another_kind_is_refused_where_an_id_token_is_expec
         web.refresh(made.id_token)
 
 
-def test_a_refresh_rotates_and_the_direct_parent_gets_the_same_successor_within_the_grace_time(web: Client) -> None:
+def test_a_refresh_rotates_and_its_parent_gets_the_same_successor_in_the_grace_time(web: Client) -> None:
     made = web.create(fresh_email())
     one = web.refresh(made.refresh_token)
     assert one.refresh_token != made.refresh_token and one.session_id == made.session_id
@@ -150,7 +150,7 @@ def test_check_93_a_spent_token_past_the_grace_time_ends_the_family(
     lambda token: token[:-1], lambda token: token + "A", lambda token: token + "=", lambda token: token.swapcase(),
     lambda token: token[:-3] + ("A" if token[-3] != "A" else "B") + token[-2:], lambda token: token.split(".")[0]],
     ids=["truncated", "lengthened", "padded", "case changed", "a letter changed", "first part only"])
-def test_check_97_a_spoiled_refresh_token_is_refused_and_harms_no_session(
+def test_check_97_a_damaged_refresh_token_is_rejected_and_affects_no_session(
         web: Client, spoil: Callable[[str], str]) -> None:
     made = web.create(fresh_email())
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_REFRESH_TOKEN"):
@@ -165,7 +165,7 @@ def test_check_96_another_callers_refresh_token_is_refused(web: Client, admin: C
     assert web.refresh(made.refresh_token).session_id == made.session_id
 
 
-def test_sign_out_ends_this_session_only_by_either_token_and_can_be_repeated(web: Client) -> None:
+def test_sign_out_ends_only_this_session_with_either_token_and_can_be_repeated(web: Client) -> None:
     email = fresh_email()
     web.create(email)
     for kind in ("id_token", "refresh_token"):
@@ -191,7 +191,7 @@ def test_a_token_is_for_its_callers_audience(web: Client, shop: Client) -> None:
     assert provider_ids(shop.get(made.id_token)) == {"password"}
 
 
-def test_the_key_that_signs_survives_a_restart_and_old_tokens_stay_good(
+def test_the_signing_key_survives_a_restart_and_old_tokens_stay_valid(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     made = connect(server).create(fresh_email())

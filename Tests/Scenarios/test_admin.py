@@ -17,7 +17,7 @@ from processes import Server, Simulator
 NOT_ALLOWED = (StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")
 
 
-def test_a_disabled_account_is_shut_at_once_everywhere_and_can_be_opened_again(web: Client, admin: Client) -> None:
+def test_a_disabled_account_is_rejected_immediately_and_can_be_enabled_again(web: Client, admin: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     account_id = made.account.account_id
@@ -46,7 +46,7 @@ def test_claims_are_in_the_tokens_from_the_next_refresh_on(web: Client, admin: C
     ('{"sub":"x"}', "FORBIDDEN_CLAIM"), ('{"SUB":"x"}', "FORBIDDEN_CLAIM"), ('{"i\u017fs":1}', "FORBIDDEN_CLAIM"),
     (r'{"a\u0000":1}', "FORBIDDEN_CLAIM"), ('{"role":1,"Role":2}', "FORBIDDEN_CLAIM"),
     ('{"a":"' + "x" * 1000 + '"}', "CLAIMS_TOO_LARGE"), ("[1]", "INVALID_FIELD")])
-def test_claims_are_bounded_and_reserved_names_refused(
+def test_claims_are_limited_and_reserved_names_are_rejected(
         web: Client, admin: Client, claims: str, reason: str) -> None:
     made = web.create(fresh_email())
     with expect_failure(StatusCode.INVALID_ARGUMENT, reason, field="claims_json"):
@@ -69,7 +69,7 @@ def test_revoking_ends_every_session_and_the_custom_tokens_from_before(web: Clie
     assert session(web.sign_in(password(email))).account.account_id == made.account.account_id
 
 
-def test_a_deleted_account_is_over_at_once_and_its_address_is_free_again(web: Client, admin: Client) -> None:
+def test_a_deleted_account_is_gone_immediately_and_its_address_is_free_again(web: Client, admin: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     account_id = made.account.account_id
@@ -91,7 +91,7 @@ def test_a_deleted_account_is_over_at_once_and_its_address_is_free_again(web: Cl
     assert web.create(email).account.account_id != account_id
 
 
-def test_who_has_lost_every_factor_signs_in_by_the_password_alone_once_they_are_removed(
+def test_a_user_who_lost_every_factor_signs_in_by_password_once_they_are_removed(
         server: Server, web: Client, admin: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     waiting = factor_required(web.sign_in(password(person.email)))
@@ -139,12 +139,12 @@ def test_pages_hold_every_account_once_while_others_come_and_go(
 
 @pytest.mark.parametrize("page_size, page_token, field", [(-1, "", "page_size"), (1001, "", "page_size"),
                                                           (10, "x", "page_token"), (10, "x" * 300, "page_token")])
-def test_a_page_that_cannot_be_is_refused(admin: Client, page_size: int, page_token: str, field: str) -> None:
+def test_an_invalid_page_is_rejected(admin: Client, page_size: int, page_token: str, field: str) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field=field):
         admin.list_accounts(page_token, page_size)
 
 
-def test_what_is_not_there_is_not_found(admin: Client) -> None:
+def test_an_unknown_account_is_not_found(admin: Client) -> None:
     for change in (lambda: admin.set_disabled("nobody", True), lambda: admin.set_claims("nobody", "{}"),
                    lambda: admin.revoke_sessions("nobody"), lambda: admin.delete_account("nobody"),
                    lambda: admin.remove_factors("nobody"), lambda: admin.unlink_provider("nobody", "password")):
@@ -152,7 +152,7 @@ def test_what_is_not_there_is_not_found(admin: Client) -> None:
             change()
 
 
-def test_check_114_no_method_of_an_administrator_is_anybody_elses(
+def test_check_114_only_an_administrator_can_call_an_administrators_methods(
         web: Client, shop: Client, nobody: Client, admin: Client) -> None:
     """The user's own token is valid, and the method must fail for any account."""
     made = web.create(fresh_email())
@@ -180,7 +180,7 @@ def test_check_114_no_method_of_an_administrator_is_anybody_elses(
         admin.lookup(email=row.email)
 
 
-def test_check_109_only_an_administrators_import_vouches_for_an_address(web: Client, admin: Client) -> None:
+def test_check_109_only_an_administrators_import_marks_an_address_as_verified(web: Client, admin: Client) -> None:
     own = web.create(fresh_email())
     assert not own.account.email_verified
     row = administration.ImportedAccount(email=fresh_email(), email_verified=True)
@@ -194,7 +194,7 @@ def test_check_109_only_an_administrators_import_vouches_for_an_address(web: Cli
     assert not admin.lookup(email=own.account.email).email_verified
 
 
-def test_an_export_has_every_account_and_secrets_only_where_asked(
+def test_an_export_has_every_account_and_secrets_only_on_request(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, admin = connect(server), connect(server, key="admin")

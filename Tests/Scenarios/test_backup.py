@@ -138,7 +138,7 @@ def take(client: Client, cursor: str, most: int) -> list[object]:
     return events
 
 
-def test_a_server_is_put_back_to_its_backup(serve: Serve, connect: Connect, copies: Path) -> None:
+def test_a_server_is_restored_from_its_backup(serve: Serve, connect: Connect, copies: Path) -> None:
     server = serve(store={"backup_folder": str(copies)})
     web, admin = connect(server), connect(server, key="admin")
     email = fresh_email()
@@ -164,7 +164,7 @@ def test_a_server_is_put_back_to_its_backup(serve: Serve, connect: Connect, copi
     assert admin.backup().accounts == 2
 
 
-def test_without_a_folder_a_backup_is_refused_and_says_what_is_missing(admin: Client) -> None:
+def test_without_a_folder_a_backup_fails_and_names_the_missing_setting(admin: Client) -> None:
     with expect_failure(StatusCode.FAILED_PRECONDITION, "BACKUP_NOT_CONFIGURED") as refusal:
         admin.backup()
     assert "store.backup_folder" in refusal.text
@@ -199,7 +199,7 @@ def test_one_backup_is_made_at_a_time(serve: Serve, connect: Connect, copies: Pa
     admins[0].backup()
 
 
-def test_the_folder_keeps_the_newest_and_no_leftovers_and_has_one_owner(
+def test_the_folder_keeps_the_newest_backups_without_leftovers_and_has_one_owner(
         serve: Serve, connect: Connect, copies: Path) -> None:
     server = serve(store={"backup_folder": str(copies), "backups_kept": 2})
     admin = connect(server, key="admin")
@@ -234,7 +234,7 @@ def test_a_call_that_ends_by_its_deadline_leaves_nothing(serve: Serve, connect: 
     assert [path.name for path in copies.iterdir()] == [answer.file_name]
 
 
-def test_the_command_says_what_it_made_and_refusals_by_their_exit_code(
+def test_the_command_prints_the_new_backup_and_returns_an_exit_code_for_errors(
         serve: Serve, server: Server, connect: Connect, copies: Path) -> None:
     configured = serve(store={"backup_folder": str(copies)})
     session(connect(configured).sign_in(anonymous()))

@@ -41,7 +41,7 @@ def test_an_administrator_mints_custom_tokens_that_sign_in(web: Client, admin: C
 @pytest.mark.parametrize("claims, reason", [
     ('{"sub":"x"}', "FORBIDDEN_CLAIM"), ('{"email_verified":true}', "FORBIDDEN_CLAIM"),
     ('{"a":"' + "x" * 1000 + '"}', "CLAIMS_TOO_LARGE"), ("[1]", "INVALID_FIELD"), ("{", "INVALID_FIELD")])
-def test_claims_of_a_custom_token_are_bounded_and_reserved_ones_refused(
+def test_claims_of_a_custom_token_are_limited_and_reserved_ones_are_rejected(
         admin: Client, claims: str, reason: str) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, reason, field="claims_json"):
         admin.custom_token("somebody", claims)
@@ -84,13 +84,13 @@ def test_a_certificate_that_names_no_caller_and_an_unknown_key_are_refused(
             connect(server, **identity).signing_keys()
 
 
-def test_an_unidentified_caller_may_sign_people_in_where_the_listener_allows_it(nobody: Client) -> None:
+def test_an_unidentified_caller_may_sign_users_in_if_the_listener_allows_it(nobody: Client) -> None:
     email = fresh_email()
     made = nobody.create(email)
     assert session(nobody.sign_in(password(email))).account.account_id == made.account.account_id
 
 
-def test_health_asks_nobody_for_a_name(serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+def test_health_needs_no_identified_caller(serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(listen={"allow_unidentified": False})
     for identity in ({"key": None}, {"key": "lk_" + "0" * 64}):
         check = connect(server, **identity).channel.unary_unary("/grpc.health.v1.Health/Check")

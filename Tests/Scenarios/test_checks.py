@@ -32,7 +32,7 @@ def test_every_name_in_the_list_is_a_test(document: Path) -> None:
     assert unknown == []
 
 
-def test_every_row_and_section_that_code_speaks_of_is_in_the_semantics() -> None:
+def test_every_row_and_section_that_code_cites_is_in_the_semantics() -> None:
     paths = [*IDENTITY.rglob("*.swift"), *(TESTS / "IdentityTests").rglob("*.swift")]
     code = "\n".join(path.read_text() for path in paths)
     text = SEMANTICS.read_text()
@@ -46,7 +46,7 @@ def test_every_row_and_section_that_code_speaks_of_is_in_the_semantics() -> None
     assert spoken and spoken - headings == set()
 
 
-def test_every_file_that_the_semantics_name_is_there() -> None:
+def test_every_file_that_the_semantics_name_exists() -> None:
     known = {path.name for path in IDENTITY.rglob("*.swift")}
     named = re.findall(r"`([\w/]+\.swift)`", SEMANTICS.read_text())
     assert named

@@ -120,7 +120,7 @@ def test_a_wrong_setting_stops_the_start_with_a_line_naming_it(
         assert len(lines) == (3 if value == "0.0.0.0" else 1), ended.stderr
 
 
-def test_all_faults_of_a_configuration_and_of_its_files_are_reported_at_once(
+def test_all_faults_of_a_configuration_and_of_its_files_are_reported_together(
         folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     text = json.loads(path.read_text())
@@ -135,7 +135,7 @@ def test_all_faults_of_a_configuration_and_of_its_files_are_reported_at_once(
             "callers[0].redirect_uris", "listen.port", "listen.prot", "secrets.master_key_file"], ended.stderr
 
 
-def test_what_anybody_may_write_is_warned_of_and_so_is_a_variable_that_no_setting_has(
+def test_a_world_writable_file_and_a_variable_without_a_setting_cause_warnings(
         folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     path.chmod(0o666)
@@ -155,14 +155,14 @@ def test_what_anybody_may_write_is_warned_of_and_so_is_a_variable_that_no_settin
     (("store", "path"), "no/such/folder/latchkey.db", "neither created nor written: No such file or directory"),
     (("store", "backup_folder"), "/proc/none/backups", "neither created nor written: No such file or directory"),
 ])
-def test_a_file_that_cannot_be_used_says_why(
+def test_the_error_for_an_unusable_file_states_the_reason(
         folder: Path, simulator: Simulator, place: tuple[str, str], value: str, why: str) -> None:
     ended = run(written(folder, simulator, (place, value)), "--check-config")
     assert ended.returncode == 78 and ".".join(place) in ended.stderr and why in ended.stderr, ended.stderr
 
 
 @pytest.mark.parametrize("text", ["{ listen: { port: 8443 }", "[]", "", "\0"])
-def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> None:
+def test_the_error_names_a_file_that_is_not_a_configuration(folder: Path, text: str) -> None:
     path = folder / "broken.json5"
     path.write_text(text)
     ended = run(path)
@@ -170,7 +170,7 @@ def test_a_file_that_is_no_configuration_is_named(folder: Path, text: str) -> No
     assert "broken.json5" in ended.stderr or "listen" in ended.stderr
 
 
-def test_a_group_that_stands_twice_is_named_with_its_lines(folder: Path, simulator: Simulator) -> None:
+def test_the_error_names_a_duplicate_group_with_its_lines(folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     path.write_text(path.read_text().removesuffix("}") + ',\n"listen": {"port": 1}}')
     for arguments in ([], ["--check-config"]):
@@ -178,19 +178,20 @@ def test_a_group_that_stands_twice_is_named_with_its_lines(folder: Path, simulat
         assert ended.returncode == 78 and "listen: it appears twice (lines 1 and 2)" in ended.stderr, ended.stderr
 
 
-def test_a_file_that_is_no_json5_is_told_with_the_place(folder: Path) -> None:
+def test_the_error_for_invalid_json5_states_the_place(folder: Path) -> None:
     path = folder / "misplaced.json5"
     path.write_text("{\n  listen: { port: 8443 }\n  tls: {}\n}\n")
     ended = run(path, "--check-config")
     assert ended.returncode == 78 and "line 3, column 3: expected a comma or }" in ended.stderr, ended.stderr
 
 
-def test_a_file_that_is_not_there_is_named(folder: Path) -> None:
+def test_the_error_names_a_missing_file(folder: Path) -> None:
     ended = run(folder / "nowhere.json5")
     assert ended.returncode != 0 and "nowhere.json5" in ended.stderr and len(ended.stderr.splitlines()) == 1
 
 
-def test_what_may_pass_ends_the_start_with_another_code_than_what_is_wrong(folder: Path, simulator: Simulator) -> None:
+def test_a_temporary_fault_and_a_wrong_configuration_have_different_exit_codes(
+        folder: Path, simulator: Simulator) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run(written(folder, simulator, (("listen", "port"), taken.getsockname()[1])))
     assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
@@ -227,7 +228,7 @@ def certify(folder: Path, name: str, begins: timedelta, ends: timedelta) -> None
 
 @pytest.mark.parametrize("name, begins, code, word", [("tomorrow", 1, 1, "is not valid before"),
                                                       ("yesterday", -2, 78, "expired at")])
-def test_a_certificate_that_is_not_valid_yet_may_pass_and_one_that_has_expired_is_wrong(
+def test_a_not_yet_valid_certificate_is_a_temporary_fault_and_an_expired_one_is_not(
         folder: Path, simulator: Simulator, name: str, begins: int, code: int, word: str) -> None:
     certify(folder, name, timedelta(days=begins), timedelta(days=begins + 1))
     path = written(folder, simulator)
@@ -240,7 +241,7 @@ def test_a_certificate_that_is_not_valid_yet_may_pass_and_one_that_has_expired_i
 
 
 @pytest.mark.timeout(180)
-def test_with_however_few_descriptors_a_server_serves_or_ends_like_over_what_may_pass(
+def test_with_few_descriptors_a_server_serves_or_exits_with_a_temporary_fault(
         folder: Path, simulator: Simulator) -> None:
     ends = set()
     for descriptors in range(20, 64):
@@ -269,7 +270,7 @@ def test_with_however_few_descriptors_a_server_serves_or_ends_like_over_what_may
     assert ends == {False, True}
 
 
-def test_a_start_that_waits_for_its_database_is_given_up_when_it_is_told_to(folder: Path, simulator: Simulator) -> None:
+def test_a_start_that_waits_for_its_database_ends_on_sigterm(folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     waiting = json.loads(path.read_text())
     with socket.create_server(("127.0.0.1", 0)) as mute:
@@ -286,7 +287,7 @@ def test_a_start_that_waits_for_its_database_is_given_up_when_it_is_told_to(fold
             connection.close()
 
 
-def test_a_right_configuration_is_checked_without_listening_or_making_a_database(
+def test_a_valid_configuration_is_checked_without_listening_or_creating_a_database(
         folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     ended = run(path, "--check-config")
@@ -295,7 +296,7 @@ def test_a_right_configuration_is_checked_without_listening_or_making_a_database
     assert not (folder / json.loads(path.read_text())["store"]["path"]).exists()
 
 
-def test_an_environment_variable_overrides_a_setting_and_is_named_when_wrong(
+def test_an_environment_variable_overrides_a_setting_and_is_named_in_errors(
         folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     ended = run(path, "--check-config", environment={"LATCHKEY_LISTEN_PORT": "99999"})
@@ -305,7 +306,7 @@ def test_an_environment_variable_overrides_a_setting_and_is_named_when_wrong(
     assert run(broken, "--check-config", environment={"LATCHKEY_POLICY_AUTO_LINK": "off"}).returncode == 0
 
 
-def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_not(
+def test_a_variable_without_a_setting_causes_a_warning_unless_kubernetes_sets_it(
         folder: Path, simulator: Simulator) -> None:
     path = written(folder, simulator)
     service = {"LATCHKEY_METRICS_PORT": "tcp://10.0.0.1:9464", "LATCHKEY_METRICS_SERVICE_HOST": "10.0.0.1"}
@@ -315,7 +316,7 @@ def test_a_variable_that_no_setting_has_is_warned_of_and_one_of_kubernetes_is_no
     assert ended.returncode == 0 and "warning: the environment variable LATCHKEY_LISTEN_PROT" in ended.stderr
 
 
-def test_a_master_key_that_anybody_can_write_is_refused_and_one_that_anybody_can_read_is_warned_of(
+def test_a_world_writable_master_key_is_rejected_and_a_readable_one_warned_about(
         folder: Path, simulator: Simulator) -> None:
     key = folder / "shared-master.key"
     key.write_text("3c" * 32)
@@ -329,7 +330,7 @@ def test_a_master_key_that_anybody_can_write_is_refused_and_one_that_anybody_can
         assert ("secrets.master_key_file" in ended.stderr) == bool(told)
 
 
-def test_the_shipped_configurations_are_right(folder: Path) -> None:
+def test_the_shipped_configurations_are_valid(folder: Path) -> None:
     """Next to the certificates and secrets that they name, and with the digests that an operator fills in."""
     for name in ("development", "example"):
         text = (ROOT / f"deploy/latchkey.{name}.json5").read_text()

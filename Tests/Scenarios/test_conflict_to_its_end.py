@@ -55,7 +55,7 @@ def google_account_with_password(web: Client, simulator: Simulator) -> tuple[str
     return email, made.account.account_id, order
 
 
-def test_S5_a_proved_account_meets_another_provider_and_links_it_in_two_steps(
+def test_S5_a_verified_account_meets_another_provider_and_links_it_in_two_steps(
         web: Client, simulator: Simulator) -> None:
     email, account_id, order = google_account_with_password(web, simulator)
     company = assertion(simulator, "oidc.corp", email=email)
@@ -67,7 +67,7 @@ def test_S5_a_proved_account_meets_another_provider_and_links_it_in_two_steps(
     assert session(web.sign_in(company)).account.account_id == account_id
 
 
-def test_S5_the_same_in_one_step_by_either_way_in(web: Client, simulator: Simulator) -> None:
+def test_S5_the_same_in_one_step_with_either_sign_in_method(web: Client, simulator: Simulator) -> None:
     for by_password in (True, False):
         email, account_id, order = google_account_with_password(web, simulator)
         company = assertion(simulator, "oidc.corp", email=email)
@@ -79,7 +79,7 @@ def test_S5_the_same_in_one_step_by_either_way_in(web: Client, simulator: Simula
         assert session(web.sign_in(company)).account.account_id == account_id
 
 
-def test_check_1_a_verified_password_account_and_a_first_google_sign_in_make_one_account_and_no_tokens(
+def test_check_1_a_first_google_sign_in_at_a_verified_account_gets_no_tokens(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))

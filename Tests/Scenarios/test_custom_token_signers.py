@@ -38,7 +38,7 @@ def minted(key: ECKey, uid: str, **claims: object) -> str:
                       {"iss": ISSUER, "aud": AUDIENCE, "uid": uid, "iat": now, "exp": now + 3_600, **claims}, key)
 
 
-def test_a_backend_signs_its_own_accounts_in_and_says_something_of_the_session(billed: Client, key: ECKey) -> None:
+def test_a_backend_signs_in_its_own_accounts_and_adds_claims_to_the_session(billed: Client, key: ECKey) -> None:
     made = session(billed.sign_in(custom(minted(key, "billing-7", claims={"plan": "gold"}))))
     assert made.is_new_account and made.account.account_id == "billing-7"
     assert json.loads(billed.verify(made.id_token).claims_json)["plan"] == "gold"
@@ -54,12 +54,12 @@ def test_a_backend_signs_its_own_accounts_in_and_says_something_of_the_session(b
     ("billing-7", {"claims": {"latch\u212aey": {}}}),
     ("billing-7", {"claims": {"a\0": 1}}),
 ])
-def test_it_speaks_for_its_own_accounts_only_and_under_its_own_name(
+def test_a_signer_can_sign_only_for_its_own_accounts_and_under_its_own_name(
         billed: Client, key: ECKey, uid: str, claims: dict[str, object]) -> None:
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CUSTOM_TOKEN"):
         billed.sign_in(custom(minted(key, uid, **claims)))
 
 
-def test_nobody_else_signs_for_it(billed: Client) -> None:
+def test_another_key_cannot_sign_for_a_signer(billed: Client) -> None:
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_CUSTOM_TOKEN"):
         billed.sign_in(custom(minted(ECKey.generate_key("P-256", {"kid": "billing-1"}), "billing-7")))

@@ -83,7 +83,7 @@ def names(expressions: list[str], told: Told) -> set[str]:
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: str(panel["title"]))
-def test_a_panel_shows_what_a_server_tells(panel: Any, told: Told) -> None:
+def test_a_panel_uses_only_metrics_that_a_server_exports(panel: Any, told: Told) -> None:
     for target in panel["targets"]:
         used = set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"]))
         assert unknown(target["expr"], used, told) == []
@@ -91,7 +91,7 @@ def test_a_panel_shows_what_a_server_tells(panel: Any, told: Told) -> None:
 
 
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: str(rule["alert"]))
-def test_an_alert_asks_for_what_a_server_tells_and_says_what_to_do(rule: Any, told: Told) -> None:
+def test_an_alert_uses_only_exported_metrics_and_says_what_to_do(rule: Any, told: Told) -> None:
     summary, advice = rule["annotations"]["summary"], rule["annotations"]["description"]
     assert unknown(rule["expr"], set(re.findall(r"\$labels\.(\w+)", summary + advice)), told) == []
     assert are_paired(rule["expr"])
@@ -114,7 +114,7 @@ def test_every_metric_is_on_the_dashboard(told: Told) -> None:
     assert names([target["expr"] for panel in PANELS for target in panel["targets"]], told) == told.kinds.keys()
 
 
-def test_the_dashboard_asks_the_chosen_source_for_the_chosen_job_and_no_panel_is_in_anothers_place() -> None:
+def test_the_dashboard_queries_the_chosen_source_and_job_and_no_panels_overlap() -> None:
     variables = {each["name"]: each for each in DASHBOARD["templating"]["list"]}
     assert variables.keys() == {"datasource", "job"}
     asked = re.fullmatch(r"label_values\((\w+), job\)", variables["job"]["query"]["query"])

@@ -58,7 +58,7 @@ def told_of_a_link(client: Client, simulator: Simulator) -> str:
 # The outbox, and the recipients.
 
 
-def test_check_84_a_link_and_an_unlink_are_told_to_the_proved_address(
+def test_check_84_the_verified_address_is_notified_of_a_link_and_an_unlink(
         server: Server, web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     begun = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
@@ -70,7 +70,7 @@ def test_check_84_a_link_and_an_unlink_are_told_to_the_proved_address(
     assert outbox.wait_for(server, "unlinked", email).values == {"provider_id": "oidc.corp"}
 
 
-def test_check_84_a_link_in_the_course_of_a_sign_in_is_told_as_well(
+def test_check_84_a_link_during_a_sign_in_sends_a_notice_as_well(
         server: Server, web: Client, simulator: Simulator) -> None:
     email, subject = fresh_email(), secrets.token_hex(8)
 
@@ -83,7 +83,7 @@ def test_check_84_a_link_in_the_course_of_a_sign_in_is_told_as_well(
     assert outbox.wait_for(server, "linked", email).values == {"provider_id": "oidc.corp"}
 
 
-def test_the_outbox_is_its_owners_alone_and_holds_whole_documents(
+def test_only_its_owner_can_read_the_outbox_and_it_contains_complete_documents(
         server: Server, web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     begun = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
@@ -130,21 +130,21 @@ def test_a_message_survives_a_kill_before_it_was_sent(held_up: HeldUp) -> None:
     held_up.deliver()
 
 
-def test_a_message_that_a_server_has_no_road_for_is_left_until_one_has(held_up: HeldUp) -> None:
+def test_a_message_without_a_transport_waits_until_the_server_has_one(held_up: HeldUp) -> None:
     server = held_up.server
     server.stop()
-    road = server.settings["delivery"]
+    delivery = server.settings["delivery"]
     server.settings["delivery"] = {"mail": "off", "text_messages": "off"}
     server.launch()
     # Longer than the pause between attempts and a check.
     time.sleep(5)
     assert server.rows("SELECT count(*) FROM deliveries WHERE buried_at IS NULL") == [(1,)]
     server.stop()
-    server.settings["delivery"] = road
+    server.settings["delivery"] = delivery
     held_up.deliver()
 
 
-def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(held_up: HeldUp) -> None:
+def test_a_server_whose_start_fails_sends_nothing(held_up: HeldUp) -> None:
     server = held_up.server
     server.kill()
     tried = server.rows("SELECT attempts FROM deliveries")
@@ -162,7 +162,7 @@ def test_a_server_that_does_not_start_after_all_tries_to_send_nothing(held_up: H
 
 # Email.
 
-def test_a_link_is_read_out_of_a_mail_and_signs_in(
+def test_a_link_from_an_email_signs_in(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     relay = Relay(folder).start()
     client, email = connect(serve(delivery=by_relay(relay), policy=verification.POLICY)), fresh_email()
@@ -177,7 +177,7 @@ def test_a_link_is_read_out_of_a_mail_and_signs_in(
     relay.stop()
 
 
-def test_a_mail_goes_over_starttls_with_a_login_and_reads_back(
+def test_an_email_is_sent_over_starttls_with_a_login_and_reads_back(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder).start()
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
@@ -197,7 +197,7 @@ def test_a_mail_goes_over_starttls_with_a_login_and_reads_back(
     relay.stop()
 
 
-def test_a_relay_that_says_not_now_is_asked_again(
+def test_a_temporary_error_of_a_relay_is_retried(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, answers=["451 not now"]).start()
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
@@ -217,7 +217,7 @@ def whys(server: Server) -> list[str]:
     return told
 
 
-def test_a_relay_that_refuses_our_address_is_asked_again_since_that_is_not_the_recipients_fault(
+def test_a_relay_that_rejects_the_sender_address_is_retried(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, sender_answers=["550 not for you"]).start()
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
@@ -227,7 +227,7 @@ def test_a_relay_that_refuses_our_address_is_asked_again_since_that_is_not_the_r
     relay.stop()
 
 
-def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
+def test_a_mail_that_is_rejected_permanently_is_buried_and_counted(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, answers=["550 no such mailbox"]).start()
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
@@ -243,7 +243,7 @@ def test_a_mail_that_is_refused_for_ever_is_buried_and_counted(
     relay.stop()
 
 
-def test_a_relay_that_falls_silent_costs_an_attempt_and_no_call(
+def test_a_relay_that_stops_answering_costs_an_attempt_and_delays_no_call(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder, silent_seconds=5).start()
     server = serve(delivery=by_relay(relay), metrics=ON_A_FREE_PORT)
@@ -257,7 +257,7 @@ def test_a_relay_that_falls_silent_costs_an_attempt_and_no_call(
     relay.stop()
 
 
-def test_a_relay_that_falls_silent_keeps_no_text_message_waiting(
+def test_a_relay_that_stops_answering_delays_no_text_message(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay, hook = Relay(folder, silent_seconds=12).start(), Webhook(folder).start()
     slowly = {"concurrent_max": 2, "attempt_seconds": 10, "retry_seconds": 15, "retry_max_seconds": 15}
@@ -325,7 +325,7 @@ def test_a_flood_of_notices_is_merged_and_delays_no_link(
 
 
 @pytest.mark.parametrize("fault", ["no STARTTLS", "another authority", "wrong password", "another host"])
-def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
+def test_nothing_is_sent_to_a_relay_without_a_trusted_certificate_or_a_login(
         fault: str, folder: Path, serve: Callable[..., Server], connect: Callable[..., Client],
         simulator: Simulator) -> None:
     # The certificate is for localhost, 127.0.0.1 and ::1.
@@ -354,7 +354,7 @@ def test_nothing_is_sent_to_a_relay_that_cannot_be_trusted_or_logged_into(
     relay.stop()
 
 
-def test_plain_text_goes_to_loopback_only(
+def test_plain_text_is_sent_to_loopback_only(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder).start(with_tls=False, with_login=False)
     settings = by_relay(relay)
@@ -367,7 +367,7 @@ def test_plain_text_goes_to_loopback_only(
 
 # The webhook.
 
-def test_a_webhook_is_posted_signed_messages_and_asked_again_until_it_takes_them(
+def test_a_webhook_gets_signed_messages_and_retries_until_it_accepts_them(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     hook = Webhook(folder, answers=[500, 429, 0]).start()
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
@@ -382,7 +382,7 @@ def test_a_webhook_is_posted_signed_messages_and_asked_again_until_it_takes_them
     hook.stop()
 
 
-def test_a_message_that_the_webhook_refuses_is_buried_at_once(
+def test_a_message_that_the_webhook_rejects_is_buried_immediately(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     hook = Webhook(folder, answers=[400]).start()
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)
@@ -393,7 +393,7 @@ def test_a_message_that_the_webhook_refuses_is_buried_at_once(
     hook.stop()
 
 
-def test_a_webhook_that_was_away_is_found_again(
+def test_a_webhook_gets_its_messages_after_an_outage(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     hook = Webhook(folder)
     server = serve(delivery=by_webhook(hook), metrics=ON_A_FREE_PORT)

@@ -58,7 +58,7 @@ def stages() -> list[str]:
 
 # The image.
 
-def test_the_image_is_built_by_the_swift_and_with_the_packages_that_the_scripts_name() -> None:
+def test_the_image_uses_the_same_swift_and_packages_as_the_scripts() -> None:
     building, shipped = stages()
     prepare = (ROOT / "deploy/prepare.sh").read_text()
     [swift] = re.findall(r"Swift ([\d.]+) is not on the PATH", prepare)
@@ -111,7 +111,7 @@ def output(*command: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_image_and_manifests_agree_and_nothing_of_them_is_root_or_secret() -> None:
+def test_image_and_manifests_agree_and_contain_no_root_user_and_no_secret() -> None:
     user, group = map(int, instruction("USER").split(":"))
     assert user > 0
     security = pod()["securityContext"]
@@ -182,7 +182,7 @@ def test_a_pod_can_use_its_configuration_and_secrets(mounted: Path) -> None:
     assert checked.stderr == ""
 
 
-def test_every_variable_is_that_of_a_setting() -> None:
+def test_every_variable_belongs_to_a_setting() -> None:
     listed = re.findall(r"^(\S+) = ", output(LATCHKEYD, "--list-settings"), re.MULTILINE)
     settings = {"LATCHKEY_" + name.replace(".", "_").upper() for name in listed}
     assert environment().keys() - {"PATH"} <= settings
@@ -239,7 +239,7 @@ def test_a_pod_and_a_container_have_time_for_a_drain() -> None:
     assert startup["failureThreshold"] * startup["periodSeconds"] > 300, "a server waits that long for tables in use"
 
 
-def test_services_policy_and_budget_mean_the_pods_and_their_ports() -> None:
+def test_services_policy_and_budget_select_the_pods_and_their_ports() -> None:
     deployment, policy = manifest("Deployment")["spec"], manifest("NetworkPolicy")["spec"]
     assert deployment["template"]["metadata"]["labels"] == deployment["selector"]["matchLabels"] == LABELS
     assert policy["podSelector"] == manifest("PodDisruptionBudget")["spec"]["selector"] == {"matchLabels": LABELS}

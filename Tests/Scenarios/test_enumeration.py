@@ -36,14 +36,15 @@ def refuse(client: Client, email: str) -> Refusal:
     return refusal
 
 
-def test_check_35_unknown_wrong_and_without_password_are_one_answer(web: Client, simulator: Simulator) -> None:
+def test_check_35_unknown_address_wrong_password_and_no_password_get_one_answer(
+        web: Client, simulator: Simulator) -> None:
     answers = {refuse(web, email).everything for email in three_addresses(web, simulator).values()}
     assert len(answers) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(150)
-def test_check_35_and_the_same_time_over_a_thousand_interleaved_tries_of_each(
+def test_check_35_all_three_take_the_same_time_over_a_thousand_interleaved_tries(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     """With the real cost of a hash. A slow machine makes fewer tries, but at least 300 of each kind. A real difference
     shows twice; a difference that the machine caused between two kinds does not."""
@@ -81,7 +82,7 @@ def test_check_36_a_caller_without_the_right_gets_one_answer_for_every_address(
     assert not shop.fetch(email=fresh_email()).registered
 
 
-def test_a_caller_with_the_right_sees_the_ways_in_of_an_address(web: Client, simulator: Simulator) -> None:
+def test_a_caller_with_the_right_sees_the_sign_in_methods_of_an_address(web: Client, simulator: Simulator) -> None:
     email, linked = fresh_email(), fresh_email()
     made = web.create(email)
     session(web.link(made.id_token, assertion(simulator, "oidc.trusted", email=linked, email_verified=True)))
@@ -101,7 +102,7 @@ def test_an_unverified_address_of_a_linked_identity_does_not_count(web: Client, 
     assert not web.fetch(email=linked).registered
 
 
-def test_check_37_a_handle_of_a_verified_assertion_reveals_the_methods_and_one_of_an_unverified_does_not(
+def test_check_37_only_a_verified_assertions_pending_token_reveals_the_methods(
         shop: Client, simulator: Simulator) -> None:
     for provider_id, reveals in (("oidc.trusted", True), ("oidc.corp", False)):
         email = fresh_email()
@@ -114,7 +115,7 @@ def test_check_37_a_handle_of_a_verified_assertion_reveals_the_methods_and_one_o
         assert ways.pending.provider_id == provider_id, "the bearer may see its own credential"
 
 
-def test_check_37_methods_that_a_handle_does_not_reveal_are_mailed_to_the_address_once(
+def test_check_37_methods_that_are_not_revealed_are_mailed_to_the_address_once(
         server: Server, shop: Client, simulator: Simulator) -> None:
     email = fresh_email()
     shop.create(email)
@@ -142,7 +143,7 @@ def test_without_protection_every_caller_may_ask(
     assert shop.fetch(email=email).registered and not shop.fetch(email=fresh_email()).registered
 
 
-def test_check_38_no_refusal_names_an_account_that_the_caller_has_not_proved(
+def test_check_38_no_error_names_an_account_to_a_call_without_its_credential(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     victim = session(web.sign_in(assertion(simulator, "google.com", email=email, email_verified=True)))

@@ -34,7 +34,7 @@ def types(responses: list[Any]) -> list[str]:
     return [EventType.Name(response.event.type).removeprefix("EVENT_TYPE_") for response in responses]
 
 
-def test_an_administrator_that_mints_a_custom_token_is_told_of(admin: Client) -> None:
+def test_minting_a_custom_token_causes_an_event(admin: Client) -> None:
     stream = admin.watch("now", "CUSTOM_TOKEN_CREATED")
     next(stream)
     account_id = fresh_email("nobody.example")
@@ -45,7 +45,7 @@ def test_an_administrator_that_mints_a_custom_token_is_told_of(admin: Client) ->
     assert 0 < expires_at_millis - told.event.occurred_at.ToMilliseconds() <= 60_000
 
 
-def test_a_watcher_is_told_what_happens_as_it_happens(web: Client, admin: Client, simulator: Simulator) -> None:
+def test_a_watcher_receives_events_as_they_happen(web: Client, admin: Client, simulator: Simulator) -> None:
     stream = admin.watch("now")
     first = next(stream)
     assert first.cursor and not first.HasField("event"), "the first response has a cursor"
@@ -68,7 +68,7 @@ def test_a_watcher_is_told_what_happens_as_it_happens(web: Client, admin: Client
     assert details == {"provider_id": "password", "session_id": signed.session_id}
 
 
-def test_a_cursor_goes_on_after_a_restart_and_a_kill_without_loss(
+def test_a_cursor_stays_valid_after_a_restart_and_a_kill_without_loss(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, admin = connect(server), connect(server, key="admin")
@@ -90,7 +90,7 @@ def test_a_cursor_goes_on_after_a_restart_and_a_kill_without_loss(
     assert len({response.event.event_id for response in told}) == len(told)
 
 
-def test_more_events_than_one_look_brings_come_whole_and_in_order(
+def test_more_events_than_one_read_returns_arrive_completely_and_in_order(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, admin = connect(server), connect(server, key="admin")
@@ -100,7 +100,7 @@ def test_more_events_than_one_look_brings_come_whole_and_in_order(
     assert set(types(told)) == {"ACCOUNT_CREATED"}
 
 
-def test_a_watcher_hears_now_and_then_that_nothing_is_new(
+def test_a_watcher_receives_heartbeats_while_nothing_is_new(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(limits={"watch_heartbeat_seconds": 1})
     stream = connect(server, key="admin").watch("now")
@@ -109,13 +109,13 @@ def test_a_watcher_hears_now_and_then_that_nothing_is_new(
 
 
 @pytest.mark.parametrize("cursor", ["b1", "a", "a01", "a-1", "A1", "nows", "a" + "z" * 20, "azzzzzz"])
-def test_a_cursor_that_was_never_told_is_refused(admin: Client, cursor: str) -> None:
+def test_a_cursor_that_was_never_returned_is_rejected(admin: Client, cursor: str) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="cursor"):
         next(admin.watch(cursor))
 
 
 @pytest.mark.parametrize("unknown", ["UNSPECIFIED", 9_999, -1])
-def test_a_type_that_there_is_not_is_refused(admin: Client, unknown: str | int) -> None:
+def test_an_unknown_event_type_is_rejected(admin: Client, unknown: str | int) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="types"):
         next(admin.watch("", "LINKED", unknown))
 
@@ -126,7 +126,7 @@ def test_only_callers_with_the_right_to_events_watch(web: Client, nobody: Client
             next(client.watch())
 
 
-def test_watchers_of_one_caller_are_bounded_and_a_place_is_given_back(
+def test_watchers_of_one_caller_are_limited_and_a_place_is_freed(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(limits={"watchers_per_caller_max": 2})
     admin = connect(server, key="admin")
@@ -140,7 +140,7 @@ def test_watchers_of_one_caller_are_bounded_and_a_place_is_given_back(
     next(admin.watch("now"))
 
 
-def test_a_watch_ends_when_the_server_goes(serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+def test_a_watch_ends_when_the_server_stops(serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     stream = connect(server, key="admin").watch("now")
     next(stream)
@@ -151,7 +151,7 @@ def test_a_watch_ends_when_the_server_goes(serve: Callable[..., Server], connect
     assert server.wait() == 0
 
 
-def test_the_command_line_prints_events_and_goes_on_from_a_cursor(
+def test_the_command_prints_events_and_continues_from_a_cursor(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     made = [session(connect(server).sign_in(anonymous())).account.account_id for _ in range(2)]

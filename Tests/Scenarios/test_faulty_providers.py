@@ -90,7 +90,7 @@ def sign_in(client: Client, simulator: Simulator, provider_id: str, person: Pers
 
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("provider_id, endpoint", PLACES)
-def test_check_68_a_provider_in_trouble_signs_nobody_in_and_recovers(
+def test_check_68_a_faulty_provider_does_not_sign_in_and_recovers(
         client: Client, simulator: Simulator, provider_id: str, endpoint: str, name: str) -> None:
     person = somebody(simulator)
     refusal = FORMS.get((endpoint, name), UNAVAILABLE)
@@ -100,7 +100,7 @@ def test_check_68_a_provider_in_trouble_signs_nobody_in_and_recovers(
 
 
 @pytest.mark.parametrize("provider_id, endpoint", PLACES)
-def test_check_68_an_error_in_an_answer_of_200_signs_nobody_in(
+def test_check_68_an_error_in_an_answer_of_200_does_not_sign_in(
         client: Client, simulator: Simulator, provider_id: str, endpoint: str) -> None:
     refusals = ("INVALID_CREDENTIAL", "PROVIDER_REFUSED", "PROVIDER_UNAVAILABLE")
     with fault(simulator, provider_id, endpoint, "error-in-200"), pytest.raises(RpcError) as problem:
@@ -109,7 +109,7 @@ def test_check_68_an_error_in_an_answer_of_200_signs_nobody_in(
 
 
 @pytest.mark.parametrize("provider_id, endpoint, name, refusal", LIES)
-def test_an_answer_that_is_not_what_was_asked_for_signs_nobody_in(
+def test_an_unexpected_answer_does_not_sign_in(
         client: Client, simulator: Simulator, provider_id: str, endpoint: str, name: str,
         refusal: tuple[StatusCode, str]) -> None:
     person = somebody(simulator)
@@ -119,7 +119,7 @@ def test_an_answer_that_is_not_what_was_asked_for_signs_nobody_in(
 
 
 @pytest.mark.parametrize("provider_id, endpoint", FOREIGN)
-def test_a_token_that_its_provider_says_is_anothers_signs_nobody_in(
+def test_a_token_that_its_provider_reports_as_anothers_does_not_sign_in(
         client: Client, simulator: Simulator, provider_id: str, endpoint: str) -> None:
     """A token of our application at the simulator, whose answer names another one."""
     person = somebody(simulator)
@@ -129,7 +129,7 @@ def test_a_token_that_its_provider_says_is_anothers_signs_nobody_in(
 
 
 @pytest.mark.parametrize("provider_id", ["github.com", "google.com", "facebook.com", "discord.com"])
-def test_checks_47_to_50_a_token_of_another_application_signs_nobody_in(
+def test_checks_47_to_50_a_token_of_another_application_does_not_sign_in(
         client: Client, simulator: Simulator, provider_id: str) -> None:
     token = simulator.access_token(provider_id, somebody(simulator), whose="another", scopes=["email", "identify"])
     stolen = types.ProviderTokenCredential(provider_id=provider_id, access_token=token["access_token"])
@@ -137,14 +137,14 @@ def test_checks_47_to_50_a_token_of_another_application_signs_nobody_in(
         client.sign_in(types.Credential(provider_token=stolen))
 
 
-def test_a_token_and_secret_of_another_consumer_sign_nobody_in(client: Client, simulator: Simulator) -> None:
+def test_a_token_and_secret_of_another_consumer_do_not_sign_in(client: Client, simulator: Simulator) -> None:
     stolen = simulator.access_token("twitter.com", somebody(simulator), whose="another", oauth1=True)
     with expect_failure(*INVALID):
         client.sign_in(types.Credential(provider_token=types.ProviderTokenCredential(
             provider_id="twitter.com", **stolen)))
 
 
-def test_a_token_without_its_secret_is_refused_by_the_field_of_the_secret(
+def test_the_error_for_a_token_without_its_secret_names_the_field(
         client: Client, simulator: Simulator) -> None:
     issued = simulator.access_token("twitter.com", somebody(simulator), oauth1=True)
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="credential.provider_token.token_secret"):

@@ -78,7 +78,7 @@ def changed(callback: str, name: str, value: str | None) -> str:
 # Start.
 
 
-def test_a_flow_asks_for_what_the_caller_wants_and_no_more(web: Client) -> None:
+def test_a_flow_requests_the_callers_parameters_and_scopes_and_no_more(web: Client) -> None:
     started = web.start_flow("yahoo.com", BACK, scopes=["mail-r", "sdct-w"], login_hint="ada@yahoo.com",
                              custom_parameters={"prompt": "login", "language": "fr-ca"})
     said = asked(started)
@@ -103,7 +103,7 @@ def test_providers_are_listed(open_server: Server, simulator: Simulator) -> None
 
 
 @pytest.mark.parametrize("provider_id", ["twitter.com", "yahoo.com", "github.com", "google.com", "facebook.com"])
-def test_check_66_no_caller_sets_a_parameter_of_the_protocol(web: Client, provider_id: str) -> None:
+def test_check_66_a_caller_cannot_set_a_parameter_of_the_protocol(web: Client, provider_id: str) -> None:
     for name in RESERVED:
         with expect_failure(StatusCode.INVALID_ARGUMENT, "RESERVED_PARAMETER", field="custom_parameters"):
             web.start_flow(provider_id, BACK, custom_parameters={name: "mine"})
@@ -119,7 +119,7 @@ def test_check_65_a_redirect_uri_is_compared_byte_for_byte(web: Client, uri: str
         web.start_flow("github.com", uri)
 
 
-def test_check_70_no_address_is_made_from_a_header(open_server: Server) -> None:
+def test_check_70_no_url_is_built_from_a_header(open_server: Server) -> None:
     client = Client(open_server, key="web")
     start = ProviderFlowServiceStub(client.channel).StartFlow
     request = flows.StartFlowRequest(provider_id="github.com", redirect_uri=BACK)
@@ -137,7 +137,7 @@ def test_a_caller_without_redirect_uris_starts_no_flow(open_server: Server) -> N
     admin.close()
 
 
-def test_a_redirect_whose_conflict_was_not_heard_of_is_answered_again_under_its_key(
+def test_a_redirect_whose_conflict_was_lost_can_be_repeated_under_its_key(
         web: Client, simulator: Simulator, ada: Person) -> None:
     web.create(ada.email)
     started, key = web.start_flow("github.com", BACK), secrets.token_urlsafe(24)
@@ -150,7 +150,7 @@ def test_a_redirect_whose_conflict_was_not_heard_of_is_answered_again_under_its_
     assert provider_ids(linked.account) == {"password", "github.com"}
 
 
-def test_what_cannot_be_a_flow_is_refused_by_its_field(web: Client) -> None:
+def test_an_invalid_flow_is_rejected_with_its_field(web: Client) -> None:
     with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
         web.start_flow("nobody.example", BACK)
     for field, wrong in [("purpose", {"purpose": 9}), ("id_token", {"purpose": types.PROOF_PURPOSE_LINK}),
@@ -162,7 +162,7 @@ def test_what_cannot_be_a_flow_is_refused_by_its_field(web: Client) -> None:
 # End.
 
 
-def test_check_61_a_redirect_needs_its_own_state_caller_browser_and_flow(
+def test_check_61_a_redirect_requires_its_own_state_caller_browser_and_flow(
         open_server: Server, simulator: Simulator, web: Client, ada: Person) -> None:
     started = web.start_flow("github.com", BACK, binding="browser-of-ada-123")
     callback = simulator.walk(started.authorization_url, ada)
@@ -182,7 +182,7 @@ def test_check_61_a_redirect_needs_its_own_state_caller_browser_and_flow(
     shop.close()
 
 
-def test_check_62_what_one_provider_sends_back_ends_no_flow_of_another(
+def test_check_62_one_providers_redirect_does_not_complete_a_flow_of_another(
         simulator: Simulator, web: Client, ada: Person) -> None:
     google, discord = web.start_flow("google.com", BACK), web.start_flow("discord.com", BACK)
     callback = simulator.walk(discord.authorization_url, ada)
@@ -195,7 +195,7 @@ def test_check_62_what_one_provider_sends_back_ends_no_flow_of_another(
 
 
 @pytest.mark.parametrize("behaviour", ["iss-mix-up", "no-iss"])
-def test_check_63_a_redirect_without_the_issuer_that_was_announced_is_refused(
+def test_check_63_a_redirect_without_the_announced_issuer_is_rejected(
         simulator: Simulator, web: Client, ada: Person, behaviour: str) -> None:
     simulator.behave("oidc.corp", behaviour, document="authorize")
     try:
@@ -207,7 +207,7 @@ def test_check_63_a_redirect_without_the_issuer_that_was_announced_is_refused(
         web.sign_in(response(started, callback))
 
 
-def test_check_67_a_code_is_redeemed_once_by_fifty_at_once(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_check_67_fifty_concurrent_calls_redeem_a_code_once(simulator: Simulator, web: Client, ada: Person) -> None:
     started = web.start_flow("github.com", BACK)
     callback = simulator.walk(started.authorization_url, ada)
     before = simulator.fetches("github.com", "token")
@@ -223,7 +223,7 @@ def test_check_67_a_code_is_redeemed_once_by_fifty_at_once(simulator: Simulator,
     assert len(signed_in) == 1 and simulator.fetches("github.com", "token") == before + 1
 
 
-def test_an_organisation_that_was_asked_for_is_looked_for_in_what_comes_back(
+def test_a_requested_organisation_must_be_in_the_token(
         simulator: Simulator, web: Client) -> None:
     """A user who removes `hd` from the URL does not become a member of the organization."""
     ada = simulator.person(name="Ada", email=fresh_email("firm.example"), email_verified=True,
@@ -240,7 +240,7 @@ def test_an_organisation_that_was_asked_for_is_looked_for_in_what_comes_back(
             assert "organisation" in refused.text
 
 
-def test_a_provider_in_trouble_ends_a_flow_and_nobody_is_told_to_repeat_the_call(
+def test_a_faulty_provider_ends_a_flow_and_the_error_suggests_no_retry(
         simulator: Simulator, web: Client, ada: Person) -> None:
     started = web.start_flow("github.com", BACK)
     callback = simulator.walk(started.authorization_url, ada)
@@ -255,7 +255,8 @@ def test_a_provider_in_trouble_ends_a_flow_and_nobody_is_told_to_repeat_the_call
         web.sign_in(response(started, callback))
 
 
-def test_who_says_no_at_the_provider_is_told_so(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_a_user_who_cancels_at_the_provider_gets_provider_denied(
+        simulator: Simulator, web: Client, ada: Person) -> None:
     for provider_id in ("twitter.com", "github.com", "google.com", "apple.com"):
         started = web.start_flow(provider_id, BACK)
         callback = simulator.walk(started.authorization_url, ada, deny=True)
@@ -263,14 +264,14 @@ def test_who_says_no_at_the_provider_is_told_so(simulator: Simulator, web: Clien
             web.sign_in(response(started, callback))
 
 
-def test_the_name_that_apple_tells_once_stays(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_the_name_that_apple_sends_only_once_is_kept(simulator: Simulator, web: Client, ada: Person) -> None:
     for _ in range(2):
         started = web.start_flow("apple.com", BACK)
         signed = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada))))
         assert [linked.display_name for linked in signed.account.providers] == ["Ada Lovelace"]
 
 
-def test_check_73_a_verifier_is_good_for_its_own_request_token(
+def test_check_73_a_verifier_is_valid_for_its_own_request_token_only(
         simulator: Simulator, web: Client, ada: Person) -> None:
     mine, another = web.start_flow("twitter.com", BACK), web.start_flow("twitter.com", BACK)
     callback = simulator.walk(another.authorization_url, ada)
@@ -291,7 +292,7 @@ def test_check_72_a_callback_that_is_not_confirmed_starts_nothing(simulator: Sim
         simulator.behave("twitter.com", "well", document="request_token")
 
 
-def test_check_74_a_dump_of_the_database_shows_nothing_of_a_flow(open_server: Server, web: Client) -> None:
+def test_check_74_a_dump_of_the_database_reveals_nothing_about_a_flow(open_server: Server, web: Client) -> None:
     started = web.start_flow("google.com", BACK)
     twitter = asked(web.start_flow("twitter.com", BACK))
     dump = open_server.stored()
@@ -300,7 +301,8 @@ def test_check_74_a_dump_of_the_database_shows_nothing_of_a_flow(open_server: Se
         assert secret.encode() not in dump
 
 
-def test_a_purpose_is_kept_to_its_end(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_a_redirect_is_valid_only_for_the_purpose_and_account_of_its_flow(
+        simulator: Simulator, web: Client, ada: Person) -> None:
     account = web.create(fresh_email())
     started = web.start_flow("github.com", BACK, purpose=types.PROOF_PURPOSE_LINK, id_token=account.id_token)
     callback = simulator.walk(started.authorization_url, ada)
@@ -314,7 +316,7 @@ def test_a_purpose_is_kept_to_its_end(simulator: Simulator, web: Client, ada: Pe
     assert linked.provider_credential.access_token and linked.additional_user_info.username
 
 
-def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_check_88_an_old_login_does_not_reauthenticate(simulator: Simulator, web: Client, ada: Person) -> None:
     made = session(web.sign_in(response(first := web.start_flow("oidc.corp", BACK),
                                         simulator.walk(first.authorization_url, ada))))
     for behaviour, is_fresh in [("stale-login", False), ("well", True)]:
@@ -338,7 +340,7 @@ def test_check_88_a_login_of_long_ago_is_no_reauthentication(simulator: Simulato
 
 
 @pytest.mark.parametrize("provider_id", ["github.com", "oidc.corp", "twitter.com"])
-def test_somebody_else_who_logs_in_at_the_provider_reauthenticates_nobody_and_is_not_created(
+def test_another_user_who_logs_in_at_the_provider_neither_reauthenticates_nor_gets_an_account(
         simulator: Simulator, open_server: Server, web: Client, connect: Callable[..., Client], ada: Person,
         provider_id: str) -> None:
     """The user at the provider's page may differ from the signed-in user."""
@@ -372,7 +374,7 @@ def test_somebody_else_who_logs_in_at_the_provider_reauthenticates_nobody_and_is
     ("google.com", {"prompt": "consent", "login_hint": "ada@gmail.com"}, {"prompt": "select_account"}),
     ("facebook.com", {"auth_type": "rerequest"}, {"auth_type": "reauthenticate"}),
     ("twitter.com", {"force_login": "false"}, {"force_login": "true"})])
-def test_one_set_of_parameters_serves_the_sign_in_and_the_reauthentication(
+def test_sign_in_and_reauthentication_use_the_same_parameters(
         web: Client, provider_id: str, usual: dict[str, str], fresh: dict[str, str]) -> None:
     hint = usual.get("login_hint", "")
     assert usual.items() <= asked(web.start_flow(provider_id, BACK, custom_parameters=usual, login_hint=hint)).items()
@@ -385,7 +387,7 @@ def test_one_set_of_parameters_serves_the_sign_in_and_the_reauthentication(
                        purpose=types.PROOF_PURPOSE_REAUTHENTICATE, id_token=account.id_token)
 
 
-def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade(
+def test_check_88_a_login_without_a_time_from_the_provider_yields_a_lower_grade(
         simulator: Simulator, serve: Callable[..., Server], connect: Callable[..., Client], ada: Person) -> None:
     web = connect(serve(policy={"recent_login_confirmed": True}, **everywhere(simulator)))
     begun = web.start_flow("github.com", BACK)
@@ -399,7 +401,7 @@ def test_check_88_a_provider_that_says_nothing_of_the_login_yields_a_lower_grade
         web.link(made.id_token, response(begun, simulator.walk(begun.authorization_url, ada)))
 
 
-def test_a_flow_completes_what_is_held(simulator: Simulator, web: Client, ada: Person) -> None:
+def test_a_flow_completes_a_pending_credential(simulator: Simulator, web: Client, ada: Person) -> None:
     """Twitter meets Google: the conflict that app developers know, through both providers' pages."""
     google = web.start_flow("google.com", BACK)
     account = session(web.sign_in(response(google, simulator.walk(google.authorization_url, ada)))).account
@@ -415,7 +417,7 @@ def test_a_flow_completes_what_is_held(simulator: Simulator, web: Client, ada: P
 
 
 @pytest.mark.parametrize("provider_id", ["google.com", "github.com", "twitter.com", "facebook.com", "discord.com"])
-def test_the_tokens_that_a_flow_handed_back_are_a_credential_themselves(
+def test_the_tokens_that_a_flow_returned_are_a_valid_credential(
         simulator: Simulator, web: Client, ada: Person, provider_id: str) -> None:
     started = web.start_flow(provider_id, BACK)
     made = session(web.sign_in(response(started, simulator.walk(started.authorization_url, ada))))
@@ -430,7 +432,7 @@ def test_the_tokens_that_a_flow_handed_back_are_a_credential_themselves(
 
 
 @pytest.mark.parametrize("provider_id", ["google.com", "apple.com", "oidc.corp"])
-def test_the_id_token_that_a_flow_handed_back_is_none_without_the_nonce_of_that_flow(
+def test_the_id_token_that_a_flow_returned_is_invalid_without_the_flows_nonce(
         simulator: Simulator, web: Client, ada: Person, provider_id: str) -> None:
     """Its nonce is the flow's own and not part of the flow's answer, so the token alone is useless."""
     started = web.start_flow(provider_id, BACK)
@@ -442,7 +444,7 @@ def test_the_id_token_that_a_flow_handed_back_is_none_without_the_nonce_of_that_
             web.sign_in(presented)
 
 
-def test_a_flow_is_no_held_credential(web: Client) -> None:
+def test_a_flow_id_is_not_a_pending_token(web: Client) -> None:
     email = fresh_email()
     web.create(email)
     started = web.start_flow("github.com", BACK)
@@ -455,7 +457,7 @@ def test_a_flow_is_no_held_credential(web: Client) -> None:
         web.fetch(pending_token=started.flow_id)
 
 
-def test_a_repeated_call_is_answered_once_more_although_its_flow_is_used(
+def test_a_repeated_call_succeeds_although_its_flow_is_used(
         simulator: Simulator, web: Client, ada: Person) -> None:
     started = web.start_flow("github.com", BACK)
     credential = response(started, simulator.walk(started.authorization_url, ada))

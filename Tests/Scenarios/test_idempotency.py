@@ -13,14 +13,14 @@ from grpc import StatusCode
 from processes import Server, Simulator
 
 REUSED = (StatusCode.INVALID_ARGUMENT, "IDEMPOTENCY_KEY_REUSED")
-DEVICE = {"device_id": "the telephone"}
+DEVICE = {"device_id": "the phone"}
 
 
 def fresh_key() -> str:
     return secrets.token_urlsafe(24)
 
 
-def test_check_34_a_repeated_sign_in_answers_the_same_new_account_with_fresh_tokens(web: Client) -> None:
+def test_check_34_a_repeated_sign_in_returns_the_same_new_account_with_fresh_tokens(web: Client) -> None:
     key = fresh_key()
     one, two = (session(web.sign_in(anonymous(), idempotency_key=key, client=DEVICE)) for _ in range(2))
     assert two.account.account_id == one.account.account_id and two.session_id == one.session_id
@@ -36,7 +36,7 @@ def test_check_34_a_repeated_sign_in_answers_the_same_new_account_with_fresh_tok
     ({"client": {"device_id": "one"}, "binding": "browser session one"},
      {"client": {"device_id": "two"}, "binding": "browser session one"}),
 ])
-def test_guests_of_one_caller_under_one_key_are_guests_of_their_own(
+def test_guests_with_the_same_key_in_different_browsers_are_different_guests(
         web: Client, names: tuple[dict[str, Any], dict[str, Any]]) -> None:
     key = fresh_key()
     first = [session(web.sign_in(anonymous(), idempotency_key=key, **name)) for name in names]
@@ -46,19 +46,19 @@ def test_guests_of_one_caller_under_one_key_are_guests_of_their_own(
 
 
 @pytest.mark.parametrize("client", [{}, {"ip_address": "192.0.2.7", "user_agent": "App/1"}])
-def test_a_guest_with_a_key_and_no_name_of_a_browser_or_device_is_refused(
+def test_a_guest_with_a_key_and_without_a_browser_or_device_is_rejected(
         web: Client, client: dict[str, str]) -> None:
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="idempotency_key"):
         web.sign_in(anonymous(), idempotency_key=fresh_key(), client=client)
     assert session(web.sign_in(anonymous(), client=client)).account.anonymous
 
 
-def test_check_34_a_repeat_may_come_from_another_place_but_not_with_another_password(
+def test_check_34_a_repeat_may_have_another_network_but_not_another_password(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     client = connect(serve(throttles={"password_failures_max": 3}))
     key, email = fresh_key(), fresh_email()
     client.create(email)
-    places = [{"ip_address": "192.0.2.7", "user_agent": "App/1 (Wi-Fi)", "device_id": "the telephone " + email},
+    places = [{"ip_address": "192.0.2.7", "user_agent": "App/1 (Wi-Fi)", "device_id": "the phone " + email},
               {"ip_address": "2001:db8::7", "user_agent": "App/1 (LTE)", "device_id": "another name of it"}, {}]
     answers = [session(client.sign_in(password(email), idempotency_key=key, client=place)) for place in places]
     assert len({answer.session_id for answer in answers}) == 1
@@ -69,14 +69,14 @@ def test_check_34_a_repeat_may_come_from_another_place_but_not_with_another_pass
         client.sign_in(password(email), client=places[1])
 
 
-def test_a_repeated_create_is_not_an_address_in_use(web: Client) -> None:
+def test_a_repeated_create_does_not_fail_as_address_in_use(web: Client) -> None:
     email, key = fresh_email(), fresh_key()
     one = web.create(email, idempotency_key=key)
     two = web.create(email, idempotency_key=key)
     assert (two.account.account_id, two.session_id) == (one.account.account_id, one.session_id)
 
 
-def test_a_repeated_link_answers_the_session_that_the_first_opened(web: Client, simulator: Simulator) -> None:
+def test_a_repeated_link_returns_the_session_that_the_first_opened(web: Client, simulator: Simulator) -> None:
     made, key = web.create(fresh_email()), fresh_key()
     company = assertion(simulator, "oidc.corp")
     one, two = (session(web.link(made.id_token, company, idempotency_key=key)) for _ in range(2))
@@ -84,7 +84,7 @@ def test_a_repeated_link_answers_the_session_that_the_first_opened(web: Client, 
     assert provider_ids(two.account) == {"password", "oidc.corp"}
 
 
-def test_a_repeated_conflict_gets_the_handle_of_the_first(web: Client, simulator: Simulator) -> None:
+def test_a_repeated_conflict_gets_the_first_pending_token(web: Client, simulator: Simulator) -> None:
     owner, key = web.create(fresh_email()), fresh_key()
     company = assertion(simulator, "oidc.corp", email=owner.account.email)
     one, two = (conflict(web.sign_in(company, idempotency_key=key)) for _ in range(2))
@@ -96,7 +96,7 @@ def test_a_repeated_conflict_gets_the_handle_of_the_first(web: Client, simulator
     assert provider_ids(linked.account) == {"password", "oidc.corp"}
 
 
-def test_a_repeated_unlink_is_answered_although_the_session_that_asked_has_ended(
+def test_a_repeated_unlink_succeeds_although_the_callers_session_has_ended(
         web: Client, simulator: Simulator) -> None:
     made = web.create(fresh_email())
     linked, key = session(web.link(made.id_token, assertion(simulator, "oidc.corp"))), fresh_key()
@@ -150,7 +150,7 @@ def test_a_key_belongs_to_its_caller_and_its_method(web: Client, admin: Client) 
     assert web.create(email, idempotency_key=key).account.email == email
 
 
-def test_a_refused_call_is_not_remembered(web: Client, simulator: Simulator) -> None:
+def test_a_failed_call_is_not_recorded(web: Client, simulator: Simulator) -> None:
     email, key = fresh_email(), fresh_key()
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
         web.sign_in(password(email), idempotency_key=key)

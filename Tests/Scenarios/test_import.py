@@ -73,7 +73,7 @@ def memory_kib(server: Server, name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def test_check_102_ten_people_of_an_import_sign_in_by_their_old_passwords_and_get_hashes_of_ours(
+def test_check_102_ten_imported_users_sign_in_with_old_passwords_and_get_new_hashes(
         store: Server, keeper: Client) -> None:
     project = Project()
     users = project.users(60)
@@ -96,7 +96,7 @@ def test_check_102_ten_people_of_an_import_sign_in_by_their_old_passwords_and_ge
             keeper.sign_in(password(user["email"], password_of(number) + "x"))
 
 
-def test_what_was_imported_is_there_as_the_former_service_had_it(keeper: Client) -> None:
+def test_imported_accounts_have_all_data_of_the_former_service(keeper: Client) -> None:
     project = Project()
     [user] = project.users(1)
     row = firebase.row(user)
@@ -119,7 +119,7 @@ def test_what_was_imported_is_there_as_the_former_service_had_it(keeper: Client)
     assert answered.WhichOneof("outcome") == "second_factor_required"
 
 
-def test_an_identity_that_came_along_signs_in(store: Server, keeper: Client, simulator: Simulator) -> None:
+def test_an_imported_identity_signs_in(store: Server, keeper: Client, simulator: Simulator) -> None:
     user = Project().users(1)[0]
     row = firebase.row(user)
     row.password_hash = b""
@@ -130,7 +130,7 @@ def test_an_identity_that_came_along_signs_in(store: Server, keeper: Client, sim
     assert signed.account.account_id == user["localId"] and not signed.is_new_account
 
 
-def test_duplicates_and_rows_in_error_are_reported_and_spoil_no_other(keeper: Client) -> None:
+def test_duplicates_and_rows_in_error_are_reported_and_do_not_affect_others(keeper: Client) -> None:
     project = Project()
     users = project.users(8)
     rows = [firebase.row(user) for user in users]
@@ -150,7 +150,7 @@ def test_duplicates_and_rows_in_error_are_reported_and_spoil_no_other(keeper: Cl
     assert [error.account_id for error in answer.errors] == [row.account_id for row in rows[1:7]]
 
 
-def test_a_dry_run_writes_nothing_and_running_again_takes_what_was_left(keeper: Client) -> None:
+def test_a_dry_run_writes_nothing_and_a_second_run_imports_the_rest(keeper: Client) -> None:
     project = Project()
     rows = [firebase.row(user) for user in project.users(20)]
     before = len(keeper.export_accounts())
@@ -200,7 +200,7 @@ def test_many_batches_on_one_stream_are_answered_one_after_the_other(keeper: Cli
     assert [answer.imported for answer in keeper.import_accounts(batches)] == sizes
 
 
-def test_a_client_that_never_waits_for_its_answers_cannot_have_the_server_keep_all_that_it_sent(
+def test_a_client_that_never_reads_answers_cannot_fill_the_servers_memory(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     """Each message fits into the stream's window, so that the next one arrives before the last one is processed."""
     server = serve()
@@ -291,7 +291,7 @@ def test_the_former_services_key_is_nowhere_in_the_database_or_the_log(store: Se
     assert project.key not in kept and project.key[:24].hex().encode() not in kept
 
 
-def test_a_wrong_password_of_an_import_takes_no_less_than_any_other(
+def test_a_wrong_password_of_an_imported_user_takes_as_long_as_any_other(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     keeper = connect(serve(passwords=REAL_PASSWORDS), key="admin")
     project = Project(memory_cost=4)
@@ -354,7 +354,7 @@ def test_a_generated_file_of_firebase_is_imported_by_the_command_line(
     assert len((tmp_path / "errors").read_text().splitlines()) == 3
 
 
-def test_an_administrators_commands_say_what_they_did(store: Server, keeper: Client) -> None:
+def test_an_administrators_commands_report_what_they_did(store: Server, keeper: Client) -> None:
     email = fresh_email()
     made = keeper.create(email)
     account_id = made.account.account_id
@@ -380,7 +380,7 @@ ODD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"multiFactor": {"enrolledFactors": [{"factorId": "totp"}]}}, "multiFactor.enrolledFactors")]
 
 
-def test_a_row_that_would_lose_something_is_rejected_by_name_and_extras_are_named_once(
+def test_the_error_names_a_row_that_would_lose_data_and_extras_are_named_once(
         store: Server, keeper: Client, tmp_path: Path) -> None:
     tag = fresh_email().split("@")[0]
     good = [{"localId": f"{tag}-a{number}", "validSince": "1", "favouriteColour": "red", "createdAt": "soon",
@@ -397,7 +397,7 @@ def test_a_row_that_would_lose_something_is_rejected_by_name_and_extras_are_name
     assert keeper.lookup(account_id=f"{tag}-a1").providers[0].display_name == "x" * 1_024
 
 
-def test_a_record_of_the_admin_sdk_and_a_row_of_csv_are_imported_whole(
+def test_a_record_of_the_admin_sdk_and_a_row_of_csv_are_imported_completely(
         store: Server, keeper: Client, tmp_path: Path) -> None:
     tag = fresh_email().split("@")[0]
     record = {"uid": f"{tag}-sdk", "email": f"{tag}.sdk@example.com", "emailVerified": True, "disabled": True,
@@ -418,7 +418,7 @@ def test_a_record_of_the_admin_sdk_and_a_row_of_csv_are_imported_whole(
     assert account.display_name == 'Lovelace, "Ada"'
 
 
-def test_an_account_of_our_export_is_imported_again_with_every_field_at_its_maximum(
+def test_an_exported_account_is_imported_again_with_every_field_at_its_maximum(
         serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
     wide = "\u00e9" * 512
     row = admin_pb2.ImportedAccount(
@@ -450,7 +450,7 @@ def test_an_account_of_our_export_is_imported_again_with_every_field_at_its_maxi
     assert one == other and one[0].account.display_name == wide
 
 
-def test_a_file_that_is_none_is_refused(store: Server, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_export_is_rejected(store: Server, tmp_path: Path) -> None:
     (tmp_path / "none.json").write_text("[]")
     refused = latchkey(store, "import", tmp_path / "none.json", code=2)
     assert "does not begin with {" in refused["error"]["message"]

@@ -81,7 +81,7 @@ def ways(answer: Any) -> set[str]:
     return {each["provider_id"] for each in answer["account"]["providers"]}
 
 
-def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
+def test_an_account_is_created_shown_and_signed_out_of(person: Person) -> None:
     email = fresh_email()
     made = person.json("sign-up", "--email", email, "--display-name", "Alice", LATCHKEY_PASSWORD=PASSWORD)
     assert made["outcome"] == "session" and made["is_new_account"] and ways(made) == {"password"}
@@ -95,7 +95,7 @@ def test_an_account_is_made_shown_and_signed_out_of(person: Person) -> None:
     assert again["account"]["account_id"] == made["account"]["account_id"] and not again["is_new_account"]
 
 
-def test_text_of_others_moves_no_terminal(person: Person, admin: Client) -> None:
+def test_text_of_other_users_cannot_control_the_terminal(person: Person, admin: Client) -> None:
     """Stored by an earlier version, or in claims, whose values may contain any text."""
     made = person.sign_up(fresh_email())["account"]["account_id"]
     admin.set_claims(made, json.dumps({"a": "\x9b31m\u202e\x7f\u2028"}, ensure_ascii=False))
@@ -104,7 +104,7 @@ def test_text_of_others_moves_no_terminal(person: Person, admin: Client) -> None
         assert made in shown and not set(shown) & set("\x9b\u202e\x7f\u2028")
 
 
-def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -> None:
+def test_a_session_is_stored_in_a_file_that_only_its_owner_can_read(person: Person) -> None:
     person.sign_up(fresh_email())
     assert stat.S_IMODE(person.sessions.stat().st_mode) == 0o600
     assert stat.S_IMODE(person.sessions.parent.stat().st_mode) == 0o700
@@ -115,7 +115,7 @@ def test_a_session_is_remembered_where_only_its_owner_reads_it(person: Person) -
     assert exposed.returncode == USAGE and "chmod 600" in exposed.stderr
 
 
-def test_profiles_are_apart_and_a_session_goes_to_no_other_server(
+def test_profiles_are_separate_and_a_session_is_sent_to_its_own_server_only(
         person: Person, serve: Callable[..., Server]) -> None:
     first, second = fresh_email(), fresh_email()
     person.sign_up(first)
@@ -137,7 +137,7 @@ def test_a_session_file_can_be_elsewhere(person: Person) -> None:
     assert (person.home / "state/latchkey/session.json").exists()
 
 
-def test_a_conflict_is_walked_to_its_end_by_the_very_command_that_is_printed(
+def test_a_conflict_is_completed_with_the_printed_command(
         person: Person, simulator: Simulator) -> None:
     email = fresh_email()
     account_id = person.sign_up(email)["account"]["account_id"]
@@ -159,7 +159,7 @@ def test_a_conflict_is_walked_to_its_end_by_the_very_command_that_is_printed(
     assert again["account"]["account_id"] == account_id
 
 
-def test_a_conflict_is_walked_in_two_steps_by_a_pending_token_from_a_file(
+def test_a_conflict_is_completed_in_two_steps_with_a_pending_token_from_a_file(
         person: Person, simulator: Simulator) -> None:
     email = fresh_email()
     person.sign_up(email)
@@ -172,7 +172,7 @@ def test_a_conflict_is_walked_in_two_steps_by_a_pending_token_from_a_file(
     assert ways(linked) == {"password", "oidc.corp"} and not linked["already_linked"]
 
 
-def test_what_is_held_is_bound_to_the_profile_that_brought_it(person: Person, simulator: Simulator) -> None:
+def test_a_pending_token_is_bound_to_its_profile(person: Person, simulator: Simulator) -> None:
     email = fresh_email()
     person.sign_up(email)
     token = simulator.token("oidc.corp", email=email)
@@ -183,7 +183,7 @@ def test_what_is_held_is_bound_to_the_profile_that_brought_it(person: Person, si
     assert stolen["error"]["reason"] == "PENDING_CREDENTIAL_MISMATCH"
 
 
-def test_ways_of_signing_in_are_linked_and_unlinked(person: Person, simulator: Simulator) -> None:
+def test_sign_in_methods_are_linked_and_unlinked(person: Person, simulator: Simulator) -> None:
     person.json("sign-in", "--anonymous")
     email = fresh_email()
     assert ways(person.json("link", "--email", email, LATCHKEY_PASSWORD=PASSWORD)) == {"password"}
@@ -196,7 +196,7 @@ def test_ways_of_signing_in_are_linked_and_unlinked(person: Person, simulator: S
     assert last["error"]["reason"] == "LAST_SIGN_IN_METHOD"
 
 
-def test_a_credential_of_another_account_opens_that_account_by_what_is_held(
+def test_the_pending_token_of_a_credential_in_use_signs_in_to_its_owner(
         person: Person, simulator: Simulator) -> None:
     token = simulator.token("oidc.partner")
     owner = person.json("sign-in", "--provider", "oidc.partner", LATCHKEY_ID_TOKEN=token)["account"]["account_id"]
@@ -206,7 +206,7 @@ def test_a_credential_of_another_account_opens_that_account_by_what_is_held(
     assert person.json("sign-in", "--pending")["account"]["account_id"] == owner
 
 
-def test_reauthenticate_proves_the_same_person_and_no_other(person: Person) -> None:
+def test_reauthenticate_accepts_the_same_user_and_no_other(person: Person) -> None:
     email, other = fresh_email(), fresh_email()
     person.sign_up(other)
     person.sign_up(email)
@@ -216,7 +216,7 @@ def test_reauthenticate_proves_the_same_person_and_no_other(person: Person) -> N
     assert person.run("reauthenticate").returncode == USAGE
 
 
-def test_providers_of_an_address_are_told_to_a_caller_with_the_right(person: Person) -> None:
+def test_a_caller_with_the_right_gets_the_providers_of_an_address(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)
     assert person.json("providers", "--email", email) == {
@@ -227,7 +227,7 @@ def test_providers_of_an_address_are_told_to_a_caller_with_the_right(person: Per
     assert person.run("providers").returncode == USAGE
 
 
-def test_methods_that_are_mailed_instead_of_told_are_said_to_be(person: Person, simulator: Simulator) -> None:
+def test_the_command_reports_methods_that_are_mailed_instead_of_returned(person: Person, simulator: Simulator) -> None:
     shop = Person(person.server, person.home, {})
     shop.environment["LATCHKEY_API_KEY"] = KEYS["shop"]
     email = fresh_email()
@@ -246,7 +246,7 @@ def test_a_custom_token_signs_in(person: Person, admin: Client) -> None:
     assert signed_in["account"]["account_id"] == account_id
 
 
-def test_refresh_and_token_give_fresh_tokens_that_the_service_believes(person: Person, web: Client) -> None:
+def test_refresh_and_token_return_fresh_tokens_that_the_service_accepts(person: Person, web: Client) -> None:
     person.sign_up(fresh_email())
     first = person.json("token")["id_token"]
     remembered = person.sessions.read_text()
@@ -256,7 +256,7 @@ def test_refresh_and_token_give_fresh_tokens_that_the_service_believes(person: P
     assert printed.returncode == DONE and web.verify(printed.stdout.strip()).active and web.verify(first).active
 
 
-def test_an_id_token_that_has_expired_is_refreshed_on_the_way(person: Person) -> None:
+def test_an_expired_id_token_is_refreshed_automatically(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)
     document = json.loads(person.sessions.read_text())
@@ -279,7 +279,7 @@ def test_a_name_an_address_and_a_password_are_changed(person: Person) -> None:
     person.json("sign-in", "--email", new, "--password-file", person.file("new", "another horse staple"))
 
 
-def test_two_accounts_are_merged_after_a_report_and_a_word_on_what_both_have(person: Person) -> None:
+def test_two_accounts_are_merged_after_a_report_and_a_decision_on_conflicts(person: Person) -> None:
     email, other = fresh_email(), fresh_email()
     person.sign_up(email)
     theirs = person.json("sign-up", "--email", other, "--profile", "other", LATCHKEY_PASSWORD=PASSWORD)
@@ -295,7 +295,7 @@ def test_two_accounts_are_merged_after_a_report_and_a_word_on_what_both_have(per
     assert person.run("whoami", "--profile", "other").returncode == NOBODY
 
 
-def test_an_account_is_deleted_only_when_asked_for_twice(person: Person) -> None:
+def test_an_account_is_deleted_only_after_a_confirmation(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)
     assert person.run("delete").returncode == USAGE
@@ -305,7 +305,7 @@ def test_an_account_is_deleted_only_when_asked_for_twice(person: Person) -> None
     assert gone["error"]["reason"] == "INVALID_LOGIN_CREDENTIALS"
 
 
-def test_an_administrator_deletes_an_account_only_when_asked_for_twice(person: Person) -> None:
+def test_an_administrator_deletes_an_account_only_after_a_confirmation(person: Person) -> None:
     key = {"LATCHKEY_API_KEY": KEYS["admin"]}
     email, other = fresh_email(), fresh_email()
     account_id = person.sign_up(email)["account"]["account_id"]
@@ -321,7 +321,7 @@ def test_an_administrator_deletes_an_account_only_when_asked_for_twice(person: P
     assert readable.returncode == DONE and readable.stdout == f"Deleted: account {account_id}.\n"
 
 
-def test_an_administrator_removes_the_last_way_in_of_who_has_a_new_subject(
+def test_an_administrator_removes_the_last_sign_in_method_of_a_user_with_a_new_subject(
         person: Person, simulator: Simulator) -> None:
     key = {"LATCHKEY_API_KEY": KEYS["admin"]}
     email = fresh_email("gmail.com")
@@ -345,7 +345,7 @@ def test_an_administrator_removes_the_last_way_in_of_who_has_a_new_subject(
     assert "Sign-in methods: none\n" in readable.stdout
 
 
-def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> None:
+def test_health_distinguishes_serving_unknown_and_unreachable(person: Person) -> None:
     assert person.json("health") == {"status": "SERVING"}
     assert person.json("health", "--service", "latchkey.v1.AuthService") == {"status": "SERVING"}
     assert person.json("health", "--service", "no.Such", code=REFUSED)["error"]["code"] == "NOT_FOUND"
@@ -353,7 +353,7 @@ def test_health_tells_serving_from_unknown_and_from_silence(person: Person) -> N
     assert person.run("health", "--server", "no.such.invalid:1").returncode == UNREACHABLE
 
 
-def test_a_server_that_is_not_believed_is_not_reached(person: Person) -> None:
+def test_a_server_with_an_untrusted_certificate_is_not_reached(person: Person) -> None:
     stranger = str(person.server.folder / "stranger.pem")
     for words in (["--ca", stranger], ["--server", f"127.0.0.2:{person.server.port}"]):
         ended = person.run("health", *words)
@@ -391,13 +391,13 @@ def test_an_api_key_may_end_in_empty_lines_and_is_visible_ascii(person: Person) 
     ["link"], ["sign-in", "--provider", "oidc.corp", "--id-token-file", "/no/such/file"], ["no-such-command"],
     ["sign-in", "--password", "hunter2"], ["sign-up", "--email", "a@b.c"],
 ])
-def test_a_command_that_is_not_understood_is_told_apart(person: Person, words: list[str]) -> None:
+def test_an_invalid_command_has_its_own_exit_code(person: Person, words: list[str]) -> None:
     ended = person.run(*words)
     assert ended.returncode == USAGE, ended.stdout + ended.stderr
     assert ended.stdout == "" and ended.stderr != "" and "hunter2" not in ended.stderr
 
 
-def test_no_secret_is_in_what_a_refusal_says(person: Person, simulator: Simulator) -> None:
+def test_an_error_contains_no_secret(person: Person, simulator: Simulator) -> None:
     email = fresh_email()
     person.sign_up(email)
     secrets = [WRONG, KEYS["web"], simulator.token("oidc.corp", audiences=["stranger"])]
@@ -413,7 +413,7 @@ def test_no_secret_is_in_what_a_refusal_says(person: Person, simulator: Simulato
     assert not [secret for secret in secrets for text in texts if secret in text]
 
 
-def test_a_password_is_asked_for_on_the_terminal_and_not_shown(person: Person) -> None:
+def test_the_terminal_prompts_for_a_password_and_does_not_show_it(person: Person) -> None:
     email = fresh_email()
     signed_up = converse(person, ["sign-up", "--email", email], [("New password", PASSWORD), ("Repeat the", PASSWORD)])
     assert signed_up[0] == DONE and PASSWORD not in signed_up[1] and email in signed_up[1]
@@ -464,7 +464,7 @@ def test_help_documents_every_exit_code_and_every_subcommand(person: Person) -> 
         assert person.run(name, "--help").returncode == DONE
 
 
-def test_arguments_that_are_not_understood_are_told_of_in_words_to_programs_too(person: Person) -> None:
+def test_invalid_arguments_are_explained_to_programs_too(person: Person) -> None:
     for words in (["whoami", "--no-such-option"], ["delete"], ["no-such-command"]):
         ended = person.run(*words, "--json")
         assert ended.returncode == USAGE and ended.stdout == "" and ended.stderr.startswith("Error: ")

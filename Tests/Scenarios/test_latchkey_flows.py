@@ -41,11 +41,11 @@ def test_a_flow_signs_in_links_and_reauthenticates(person: Person, simulator: Si
     assert made["is_new_account"] and ways(made) == {"twitter.com"}
     linked = flow(person, simulator, "github.com", ada, "link")
     assert ways(linked) == {"twitter.com", "github.com"}
-    proved = flow(person, simulator, "github.com", ada, "reauthenticate")
-    assert proved["account"]["account_id"] == made["account"]["account_id"]
+    reauthenticated = flow(person, simulator, "github.com", ada, "reauthenticate")
+    assert reauthenticated["account"]["account_id"] == made["account"]["account_id"]
 
 
-def test_a_conflict_between_two_providers_ends_by_the_commands_that_are_printed(
+def test_a_conflict_between_two_providers_is_completed_with_the_printed_commands(
         person: Person, simulator: Simulator, ada: SomebodyElse) -> None:
     made = flow(person, simulator, "twitter.com", ada, "sign-in")
     person.json("sign-out")
@@ -62,7 +62,7 @@ def test_a_conflict_between_two_providers_ends_by_the_commands_that_are_printed(
     assert ways(done) == {"twitter.com", "google.com"}
 
 
-def test_what_is_printed_says_where_to_go_and_what_to_do_then(person: Person) -> None:
+def test_the_output_has_the_url_and_the_next_command(person: Person) -> None:
     shown = person.run("start", "twitter.com", "--redirect-uri", BACK, "--parameter", "lang=de")
     assert shown.returncode == DONE and "lang=de" in shown.stdout
     assert "Then: latchkey sign-in --flow" in shown.stdout
@@ -89,6 +89,6 @@ def test_a_token_with_its_secret_signs_in(person: Person, simulator: Simulator, 
     (("start", "twitter.com", "--redirect-uri", BACK, "--parameter", "oauth_token=x"), REFUSED),
     (("start", "nobody.example", "--redirect-uri", BACK), REFUSED),
 ])
-def test_what_cannot_be_meant_is_said_so(person: Person, words: tuple[str, ...], code: int) -> None:
+def test_invalid_arguments_cause_an_error(person: Person, words: tuple[str, ...], code: int) -> None:
     ended = person.run(*words, typed="https://app.example/callback?code=1")
     assert ended.returncode == code and ended.stderr

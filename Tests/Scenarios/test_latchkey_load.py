@@ -183,7 +183,7 @@ def test_all_workloads_can_be_mixed_in_an_open_loop(
     assert set(rows(report)) == set().union(*WORKLOADS.values()) - {"TLS handshake"}
 
 
-def test_a_code_is_refused_for_the_reason_that_is_named(server: Server) -> None:
+def test_only_an_error_with_the_expected_reason_is_a_right_answer(server: Server) -> None:
     """An error with another reason is not a correct answer: here the caller has no right to the call."""
     report = load(server, "check-code", code=1, key="reader")
     assert report["refused"] > 0 and report["ok"] == 0
@@ -197,7 +197,7 @@ def test_more_watchers_than_a_caller_may_have_are_refused(serve: Callable[..., S
         "RESOURCE_EXHAUSTED QUOTA_EXCEEDED"}
 
 
-def test_the_mixed_scenario_does_all_of_its_parts(
+def test_the_mixed_scenario_runs_all_of_its_parts(
         server: Server, simulator: Simulator, tmp_path: Path) -> None:
     made = subprocess.run(
         [sys.executable, ROOT / "deploy/load/tokens.py", "--folder", simulator.folder, "--count", "10"],
@@ -233,13 +233,13 @@ def test_an_address_without_an_account_is_a_wrong_answer(server: Server) -> None
         "the email address of an account is not registered"}
 
 
-def test_a_caller_without_the_right_is_noticed(server: Server) -> None:
+def test_a_caller_without_the_right_is_reported(server: Server) -> None:
     assert load(server, "fetch", code=1, key="shop")["wrong"] > 0
     run = subprocess.run(command(server, "refresh", key="reader"), capture_output=True, text=True, timeout=60)
     assert run.returncode == 2 and "CALLER_NOT_ALLOWED" in run.stderr
 
 
-def test_accounts_are_made_once_and_a_deleted_one_is_noticed(
+def test_accounts_are_created_once_and_a_deleted_one_is_reported(
         serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
     server = serve(throttles={"password_failures_max": 1_000_000})  # every answer in the last run is a failure
     accounts = tmp_path / "accounts.jsonl"
@@ -275,7 +275,7 @@ def stalled(server: Server, *arguments: object) -> Report:
     return report
 
 
-def test_an_open_loop_counts_the_wait_of_all_who_came_while_the_server_stood_still(
+def test_an_open_loop_counts_the_wait_of_all_arrivals_during_a_stall(
         serve: Callable[..., Server]) -> None:
     server = serve()
     waited = stalled(server, "--rate", 200)
@@ -287,12 +287,12 @@ def test_an_open_loop_counts_the_wait_of_all_who_came_while_the_server_stood_sti
     assert stalled(server)["calls"][0]["micros"]["p90"] < 50_000
 
 
-def test_a_rate_that_cannot_be_held_is_said(server: Server) -> None:
+def test_a_rate_that_cannot_be_reached_is_reported(server: Server) -> None:
     report = load(server, "sign-in-password", "--rate", 1_000_000, seconds=0.3)
     assert report["never_started"] > 0
 
 
-def test_a_server_that_is_started_anew_gets_new_connections(serve: Callable[..., Server]) -> None:
+def test_a_restarted_server_gets_new_connections(serve: Callable[..., Server]) -> None:
     server = serve()
     run = subprocess.Popen(
         command(server, "signing-keys", "--duration", 4, "--rate", 50, "--json", "-"), stdout=subprocess.PIPE,
@@ -308,7 +308,7 @@ def test_a_server_that_is_started_anew_gets_new_connections(serve: Callable[...,
     assert run.returncode == 0 and report["ok"] + report["never_started"] == 200, report["calls"]
 
 
-def test_handshakes_are_full_ones_unless_told_otherwise(server: Server) -> None:
+def test_handshakes_are_full_unless_resumption_is_requested(server: Server) -> None:
     for flags in ((), ("--without-call",), ("--resume",)):
         report = load(server, "handshake", *flags)
         adds_up(report)
@@ -316,7 +316,7 @@ def test_handshakes_are_full_ones_unless_told_otherwise(server: Server) -> None:
         assert ("Health/Check" in rows(report)) == (flags != ("--without-call",))
 
 
-def test_what_cannot_be_run_is_said_in_one_line(server: Server, tmp_path: Path) -> None:
+def test_an_impossible_run_is_reported_in_one_line(server: Server, tmp_path: Path) -> None:
     mix = tmp_path / "mix.json5"
     mix.write_text('{ mix: [{ workload: "fetch", weight: -1 }] }')
     cases: list[tuple[tuple[object, ...], int, str]] = [
@@ -334,7 +334,7 @@ def test_what_cannot_be_run_is_said_in_one_line(server: Server, tmp_path: Path) 
         assert run.returncode == code and named in run.stderr, (arguments, run.returncode, run.stderr)
 
 
-def test_an_address_that_somebody_else_owns_stops_the_preparation(
+def test_an_address_of_another_account_stops_the_preparation(
         server: Server, simulator: Simulator, connect: Callable[..., Client], tmp_path: Path) -> None:
     email = fresh_email()
     connect(server).create(email)
@@ -354,7 +354,7 @@ def soak(server: Server, metrics_port: int, report: Path, *command: object) -> s
         capture_output=True, text=True, timeout=30)
 
 
-def test_a_soak_takes_descriptors_from_the_metrics(serve: Callable[..., Server], tmp_path: Path) -> None:
+def test_a_soak_reads_the_number_of_descriptors_from_the_metrics(serve: Callable[..., Server], tmp_path: Path) -> None:
     server = serve(metrics=ON_A_FREE_PORT)
     report = tmp_path / "report.json"
     seconds = [{"ok": 1, "p99_micros": 1000}]

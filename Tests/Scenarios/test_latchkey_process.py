@@ -35,7 +35,7 @@ def begin(person: Person, *words: str) -> subprocess.Popen[str]:
     ["whoami"], ["whoami", "--json"], ["token"], ["list"], ["export"], ["export", "--json"],
     ["watch", "--from", "oldest"], ["lookup", "--id", "nobody", "--json"], ["--help"], ["--version"],
 ])
-def test_output_that_a_full_disk_does_not_take_fails_the_command(person: Person, words: list[str]) -> None:
+def test_output_that_does_not_fit_on_the_disk_fails_the_command(person: Person, words: list[str]) -> None:
     person.sign_up(fresh_email())
     with open("/dev/full", "w") as full:
         ended = subprocess.run([LATCHKEY, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
@@ -50,14 +50,14 @@ def files_of_at_most_512_bytes() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def test_a_session_that_only_a_part_of_fits_on_the_disk_is_not_kept_and_the_reason_is_told(person: Person) -> None:
+def test_a_session_that_does_not_fit_on_the_disk_is_not_kept_and_the_reason_is_printed(person: Person) -> None:
     email = fresh_email()
     ended = person.run("sign-up", "--email", email, first=files_of_at_most_512_bytes, LATCHKEY_PASSWORD=PASSWORD)
     assert ended.returncode != DONE and "File too large" in ended.stderr, ended.stderr
     assert [each.name for each in person.sessions.parent.iterdir() if each.suffix != ".lock"] == []
 
 
-def test_a_watch_whose_reader_has_gone_ends_in_silence_with_the_next_event(person: Person) -> None:
+def test_a_watch_whose_reader_has_gone_ends_silently_with_the_next_event(person: Person) -> None:
     person.sign_up(fresh_email())
     watching = begin(person, "watch", "--from", "oldest", "--json")
     assert watching.stdout is not None and watching.stderr is not None
@@ -75,7 +75,7 @@ def remembered(person: Person) -> dict[str, Any]:
     return {name: profile["session"] for name, profile in profiles.items()}
 
 
-def test_commands_of_different_profiles_at_once_keep_each_others_tokens(person: Person) -> None:
+def test_concurrent_commands_of_different_profiles_keep_each_others_tokens(person: Person) -> None:
     names = [f"p{number}" for number in range(6)]
     for name in names:
         person.json("sign-in", "--anonymous", "--profile", name)
@@ -87,7 +87,7 @@ def test_commands_of_different_profiles_at_once_keep_each_others_tokens(person: 
     assert [name for name in names if after[name]["refresh_token"] == before[name]["refresh_token"]] == []
 
 
-def test_commands_of_one_profile_at_once_refresh_its_session_and_do_not_end_it(person: Person) -> None:
+def test_concurrent_commands_of_one_profile_refresh_its_session_and_do_not_end_it(person: Person) -> None:
     person.sign_up(fresh_email())
     document = json.loads(person.sessions.read_text())
     document["profiles"]["default"]["session"] |= {"id_token": "expired", "id_token_expires_at_millis": 0}
@@ -113,7 +113,7 @@ def test_a_command_waits_until_another_has_written_the_sessions(person: Person) 
     assert remembered(person) != before
 
 
-def test_a_lock_that_others_may_hold_is_none(person: Person) -> None:
+def test_a_lock_file_that_other_users_can_open_is_rejected(person: Person) -> None:
     person.sign_up(fresh_email())
     person.sessions.with_name("session.json.lock").chmod(0o666)
     exposed = person.run("refresh")
@@ -130,7 +130,7 @@ def run_on_a_socket(person: Person, *words: str, sent: str) -> subprocess.Comple
                               env=person.environment)
 
 
-def test_standard_input_is_read_as_it_was_handed_over(person: Person) -> None:
+def test_standard_input_is_read_from_any_kind_of_descriptor(person: Person) -> None:
     email = fresh_email()
     signed_up = run_on_a_socket(person, "sign-up", "--email", email, "--password-file", "-", sent=PASSWORD + "\n")
     assert signed_up.returncode == DONE, signed_up.stderr

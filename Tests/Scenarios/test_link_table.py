@@ -14,7 +14,7 @@ from latchkey.v1 import types_pb2 as types
 from processes import Server, Simulator
 
 
-def test_L1_linking_the_same_identity_again_answers_the_callers_own_session_whole(
+def test_L1_linking_the_same_identity_again_returns_the_callers_complete_session(
         web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     made = session(web.sign_in(company))
@@ -26,7 +26,7 @@ def test_L1_linking_the_same_identity_again_answers_the_callers_own_session_whol
         assert web.refresh(refresh_token).session_id == made.session_id
 
 
-def test_L1_and_check_46_a_token_that_is_good_once_is_used_up_by_it(web: Client, simulator: Simulator) -> None:
+def test_L1_and_check_46_uses_up_a_single_use_token(web: Client, simulator: Simulator) -> None:
     subject = fresh_email()
 
     def token() -> types.Credential:
@@ -46,7 +46,7 @@ def test_L1_and_check_46_a_token_that_is_good_once_is_used_up_by_it(web: Client,
     assert repeated.already_linked and session(repeated).session_id == made.session_id
 
 
-def test_L2_and_check_29_an_identity_of_another_account_is_in_use_and_the_handle_signs_in_there(
+def test_L2_and_check_29_the_pending_token_of_an_identity_in_use_opens_its_account(
         web: Client, admin: Client, simulator: Simulator) -> None:
     owned = assertion(simulator, "oidc.corp", email=fresh_email())
     owner = session(web.sign_in(owned))
@@ -75,20 +75,20 @@ def test_L4_an_identity_whose_address_is_another_accounts_is_refused(web: Client
     assert provider_ids(web.get(mine.id_token)) == {"password"}
 
 
-def test_L5_an_account_without_an_address_gets_it_proved_by_tier(web: Client, simulator: Simulator) -> None:
-    for provider_id, proved in (("oidc.trusted", True), ("oidc.corp", False)):
+def test_L5_an_account_without_an_address_gets_it_verified_by_tier(web: Client, simulator: Simulator) -> None:
+    for provider_id, verified in (("oidc.trusted", True), ("oidc.corp", False)):
         email = fresh_email()
         made = session(web.sign_in(assertion(simulator, "oidc.partner")))
         linked = session(web.link(made.id_token, assertion(simulator, provider_id, email=email, email_verified=True)))
-        assert (linked.account.email, linked.account.email_verified) == (email, proved)
+        assert (linked.account.email, linked.account.email_verified) == (email, verified)
 
 
-def test_L6_an_equal_address_is_proved_by_a_verified_assertion_only(web: Client, simulator: Simulator) -> None:
-    for provider_id, proved in (("oidc.trusted", True), ("oidc.corp", False)):
+def test_L6_only_a_verified_assertion_verifies_an_equal_address(web: Client, simulator: Simulator) -> None:
+    for provider_id, verified in (("oidc.trusted", True), ("oidc.corp", False)):
         email = fresh_email()
         made = web.create(email)
         linked = session(web.link(made.id_token, assertion(simulator, provider_id, email=email, email_verified=True)))
-        assert linked.account.email_verified is proved
+        assert linked.account.email_verified is verified
         assert session(web.sign_in(password(email))).account.account_id == made.account.account_id
 
 
@@ -133,7 +133,7 @@ def test_L9_an_anonymous_account_becomes_permanent_and_keeps_its_id(web: Client,
     assert (linked.account.display_name, linked.account.photo_url) == ("Al", "https://x.y/z")
 
 
-def test_check_31_an_anonymous_person_whose_identity_has_an_account_loses_neither(
+def test_check_31_an_anonymous_user_whose_identity_has_an_account_loses_neither(
         web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     old = session(web.sign_in(company))
@@ -146,7 +146,7 @@ def test_check_31_an_anonymous_person_whose_identity_has_an_account_loses_neithe
     assert web.get(guest.id_token).account_id == guest.account.account_id
 
 
-def test_L10_a_held_credential_is_linked_by_the_account_that_it_was_held_for_only(
+def test_L10_a_pending_credential_is_linked_only_by_its_own_account(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     web.create(email)
@@ -158,7 +158,7 @@ def test_L10_a_held_credential_is_linked_by_the_account_that_it_was_held_for_onl
     assert "oidc.corp" in provider_ids(session(web.link(known.id_token, held(exists.pending_token))).account)
 
 
-def test_L12_a_login_older_than_the_window_is_refused_but_not_of_who_signed_in_to_complete_nor_of_guests(
+def test_L12_an_old_login_is_rejected_except_of_guests_or_after_the_conflict(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"link_recent_login_seconds": 2}))
     email = fresh_email()
@@ -175,7 +175,7 @@ def test_L12_a_login_older_than_the_window_is_refused_but_not_of_who_signed_in_t
     assert not session(client.link(guest.id_token, assertion(simulator, "oidc.corp"))).account.anonymous
 
 
-def test_check_28_a_refused_link_leaves_session_and_refresh_token_as_they_were(
+def test_check_28_a_failed_link_leaves_session_and_refresh_token_unchanged(
         web: Client, simulator: Simulator) -> None:
     made = session(web.sign_in(assertion(simulator, "oidc.corp")))
     with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
@@ -186,7 +186,7 @@ def test_check_28_a_refused_link_leaves_session_and_refresh_token_as_they_were(
     assert web.refresh(made.refresh_token).session_id == made.session_id
 
 
-def test_only_ways_in_can_be_linked(web: Client, admin: Client) -> None:
+def test_only_sign_in_methods_can_be_linked(web: Client, admin: Client) -> None:
     made = web.create(fresh_email())
     for credential in (anonymous(), custom(admin.custom_token("somebody"))):
         with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"):

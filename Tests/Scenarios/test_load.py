@@ -113,7 +113,7 @@ def checker(server: Server) -> Iterator[Connection]:
 
 
 @pytest.mark.slow
-def test_check_108_a_flood_of_password_sign_ins_is_bounded_and_cheap_calls_keep_being_answered(
+def test_check_108_a_flood_of_password_sign_ins_is_limited_and_delays_no_cheap_call(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(passwords={**REAL_PASSWORDS, "queue_max": 16})
     email = fresh_email()

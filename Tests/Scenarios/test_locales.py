@@ -11,7 +11,7 @@ from verification import arriving, fresh_number
 
 
 @pytest.mark.parametrize("locale", ["de_AT", "de-AT", "de_AT.UTF-8", "de", "fr_FR", "../../etc/passwd", ""])
-def test_a_locale_selects_a_language_and_never_costs_the_message(
+def test_a_locale_selects_a_language_and_never_prevents_the_message(
         mailing: Server, connect: Callable[..., Client], locale: str) -> None:
     web, number = connect(mailing), fresh_number()
     _, message = arriving(mailing, "phone_code", number, lambda: web.send_phone_code(number, locale=locale))

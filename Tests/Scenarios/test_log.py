@@ -39,7 +39,7 @@ def test_no_log_line_holds_a_password_a_token_or_a_key(server: Server, web: Clie
         assert secret not in text
 
 
-def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no_log(
+def test_forbidden_calls_are_logged_and_unidentified_clients_cannot_flood_the_log(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     with expect_failure(StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED"):
@@ -66,7 +66,7 @@ def test_calls_that_their_caller_may_not_make_are_logged_and_a_stranger_fills_no
                     ("unidentified", "NOT_FOUND", "Check", "127.0.0.1")]
 
 
-def test_look_ups_that_succeed_have_no_line_whatever_kind_of_store_answers(
+def test_successful_look_ups_have_no_log_line_with_any_kind_of_store(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve(policy=verification.POLICY)
     web, shop, admin = (connect(server, key=key) for key in ("web", "shop", "admin"))
@@ -100,7 +100,7 @@ def called(server: Server) -> list[str]:
     return [line["method"].rpartition("/")[2] for line in server.lines() if line.get("outcome") == "OK"]
 
 
-def test_a_call_whose_client_has_gone_is_logged_and_counted_by_what_came_of_it(
+def test_a_call_whose_client_has_gone_is_logged_and_counted_by_its_result(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve(metrics=ON_A_FREE_PORT, fetch={"total_millis": 1000})
     simulator.behave("oidc.hanging", "hang")

@@ -29,7 +29,7 @@ def relayed(relay: Relay, **smtp: Any) -> dict[str, Any]:
     return delivery
 
 
-def test_an_address_beyond_ascii_gets_its_mail_where_the_relay_offers_smtputf8(
+def test_an_address_beyond_ascii_gets_its_email_if_the_relay_offers_smtputf8(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     relay = Relay(folder).start()
     client, email = connect(serve(delivery=relayed(relay, smtputf8=True), policy=POLICY)), fresh("é")
@@ -41,7 +41,7 @@ def test_an_address_beyond_ascii_gets_its_mail_where_the_relay_offers_smtputf8(
     relay.stop()
 
 
-def test_without_smtputf8_it_is_rejected_where_it_is_entered_and_a_provider_may_still_assert_it(
+def test_without_smtputf8_only_a_provider_may_assert_an_address_beyond_ascii(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = Relay(folder).start()
     client, email = connect(serve(delivery=relayed(relay), policy=POLICY)), fresh("é")

@@ -49,7 +49,7 @@ def test_a_request_without_a_credential_names_it(web: Client) -> None:
 @pytest.mark.parametrize("email", ["no-at-sign", "@example.com", "a@", "a@@example.com", "a b@example.com",
                                    "a@exa mple.com", "a@-example-.com", "a@example..com", "a" * 300 + "@example.com",
                                    "a@" + "b" * 70 + ".com", "\uff41@example.com"])
-def test_a_bad_address_is_an_invalid_email_wherever_it_is_given(web: Client, email: str) -> None:
+def test_a_bad_address_is_an_invalid_email_in_every_call(web: Client, email: str) -> None:
     with expect_failure(INVALID, "INVALID_EMAIL", field="credential.password.email"):
         web.sign_in(password(email))
     with expect_failure(INVALID, "INVALID_EMAIL", field="email"):
@@ -74,7 +74,7 @@ def test_check_103_a_weak_or_oversized_password_is_refused_when_it_is_set(
 
 @pytest.mark.parametrize("secret", [
     "x7" * 32, "p\u00e4ssw\u00f6rter \u4f60\u597d \U0001f511", "aaaa bbbb cccc", "q9" * 512])
-def test_check_103_long_and_unicode_passwords_are_good_and_composition_is_not_asked_for(
+def test_check_103_long_and_unicode_passwords_are_valid_without_composition_rules(
         web: Client, secret: str) -> None:
     email = fresh_email()
     made = web.create(email, secret)
@@ -104,13 +104,13 @@ MALFORMED_BESIDE: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize("fields, field", MALFORMED_BESIDE, ids=[field for _, field in MALFORMED_BESIDE])
-def test_a_malformed_field_beside_the_credential_names_itself(
+def test_the_error_names_a_malformed_field_outside_the_credential(
         web: Client, fields: dict[str, object], field: str) -> None:
     with expect_failure(INVALID, "INVALID_FIELD", field=field):
         web.sign_in(anonymous(), **fields)
 
 
-def test_an_overlong_user_agent_of_a_browser_is_no_reason_to_turn_a_person_away(web: Client) -> None:
+def test_an_overlong_user_agent_does_not_prevent_a_sign_in(web: Client) -> None:
     assert session(web.sign_in(anonymous(), client={"user_agent": "Mozilla/5.0 " + "x" * 500}))
     made = session(web.sign_in(anonymous(), client={"user_agent": "\u00e9" * 5_000, "device_id": "d" * 5_000}))
     [listed] = web.list_sessions(made.id_token)
@@ -134,7 +134,7 @@ def test_a_name_is_kept_without_its_control_characters(web: Client) -> None:
     assert changed.account.display_name == "Eve"
 
 
-def test_a_field_that_names_nothing_is_named(web: Client, admin: Client) -> None:
+def test_the_error_names_an_empty_field(web: Client, admin: Client) -> None:
     made = web.create(fresh_email())
     for call, field in (
             (lambda: web.unlink(made.id_token, ""), "provider_id"),
@@ -158,7 +158,7 @@ def test_a_field_that_names_nothing_is_named(web: Client, admin: Client) -> None
             call()
 
 
-def test_a_request_that_names_no_subject_or_no_session_is_refused(web: Client, admin: Client) -> None:
+def test_a_request_without_a_subject_or_a_session_is_rejected(web: Client, admin: Client) -> None:
     for call in (web.fetch, web.sign_out, admin.lookup):
         with expect_failure(INVALID, "INVALID_FIELD") as refused:
             call()
@@ -179,7 +179,7 @@ def test_a_field_of_a_newer_client_is_ignored(web: Client) -> None:
     assert auth.FetchProvidersResponse.FromString(call(request, timeout=5)).registered is False
 
 
-def test_check_112_an_oversized_message_is_refused_and_the_server_lives(server: Server, web: Client) -> None:
+def test_check_112_an_oversized_message_is_rejected_and_the_server_keeps_running(server: Server, web: Client) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         web.create(fresh_email(), display_name="x" * 100_000)
     assert refused.value.code() == StatusCode.RESOURCE_EXHAUSTED

@@ -50,7 +50,7 @@ def test_a_link_that_fails_because_another_account_owns_it_ends_in_a_merge(
         assert session(web.sign_in(credential)).account.account_id == previous.account.account_id
 
 
-def test_check_30_a_merge_needs_fresh_proof_of_both_and_ends_every_session_of_the_loser(
+def test_check_30_a_merge_needs_a_recent_login_of_both_and_ends_the_losers_sessions(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"merge_recent_login_seconds": 4}))
     email = fresh_email()
@@ -76,7 +76,7 @@ def test_check_30_a_merge_needs_fresh_proof_of_both_and_ends_every_session_of_th
     assert client.verify(survivor.id_token).active and client.verify(merged.session.id_token).active
 
 
-def test_conflicts_are_reported_and_settled_by_keep(web: Client, admin: Client, simulator: Simulator) -> None:
+def test_conflicts_are_reported_and_resolved_by_keep(web: Client, admin: Client, simulator: Simulator) -> None:
     mine, theirs = fresh_email(), fresh_email()
     survivor, other = web.create(mine), web.create(theirs, "their own horse staple")
     survivor = session(web.link(survivor.id_token, assertion(simulator, "oidc.corp", subject="c-" + mine)))
@@ -106,14 +106,14 @@ def test_conflicts_are_reported_and_settled_by_keep(web: Client, admin: Client, 
 
 
 @pytest.mark.parametrize("keep", ["phone", "oidc.partner", "no such thing"])
-def test_a_word_on_what_is_no_conflict_is_refused(web: Client, simulator: Simulator, keep: str) -> None:
+def test_a_decision_without_a_conflict_is_rejected(web: Client, simulator: Simulator, keep: str) -> None:
     survivor = web.create(fresh_email())
     other = session(web.sign_in(assertion(simulator, "oidc.partner")))
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="keep.field"):
         web.merge(survivor, other, keep={keep: survivor})
 
 
-def test_an_account_is_not_merged_with_itself_nor_by_a_caller_without_the_right(
+def test_an_account_is_not_merged_with_itself_or_by_a_caller_without_the_right(
         web: Client, shop: Client, nobody: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = web.create(email)
@@ -128,7 +128,7 @@ def test_an_account_is_not_merged_with_itself_nor_by_a_caller_without_the_right(
     assert shop.verify(theirs.id_token).active and nobody.verify(guest.id_token).active
 
 
-def test_an_anonymous_person_who_merges_keeps_the_id_and_gets_the_ways_in(web: Client, simulator: Simulator) -> None:
+def test_an_anonymous_user_who_merges_keeps_the_id_and_gets_the_methods(web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     company = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
     known, guest = session(web.sign_in(company)), session(web.sign_in(anonymous()))
@@ -139,7 +139,7 @@ def test_an_anonymous_person_who_merges_keeps_the_id_and_gets_the_ways_in(web: C
     assert session(web.sign_in(company)).account.account_id == guest.account.account_id
 
 
-def test_a_guest_is_merged_into_the_account_whatever_its_age(
+def test_a_guest_of_any_age_is_merged_into_the_account(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"merge_recent_login_seconds": 1}))
     guest = session(client.sign_in(anonymous()))
@@ -151,8 +151,8 @@ def test_a_guest_is_merged_into_the_account_whatever_its_age(
 
 @pytest.mark.parametrize(("prove", "field"), [
     (lambda _server, _client, email: password(email), "credential.password.email"),
-    (by_mail, "credential")], ids=["password", "mailed link"])
-def test_a_guest_who_links_a_known_address_signs_in_by_that_very_proof_and_merges_the_guest(
+    (by_mail, "credential")], ids=["password", "sign-in link"])
+def test_a_guest_who_links_a_known_address_signs_in_with_that_credential_and_merges(
         mailing: Server, connect: Callable[..., Client],
         prove: Callable[[Server, Client, str], types.Credential], field: str) -> None:
     """The upgrade of a guest who turns out to have an account: the user has only the rejected credential, so it must be
@@ -233,7 +233,7 @@ def order(survivor: types.Session, other: types.Session) -> accounts.MergeReques
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_fifty_equal_merges_are_one(racing: Server, judge: Client, simulator: Simulator) -> None:
+def test_fifty_equal_merges_take_effect_once(racing: Server, judge: Client, simulator: Simulator) -> None:
     async def each_round(track: Track, number: int) -> None:
         one, two = await two_people(track, simulator, number, "equal")
         calls = stubs(track)
@@ -250,7 +250,7 @@ def test_fifty_equal_merges_are_one(racing: Server, judge: Client, simulator: Si
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_of_merges_in_both_directions_one_wins(racing: Server, judge: Client, simulator: Simulator) -> None:
+def test_one_of_two_merges_in_opposite_directions_wins(racing: Server, judge: Client, simulator: Simulator) -> None:
     async def each_round(track: Track, number: int) -> None:
         pair = await two_people(track, simulator, number, "both")
         calls = stubs(track)
@@ -270,7 +270,7 @@ def test_of_merges_in_both_directions_one_wins(racing: Server, judge: Client, si
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_deletion_a_link_or_an_unlink_during_a_merge_comes_before_it_or_after_it(
+def test_a_deletion_link_or_unlink_during_a_merge_takes_effect_before_or_after_it(
         racing: Server, judge: Client, simulator: Simulator) -> None:
     """In every order, no identity loses its account, and none is in two."""
     async def each_round(track: Track, number: int) -> None:

@@ -89,7 +89,7 @@ def test_calls_are_counted_by_method_and_status_and_timed(
     assert seen.sum("latchkey_refusals_total") == 0
 
 
-def test_what_is_in_flight_is_a_level_that_falls_again(
+def test_the_number_of_calls_in_flight_rises_and_falls(
         metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = metered()
     channels = [connect(server).channel for _ in range(2)]
@@ -127,7 +127,7 @@ def test_pending_rows_are_counted_as_they_come_and_go_and_after_a_restart(
 
 
 @pytest.mark.skipif(databases.ON_POSTGRES, reason="a database is backed up by its own tools")
-def test_the_newest_backup_is_told_by_its_moment_also_after_a_restart(
+def test_the_time_of_the_newest_backup_is_a_metric_also_after_a_restart(
         metered: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
     server = metered(store={"backup_folder": str(tmp_path / "copies")})
     newest = "latchkey_backup_newest_timestamp_seconds"
@@ -158,7 +158,7 @@ def refusals(server: Server) -> dict[str, float]:
             if name == "latchkey_refusals_total" and value}
 
 
-def test_callers_who_are_refused_are_counted_by_why(
+def test_rejected_callers_are_counted_by_reason(
         metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = metered(listen={"allow_unidentified": False})
     for key, times, code, reason in (
@@ -219,7 +219,7 @@ def test_a_reused_idempotency_key_is_counted(metered: Callable[..., Server], con
     assert refusals(server) == {"idempotency_key_reused": 1}
 
 
-def test_a_provider_that_cannot_be_asked_is_counted(
+def test_an_unavailable_provider_is_counted(
         metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = metered()
     simulator.behave("oidc.broken", "redirect")
@@ -236,7 +236,7 @@ def test_a_provider_that_cannot_be_asked_is_counted(
 
 # Data that must not be in the text.
 
-def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
+def test_the_text_contains_nothing_about_a_user_a_token_or_a_caller(
         metered: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = metered()
     web, email = connect(server), fresh_email()
@@ -258,7 +258,7 @@ def test_nothing_about_a_person_a_token_or_a_caller_is_in_the_text(
 
 # The text and its description.
 
-def test_every_metric_is_described_in_the_text_and_in_the_readme_and_nothing_else_is(endpoint: Server) -> None:
+def test_the_text_and_the_readme_describe_exactly_all_metrics(endpoint: Server) -> None:
     seen = Scrape.of(endpoint)
     kinds = seen.kinds()
     described = set(re.findall(r"^# HELP (\w+) \S", seen.text, re.MULTILINE))
@@ -271,13 +271,13 @@ def test_every_metric_is_described_in_the_text_and_in_the_readme_and_nothing_els
         assert (kind == "counter") == name.endswith("_total")
 
 
-def test_the_readme_has_each_limit_by_the_name_that_its_refusals_are_counted_under(endpoint: Server) -> None:
+def test_the_readme_lists_each_limit_by_its_label_in_the_metrics(endpoint: Server) -> None:
     counted = set(re.findall(r'^latchkey_refusals_total{limit="(\w+)"}', Scrape.of(endpoint).text, re.MULTILINE))
     table = README.read_text().partition("| What is met | `limit` |")[2].partition("\n\n")[0]
     assert counted == set(re.findall(r"`(\w+)`", table)) and len(counted) > 50
 
 
-def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
+def test_the_process_exports_its_resource_usage(endpoint: Server) -> None:
     seen, process = Scrape.of(endpoint), endpoint.process
     assert process is not None
     status = Path(f"/proc/{process.pid}/status").read_text()
@@ -290,7 +290,7 @@ def test_the_process_tells_what_it_uses(endpoint: Server) -> None:
     assert seen("process_max_fds") > 100
 
 
-def test_the_end_of_the_certificate_and_its_reloads_are_told(
+def test_the_expiry_of_the_certificate_and_its_reloads_are_metrics(
         folder: Path, metered: Callable[..., Server]) -> None:
     mine = folder / "metered.pem"
     mine.write_bytes((folder / "server.pem").read_bytes())
@@ -336,7 +336,7 @@ def raw(server: Server, request: bytes) -> bytes:
     return b"".join(parts)
 
 
-def test_get_answers_the_text_and_ends_the_connection(endpoint: Server) -> None:
+def test_get_returns_the_text_and_closes_the_connection(endpoint: Server) -> None:
     for version in (11, 10):
         answer, body = ask(endpoint, "GET", "/metrics?name=ignored", version)
         assert answer.status == 200 and body.startswith(b"# HELP ") and body.endswith(b"\n")
@@ -344,7 +344,7 @@ def test_get_answers_the_text_and_ends_the_connection(endpoint: Server) -> None:
         assert answer.headers["Connection"] == "close" and int(answer.headers["Content-Length"]) == len(body)
 
 
-def test_head_answers_the_same_without_the_text(endpoint: Server) -> None:
+def test_head_returns_the_same_without_the_text(endpoint: Server) -> None:
     answer, body = ask(endpoint, "HEAD", "/metrics")
     assert answer.status == 200 and body == b"" and int(answer.headers["Content-Length"]) > 1_000
 
@@ -355,7 +355,7 @@ def test_any_other_path_is_not_found(endpoint: Server, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "get"])
-def test_any_other_method_is_told_what_is_allowed(endpoint: Server, method: str) -> None:
+def test_any_other_method_gets_the_allowed_methods(endpoint: Server, method: str) -> None:
     answer = raw(endpoint, f"{method} /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 405 ") and b"\r\nAllow: GET, HEAD\r\n" in answer
 
@@ -363,13 +363,13 @@ def test_any_other_method_is_told_what_is_allowed(endpoint: Server, method: str)
 @pytest.mark.parametrize("request_text", [
     b"GET /metrics HTTP/1.1\r\n\r\n", b"GET /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc",
     b"GET /metrics HTTP/1.1\nHost: a\n\n", b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\n"])
-def test_what_is_no_request_is_refused_and_counted(endpoint: Server, request_text: bytes) -> None:
+def test_invalid_requests_are_rejected_and_counted(endpoint: Server, request_text: bytes) -> None:
     before = Scrape.of(endpoint)("latchkey_refusals_total", limit="metrics_request")
     assert raw(endpoint, request_text).startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 505 "))
     assert Scrape.of(endpoint)("latchkey_refusals_total", limit="metrics_request") == before + 1
 
 
-def test_a_head_of_the_limit_is_served_and_one_byte_more_is_refused_however_much_follows(endpoint: Server) -> None:
+def test_a_head_of_the_limit_is_served_and_one_byte_more_is_rejected(endpoint: Server) -> None:
     def head(total: int) -> bytes:
         frame = b"GET /metrics HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n"
         return frame % (b"x" * (total - len(frame) + 2))
@@ -393,7 +393,7 @@ def hold(server: Server, source: str) -> socket.socket:
     return socket.create_connection(address(server), 10, source_address=(source, 0))
 
 
-def test_one_address_holds_so_many_connections_for_their_time_and_others_are_served(
+def test_one_address_has_a_limit_of_connections_and_others_are_served(
         metered: Callable[..., Server]) -> None:
     server = metered()
     began = time.monotonic()
@@ -411,7 +411,7 @@ def test_one_address_holds_so_many_connections_for_their_time_and_others_are_ser
     assert refusals(server) == {"metrics_connections": 1, "metrics_time": PER_ADDRESS_MAX - 1}
 
 
-def test_a_probe_finds_room_whoever_holds_all_connections(metered: Callable[..., Server]) -> None:
+def test_a_probe_is_served_while_other_clients_use_all_connections(metered: Callable[..., Server]) -> None:
     server = metered()
     held = [hold(server, f"127.0.0.{2 + number // PER_ADDRESS_MAX}") for number in range(CONNECTIONS_MAX)]
     # A probe from another address, then as many local ones as one address may have.
@@ -432,7 +432,7 @@ def is_refused(server: Server, source: str) -> bool:
             return True
 
 
-def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Server]) -> None:
+def test_an_answered_connection_that_a_client_keeps_open_is_closed(metered: Callable[..., Server]) -> None:
     server = metered()
     began = time.monotonic()
     held = [hold(server, "127.0.0.2") for _ in range(PER_ADDRESS_MAX)]
@@ -449,7 +449,7 @@ def test_who_has_his_answer_and_stays_is_left_in_time(metered: Callable[..., Ser
     assert set(refusals(server)) == {"metrics_connections"}, "an answered connection was not rejected"
 
 
-def test_many_who_scrape_at_once_do_not_keep_a_caller_waiting(
+def test_many_concurrent_scrapes_do_not_delay_a_caller(
         metered: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = metered(passwords=CHEAP_PASSWORDS)
     web, email = connect(server), fresh_email()

@@ -56,7 +56,7 @@ def counted(conninfo: str, table: str) -> int:
         return count
 
 
-def test_who_signed_up_before_a_move_signs_in_after_it(
+def test_a_user_who_signed_up_before_a_move_signs_in_after_it(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, conninfo: str) -> None:
     server = serve()
     before = connect(server)
@@ -100,7 +100,7 @@ def test_who_signed_up_before_a_move_signs_in_after_it(
     assert session(connect(server).sign_in(password(email))).account.account_id == made.account.account_id
 
 
-def test_a_move_that_is_killed_leaves_nothing_and_can_be_made_again(
+def test_a_killed_move_leaves_nothing_and_can_be_repeated(
         serve: Callable[..., Server], conninfo: str) -> None:
     old = serve()
     old.stop()
@@ -131,7 +131,7 @@ def test_a_conninfo_that_the_server_would_refuse_is_refused(tmp_path: Path, to: 
     assert error["option"] == "--to" and why in error["message"] and "secret" not in error["message"]
 
 
-def test_a_database_that_does_not_answer_is_told_apart(serve: Callable[..., Server], tmp_path: Path) -> None:
+def test_a_database_that_does_not_answer_has_its_own_exit_code(serve: Callable[..., Server], tmp_path: Path) -> None:
     old = serve()
     old.stop()
     assert "cannot be reached" in moved(old.database, f"host={tmp_path} dbname=x", UNREACHABLE)["error"]["message"]

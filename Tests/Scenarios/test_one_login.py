@@ -36,7 +36,7 @@ def lived_through(mailing: Server, client: Client, simulator: Simulator) -> list
     return [created, confirmed, named, session(client.link(named.id_token, assertion(simulator, "oidc.corp")))]
 
 
-def test_create_confirm_update_and_link_are_one_session(
+def test_create_confirm_update_and_link_keep_one_session(
         mailing: Server, client: Client, simulator: Simulator) -> None:
     answers = lived_through(mailing, client, simulator)
     assert len({each.session_id for each in answers}) == 1
@@ -47,7 +47,7 @@ def test_create_confirm_update_and_link_are_one_session(
 
 @pytest.mark.parametrize("answer", range(4))
 @pytest.mark.parametrize("token", ["id_token", "refresh_token"])
-def test_signing_out_with_any_current_token_ends_all_of_the_login(
+def test_signing_out_with_any_current_token_ends_the_whole_login(
         mailing: Server, client: Client, simulator: Simulator, answer: int, token: str) -> None:
     answers = lived_through(mailing, client, simulator)
     client.sign_out(**{token: getattr(answers[answer if token == "id_token" else -1], token)})
@@ -57,7 +57,7 @@ def test_signing_out_with_any_current_token_ends_all_of_the_login(
         client.refresh(answers[-1].refresh_token)
 
 
-def test_a_lost_answer_of_a_change_costs_nothing(client: Client, simulator: Simulator) -> None:
+def test_the_former_tokens_stay_valid_if_the_answer_of_a_change_is_lost(client: Client, simulator: Simulator) -> None:
     made = client.create(fresh_email())
     client.link(made.id_token, assertion(simulator, "oidc.corp"))
     time.sleep(0.1)

@@ -17,7 +17,7 @@ PEOPLE = 8
 ROUNDS = 100
 
 
-def test_a_change_is_seen_by_the_next_call_on_another_connection(
+def test_the_next_call_on_another_connection_sees_a_change(
         server: Server, connect: Callable[..., Client]) -> None:
     pairs = [(connect(server), connect(server)) for _ in range(PEOPLE)]
 

@@ -28,7 +28,7 @@ def met(client: Client, simulator: Simulator, **fields: str) -> tuple[str, types
     return email, conflict(client.sign_in(assertion(simulator, "oidc.corp", email=email), **fields))
 
 
-def test_check_12_completing_twice_links_once_and_answers_the_same_account(web: Client, simulator: Simulator) -> None:
+def test_check_12_completing_twice_links_once_and_returns_the_same_account(web: Client, simulator: Simulator) -> None:
     email, exists = met(web, simulator)
     first = session(web.sign_in(password(email), pending_token=exists.pending_token))
     again = session(web.sign_in(password(email), pending_token=exists.pending_token))
@@ -36,7 +36,7 @@ def test_check_12_completing_twice_links_once_and_answers_the_same_account(web: 
     assert [each.provider_id for each in again.account.providers].count("oidc.corp") == 1
 
 
-def test_check_11_a_proof_for_one_subject_does_not_complete_anothers_handle(
+def test_check_11_a_credential_of_one_subject_does_not_complete_anothers_conflict(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     web.create(email)
@@ -49,7 +49,7 @@ def test_check_11_a_proof_for_one_subject_does_not_complete_anothers_handle(
         web.sign_in(password(email), pending_token=two.pending_token)
 
 
-def test_check_15_another_callers_handle_is_refused_as_unknown(
+def test_check_15_another_callers_pending_token_is_rejected_as_unknown(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email, exists = met(web, simulator)
     with expect_failure(*MISMATCH) as foreign:
@@ -64,7 +64,7 @@ def test_check_15_another_callers_handle_is_refused_as_unknown(
         session(web.sign_in(password(email), pending_token=exists.pending_token)).account)
 
 
-def test_check_10_a_row_made_under_a_binding_is_completed_under_the_same_only(
+def test_check_10_a_row_with_a_binding_is_completed_with_the_same_binding_only(
         web: Client, simulator: Simulator) -> None:
     browser, other = "browser-session-0001", "browser-session-0002"
     email, exists = met(web, simulator, binding=browser)
@@ -84,7 +84,7 @@ def test_check_18_signing_in_to_another_account_does_not_complete_the_row(web: C
     assert provider_ids(session(web.sign_in(password(stranger))).account) == {"password"}
 
 
-def test_check_16_a_handle_has_256_bits_and_neither_it_nor_provider_tokens_are_in_the_database(
+def test_check_16_pending_tokens_with_256_bits_and_provider_tokens_are_not_stored(
         server: Server, web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     web.create(email)
@@ -101,7 +101,7 @@ def test_check_16_a_handle_has_256_bits_and_neither_it_nor_provider_tokens_are_i
         assert hidden not in stored
 
 
-def test_check_14_an_expired_handle_says_so_at_first_and_is_unknown_once_it_is_swept(
+def test_check_14_a_pending_token_is_expired_at_first_and_unknown_after_the_sweep(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"pending_lifetime_seconds": 1}))
     email, exists = met(client, simulator)
@@ -111,7 +111,7 @@ def test_check_14_an_expired_handle_says_so_at_first_and_is_unknown_once_it_is_s
     assert provider_ids(session(client.sign_in(password(email))).account) == {"password"}
 
 
-def test_wrong_attempts_use_a_handle_up(serve: Callable[..., Server], connect: Callable[..., Client],
+def test_wrong_attempts_use_up_a_pending_token(serve: Callable[..., Server], connect: Callable[..., Client],
                                         simulator: Simulator) -> None:
     client = connect(serve(policy={"pending_attempts_max": 2}))
     email, exists = met(client, simulator)
@@ -124,7 +124,7 @@ def test_wrong_attempts_use_a_handle_up(serve: Callable[..., Server], connect: C
         client.sign_in(password(email), pending_token=exists.pending_token)
 
 
-def test_rows_are_bounded_per_account_and_past_it_a_retry_is_hinted(
+def test_rows_are_limited_per_account_with_a_retry_delay(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"pending_per_account_max": 3}))
     email = fresh_email()
@@ -134,8 +134,8 @@ def test_rows_are_bounded_per_account_and_past_it_a_retry_is_hinted(
     with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "QUOTA_EXCEEDED", "TOO_MANY_ATTEMPTS") as refused:
         client.sign_in(assertion(simulator, "oidc.corp", email=email))
     assert refused.retry_seconds is not None and refused.retry_seconds > 0
-    proved = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
-    exists = conflict(client.sign_in(proved))
+    verified = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
+    exists = conflict(client.sign_in(verified))
     assert "oidc.trusted" in provider_ids(
         session(client.sign_in(password(email), pending_token=exists.pending_token)).account)
 
@@ -148,7 +148,7 @@ def test_check_20_a_row_of_a_deleted_account_cannot_be_completed(web: Client, si
         web.sign_in(password(email), pending_token=exists.pending_token)
 
 
-def test_check_21_a_row_whose_provider_was_switched_off_meanwhile_cannot_be_completed(
+def test_check_21_a_row_whose_provider_has_been_disabled_cannot_be_completed(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve()
     client = connect(server)
@@ -166,7 +166,7 @@ def test_an_anonymous_credential_cannot_complete_a_row(web: Client, simulator: S
         web.sign_in(types.Credential(anonymous=types.AnonymousCredential()), pending_token=exists.pending_token)
 
 
-def test_a_handle_that_is_the_sole_credential_is_spent_by_its_first_success(
+def test_a_pending_token_as_the_only_credential_is_spent_by_its_first_success(
         web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     session(web.sign_in(company))
@@ -179,7 +179,7 @@ def test_a_handle_that_is_the_sole_credential_is_spent_by_its_first_success(
         web.sign_in(held(handle))
 
 
-def test_a_binding_can_be_made_obligatory(serve: Callable[..., Server], connect: Callable[..., Client],
+def test_a_binding_can_be_required(serve: Callable[..., Server], connect: Callable[..., Client],
                                           simulator: Simulator) -> None:
     client = connect(serve(policy={"require_binding": True}))
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD", field="binding"):
@@ -187,7 +187,7 @@ def test_a_binding_can_be_made_obligatory(serve: Callable[..., Server], connect:
     session(client.sign_in(assertion(simulator, "oidc.corp"), binding="browser-session-0001"))
 
 
-def test_a_network_that_fills_the_places_for_flows_makes_room_for_others_and_takes_no_other_purposes_places(
+def test_a_network_that_fills_the_places_for_flows_makes_room_for_other_networks(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve(
         metrics=ON_A_FREE_PORT, policy={**POLICY, "pending_per_caller_max": 20},

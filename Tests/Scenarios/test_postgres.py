@@ -42,7 +42,7 @@ def shut(name: str, *, open_again: bool = False) -> None:
             server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
 
 
-def test_servers_on_one_database_are_one_service(
+def test_servers_on_one_database_act_as_one_service(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     first = serve()
     second = serve(store={"postgres": first.settings["store"]["postgres"]})
@@ -67,7 +67,7 @@ def test_servers_on_one_database_are_one_service(
         assert sum(owner != "" for owner in owners) == 1
 
 
-def test_a_server_whose_database_is_gone_says_so_quickly_and_serves_again_by_itself(
+def test_a_server_reports_a_lost_database_quickly_and_recovers_automatically(
         database: str, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     conninfo = f"{databases.POSTGRES} dbname={database}"
     server = serve(store={"postgres": {"conninfo": conninfo}}, limits={"store_gone_seconds": 2})
@@ -95,7 +95,7 @@ def test_a_server_whose_database_is_gone_says_so_quickly_and_serves_again_by_its
     assert email not in server.log.read_text()
 
 
-def test_connections_that_are_ended_cost_no_call(
+def test_terminated_connections_fail_no_call(
         database: str, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(store={"postgres": {"conninfo": f"{databases.POSTGRES} dbname={database}"}})
     client = connect(server)
@@ -106,7 +106,7 @@ def test_connections_that_are_ended_cost_no_call(
         assert client.refresh(made.refresh_token).session_id == made.session_id
 
 
-def test_a_backup_is_left_to_the_tools_of_the_database(
+def test_a_backup_is_not_supported_and_the_error_names_pg_dump(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     with pytest.raises(RuntimeError, match="store.backup_folder"):
         serve(store={"backup_folder": "copies"})

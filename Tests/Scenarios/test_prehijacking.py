@@ -14,7 +14,7 @@ from processes import Server, Simulator
 from verification import by_mail, by_phone, change_code, fresh_number, reset_code, verification_code
 
 VICTIMS_PASSWORD = "the password of the victim"
-ROADS = ("google", "link", "reset")
+PATHS = ("google", "link", "reset")
 INVALID_CODE = (StatusCode.INVALID_ARGUMENT, "INVALID_CODE")
 
 
@@ -30,11 +30,11 @@ class Stage:
         return assertion(
             self.simulator, "google.com", subject=self.email, email=self.email, email_verified=True)
 
-    def arrive(self, road: str) -> types.Session:
+    def arrive(self, path: str) -> types.Session:
         """The victim signs in for the first time, and succeeds."""
-        if road == "google":
+        if path == "google":
             return session(self.victim.sign_in(self.google()))
-        if road == "link":
+        if path == "link":
             return session(self.victim.sign_in(by_mail(self.server, self.victim, self.email)))
         code = reset_code(self.server, self.victim, self.email)
         assert list(self.victim.reset_password(code, VICTIMS_PASSWORD).revoked_provider_ids) == ["password"]
@@ -64,34 +64,34 @@ def stage(mailing: Server, simulator: Simulator) -> Iterator[Stage]:
     opened.close()
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_check_5_a_password_that_was_there_before_the_victim_opens_nothing(stage: Stage, road: str) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_check_5_a_password_from_before_the_victim_is_invalid(stage: Stage, path: str) -> None:
     planted = stage.attacker.create(stage.email, display_name="not the victim")
-    mine = stage.arrive(road)
+    mine = stage.arrive(path)
     stage.assert_shut_out(planted)
     account = stage.victim.get(mine.id_token)
     assert account.account_id == planted.account.account_id and account.email_verified
-    assert provider_ids(account) == {"google": {"google.com"}, "link": {"emailLink"}, "reset": {"password"}}[road]
+    assert provider_ids(account) == {"google": {"google.com"}, "link": {"emailLink"}, "reset": {"password"}}[path]
     assert account.display_name != "not the victim"
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_check_6_a_session_that_was_kept_alive_dies_with_the_victims_arrival(stage: Stage, road: str) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_check_6_a_session_that_was_kept_alive_ends_when_the_victim_arrives(stage: Stage, path: str) -> None:
     planted = stage.attacker.create(stage.email)
     second = session(stage.attacker.sign_in(password(stage.email)))
     for _ in range(10):
         planted = stage.attacker.refresh(planted.refresh_token)
-    stage.arrive(road)
+    stage.arrive(path)
     for each in (planted, second):
         stage.assert_shut_out(each)
 
 
-@pytest.mark.parametrize("road", ROADS)
-def test_check_7_a_change_of_address_that_the_attacker_holds_is_dead(stage: Stage, road: str) -> None:
+@pytest.mark.parametrize("path", PATHS)
+def test_check_7_a_pending_change_of_address_of_the_attacker_is_invalid(stage: Stage, path: str) -> None:
     evil = fresh_email()
     planted = stage.attacker.create(stage.email)
     held = change_code(stage.server, stage.attacker, evil, planted.id_token)
-    mine = stage.arrive(road)
+    mine = stage.arrive(path)
     stage.assert_shut_out(planted)
     for id_token in ("", planted.id_token, mine.id_token):
         with expect_failure(*INVALID_CODE):
@@ -99,7 +99,7 @@ def test_check_7_a_change_of_address_that_the_attacker_holds_is_dead(stage: Stag
     assert stage.victim.get(mine.id_token).email == stage.email
 
 
-def test_check_7_the_first_of_two_addresses_gets_no_way_back_that_it_did_not_prove(stage: Stage) -> None:
+def test_check_7_an_unverified_address_that_was_changed_gets_no_revert_link(stage: Stage) -> None:
     """The attacker moves on to their own mailbox: the address is free for the victim, and cannot be taken back."""
     evil = fresh_email()
     planted = stage.attacker.create(stage.email)
@@ -109,7 +109,7 @@ def test_check_7_the_first_of_two_addresses_gets_no_way_back_that_it_did_not_pro
     assert mine.is_new_account and mine.account.account_id != planted.account.account_id
 
 
-def test_check_7_a_click_of_the_victim_alone_proves_nothing_for_the_attacker(stage: Stage) -> None:
+def test_check_7_a_click_of_the_victim_alone_does_not_verify_for_the_attacker(stage: Stage) -> None:
     planted = stage.attacker.create(stage.email)
     code = verification_code(stage.server, stage.attacker, stage.email, planted.id_token)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
@@ -140,16 +140,16 @@ def plant_provider(stage: Stage, planted: types.Session) -> Trojan:
 
 
 @pytest.mark.parametrize("plant", [plant_phone, plant_provider])
-@pytest.mark.parametrize("road", ["google", "link"])
-def test_check_8_a_planted_identifier_stays_with_the_attacker_and_the_address_leaves(
-        stage: Stage, road: str, plant: Callable[[Stage, types.Session], Trojan]) -> None:
+@pytest.mark.parametrize("path", ["google", "link"])
+def test_check_8_a_planted_identifier_stays_with_the_attacker_without_the_address(
+        stage: Stage, path: str, plant: Callable[[Stage, types.Session], Trojan]) -> None:
     planted = stage.attacker.create(stage.email)
     trojan = plant(stage, planted)
-    credential = stage.google() if road == "google" else by_mail(stage.server, stage.victim, stage.email)
+    credential = stage.google() if path == "google" else by_mail(stage.server, stage.victim, stage.email)
     told = conflict(stage.victim.sign_in(credential))
     assert told.can_claim_address, "the victim can claim the address"
 
-    again = stage.google() if road == "google" else credential
+    again = stage.google() if path == "google" else credential
     mine = session(stage.victim.sign_in(again, claim_address=True))
     assert mine.is_new_account and mine.account.email == stage.email and mine.account.email_verified
     assert mine.account.account_id != planted.account.account_id
@@ -159,7 +159,7 @@ def test_check_8_a_planted_identifier_stays_with_the_attacker_and_the_address_le
 
 
 @pytest.mark.parametrize("plant", [plant_phone, plant_provider])
-def test_check_8_a_reset_does_not_let_the_victim_into_what_the_attacker_can_open(
+def test_check_8_a_reset_does_not_sign_the_victim_in_to_the_attackers_account(
         stage: Stage, plant: Callable[[Stage, types.Session], Trojan]) -> None:
     planted = stage.attacker.create(stage.email)
     trojan = plant(stage, planted)
@@ -175,7 +175,7 @@ def test_check_8_a_reset_does_not_let_the_victim_into_what_the_attacker_can_open
     assert theirs.account_id == planted.account.account_id and not theirs.email
 
 
-def test_a_provider_that_verifies_nothing_opens_nobodys_account(stage: Stage) -> None:
+def test_a_provider_that_verifies_nothing_opens_no_account(stage: Stage) -> None:
     """The fifth attack: the attacker's provider asserts any address."""
     claimed = {"subject": fresh_email(), "email": stage.email, "email_verified": True}
     planted = session(stage.attacker.sign_in(assertion(stage.simulator, "oidc.corp", **claimed)))

@@ -141,7 +141,7 @@ def test_check_68_a_fault_of_a_provider_delays_no_call_but_its_own(
     assert bearable, f"in {ATTEMPTS} measurements, last {calm * 1000:.2f} ms calm and {faulty * 1000:.2f} ms faulty"
 
 
-def test_a_provider_that_keeps_failing_is_left_alone_and_asked_again_after_the_pause(
+def test_a_provider_that_keeps_failing_is_not_asked_until_after_a_pause(
         server: Server, connect: Callable[..., Client], simulator: Simulator) -> None:
     client, credential = connect(server), token(simulator, "another")
 

@@ -35,7 +35,7 @@ class Row:
     """One provider, with its pages if `kit` is empty, otherwise with the token of its SDK."""
 
     provider_id: str
-    road: str
+    route: str
     kit: Bring | None = None
     refused: bool = False
     # X can be configured for either of its protocols, which takes two servers.
@@ -43,7 +43,7 @@ class Row:
 
     @property
     def title(self) -> str:
-        return f"{self.provider_id} by {self.road}"
+        return f"{self.provider_id} by {self.route}"
 
 
 PAGES = ("twitter.com", "github.com", "google.com", "facebook.com", "yahoo.com", "apple.com", "microsoft.com",
@@ -91,7 +91,7 @@ def clients(servers: dict[str, Server]) -> Iterator[dict[tuple[str, str], Client
 
 
 @dataclass(frozen=True)
-class Road:
+class Route:
     """A row with its server, client and simulator."""
 
     row: Row
@@ -113,8 +113,8 @@ class Road:
 
 
 @pytest.fixture
-def road(row: Row, clients: dict[tuple[str, str], Client], simulator: Simulator) -> Road:
-    return Road(row, clients[row.server, "web"], clients[row.server, "admin"], simulator)
+def route(row: Row, clients: dict[tuple[str, str], Client], simulator: Simulator) -> Route:
+    return Route(row, clients[row.server, "web"], clients[row.server, "admin"], simulator)
 
 
 @pytest.fixture
@@ -123,98 +123,98 @@ def somebody(simulator: Simulator) -> Person:
 
 
 @pytest.mark.parametrize("row", WORKING, **by_title)
-def test_somebody_new_gets_an_account_and_finds_it_again(road: Road, somebody: Person) -> None:
-    with MATRIX.cell(road.row.title, "sign in, new"):
-        made = session(road.sign_in(somebody))
+def test_a_new_user_gets_an_account_and_finds_it_again(route: Route, somebody: Person) -> None:
+    with MATRIX.cell(route.row.title, "sign in, new"):
+        made = session(route.sign_in(somebody))
         assert made.is_new_account
-        assert made.account.providers[0].subject == subject(road, somebody)
+        assert made.account.providers[0].subject == subject(route, somebody)
         assert json.loads(made.additional_user_info.profile_json)
         shown = made.provider_credential
-        assert shown.provider_id == road.row.provider_id and (shown.access_token or shown.id_token)
-        assert bool(shown.secret) == (road.row.provider_id == "twitter.com" and road.row.server == "usual")
-        if road.row.kit is with_access_token:
+        assert shown.provider_id == route.row.provider_id and (shown.access_token or shown.id_token)
+        assert bool(shown.secret) == (route.row.provider_id == "twitter.com" and route.row.server == "usual")
+        if route.row.kit is with_access_token:
             assert shown.granted_scopes
-            assert (shown.expires_in.seconds > 0) == (road.row.provider_id in ("google.com", "facebook.com"))
-    with MATRIX.cell(road.row.title, "sign in, again"):
+            assert (shown.expires_in.seconds > 0) == (route.row.provider_id in ("google.com", "facebook.com"))
+    with MATRIX.cell(route.row.title, "sign in, again"):
         changed = replace(somebody, name="Countess Lovelace", email="")
-        again = session(road.sign_in(changed))
+        again = session(route.sign_in(changed))
         assert not again.is_new_account and again.account.account_id == made.account.account_id
 
 
 @pytest.mark.parametrize("row", WORKING, **by_title)
-def test_whom_another_service_knew_by_the_provider_is_known_again(road: Road, somebody: Person) -> None:
+def test_a_user_that_another_service_knew_by_the_provider_is_recognized(route: Route, somebody: Person) -> None:
     account = admin.ImportedAccount(account_id=f"of-{somebody.username}", email=somebody.email)
-    account.providers.add(provider_id=road.row.provider_id, subject=exported(road, somebody), email=somebody.email)
-    with MATRIX.cell(road.row.title, "import"):
-        [answer] = road.administrator.import_accounts([[account]])
+    account.providers.add(provider_id=route.row.provider_id, subject=exported(route, somebody), email=somebody.email)
+    with MATRIX.cell(route.row.title, "import"):
+        [answer] = route.administrator.import_accounts([[account]])
         assert answer.imported == 1 and not answer.errors
-        again = session(road.sign_in(somebody))
+        again = session(route.sign_in(somebody))
         assert not again.is_new_account and again.account.account_id == account.account_id
 
 
 @pytest.mark.parametrize("row", WORKING, **by_title)
-def test_an_account_with_a_password_links_reauthenticates_and_unlinks(road: Road, somebody: Person) -> None:
-    client, provider_id = road.client, road.row.provider_id
+def test_an_account_with_a_password_links_reauthenticates_and_unlinks(route: Route, somebody: Person) -> None:
+    client, provider_id = route.client, route.row.provider_id
     made = client.create(fresh_email())
-    with MATRIX.cell(road.row.title, "link"):
-        linked = session(client.link(made.id_token, road.bring(somebody, types.PROOF_PURPOSE_LINK, made.id_token)))
+    with MATRIX.cell(route.row.title, "link"):
+        linked = session(client.link(made.id_token, route.bring(somebody, types.PROOF_PURPOSE_LINK, made.id_token)))
         assert linked.account.account_id == made.account.account_id
         assert provider_id in provider_ids(linked.account)
-    with MATRIX.cell(road.row.title, "reauthenticate"):
-        proof = road.bring(somebody, types.PROOF_PURPOSE_REAUTHENTICATE, linked.id_token)
-        proved = client.reauthenticate(linked.id_token, proof)
-        assert proved.account.account_id == made.account.account_id
-    with MATRIX.cell(road.row.title, "unlink"):
-        left = client.unlink(proved.id_token, provider_id)
+    with MATRIX.cell(route.row.title, "reauthenticate"):
+        proof = route.bring(somebody, types.PROOF_PURPOSE_REAUTHENTICATE, linked.id_token)
+        reauthenticated = client.reauthenticate(linked.id_token, proof)
+        assert reauthenticated.account.account_id == made.account.account_id
+    with MATRIX.cell(route.row.title, "unlink"):
+        left = client.unlink(reauthenticated.id_token, provider_id)
         assert provider_id not in provider_ids(left.account)
-        assert session(road.sign_in(somebody)).account.account_id != made.account.account_id
+        assert session(route.sign_in(somebody)).account.account_id != made.account.account_id
 
 
 @pytest.mark.parametrize("row", WORKING, **by_title)
-def test_an_address_that_is_somebodys_is_a_conflict_to_its_end(road: Road, somebody: Person) -> None:
-    made = road.client.create(somebody.email)
-    with MATRIX.cell(road.row.title, "conflict"):
-        exists = conflict(road.sign_in(somebody))
+def test_an_address_of_another_account_is_a_conflict_until_it_is_completed(route: Route, somebody: Person) -> None:
+    made = route.client.create(somebody.email)
+    with MATRIX.cell(route.row.title, "conflict"):
+        exists = conflict(route.sign_in(somebody))
         assert exists.email == somebody.email and exists.pending_token
-    with MATRIX.cell(road.row.title, "completion"):
+    with MATRIX.cell(route.row.title, "completion"):
         known = password(somebody.email)
-        done = session(road.client.sign_in(known, pending_token=exists.pending_token))
+        done = session(route.client.sign_in(known, pending_token=exists.pending_token))
         assert done.account.account_id == made.account.account_id
-        assert session(road.sign_in(somebody)).account.account_id == made.account.account_id
+        assert session(route.sign_in(somebody)).account.account_id == made.account.account_id
 
 
 @pytest.mark.parametrize("row", REFUSED, **by_title)
-def test_a_token_whose_audience_nobody_can_prove_is_refused_and_says_what_to_do(road: Road, somebody: Person) -> None:
-    client = road.client
+def test_a_token_without_a_provable_audience_is_rejected_with_a_hint(route: Route, somebody: Person) -> None:
+    client = route.client
     known = replace(somebody, username=f"{somebody.username}-known", email=fresh_email())
     owner = client.create(fresh_email())
-    pages = replace(road, row=replace(road.row, kit=None))
+    pages = replace(route, row=replace(route.row, kit=None))
     linked = session(client.link(owner.id_token, pages.bring(known, types.PROOF_PURPOSE_LINK, owner.id_token)))
     uses: dict[str, Callable[[], object]] = {
-        "sign in, new": lambda: road.sign_in(somebody),
-        "sign in, again": lambda: road.sign_in(known),
-        "link": lambda: client.link(linked.id_token, road.bring(somebody)),
-        "reauthenticate": lambda: client.reauthenticate(linked.id_token, road.bring(known)),
-        "conflict": lambda: road.sign_in(replace(somebody, email=owner.account.email)),
+        "sign in, new": lambda: route.sign_in(somebody),
+        "sign in, again": lambda: route.sign_in(known),
+        "link": lambda: client.link(linked.id_token, route.bring(somebody)),
+        "reauthenticate": lambda: client.reauthenticate(linked.id_token, route.bring(known)),
+        "conflict": lambda: route.sign_in(replace(somebody, email=owner.account.email)),
     }
     for use, act in uses.items():
-        with MATRIX.cell(road.row.title, use, "refused"), expect_failure(*UNVERIFIABLE) as refusal:
+        with MATRIX.cell(route.row.title, use, "refused"), expect_failure(*UNVERIFIABLE) as refusal:
             act()
         assert "StartFlow" in refusal.text or "ID token" in refusal.text
     for use in ("unlink", "completion", "import"):
-        with MATRIX.cell(road.row.title, use, "none"):
+        with MATRIX.cell(route.row.title, use, "none"):
             assert client.get(linked.id_token).providers == linked.account.providers
 
 
-def subject(road: Road, person: Person) -> str:
+def subject(route: Route, person: Person) -> str:
     """Microsoft's is the directory and the object in it, every other provider's is the subject of the protocol."""
-    if road.row.provider_id != "microsoft.com":
-        return road.simulator.subject(road.row.provider_id, person)
+    if route.row.provider_id != "microsoft.com":
+        return route.simulator.subject(route.row.provider_id, person)
     return f"{person.tenant}.{object_id(person)}"
 
 
-def exported(road: Road, person: Person) -> str:
+def exported(route: Route, person: Person) -> str:
     """Firebase's id of the user; for Microsoft, the id of Graph."""
-    if road.row.provider_id != "microsoft.com":
-        return subject(road, person)
+    if route.row.provider_id != "microsoft.com":
+        return subject(route, person)
     return object_id(person).replace("-", "")[16:]

@@ -60,7 +60,7 @@ def test_check_45_an_expired_token_is_refused_past_a_skew_of_at_most_a_minute(
         web.sign_in(expired)
 
 
-def test_check_40_a_token_of_one_provider_is_none_of_another(web: Client, simulator: Simulator) -> None:
+def test_check_40_a_token_of_one_provider_is_not_valid_for_another(web: Client, simulator: Simulator) -> None:
     for minted, presented in (("oidc.corp", "oidc.partner"), ("google.com", "oidc.corp"), ("oidc.corp", "google.com")):
         with expect_failure(*INVALID):
             web.sign_in(provider(presented, simulator.token(minted)))
@@ -102,7 +102,7 @@ def test_check_46_a_nonce_must_match_and_a_required_one_is_single_use(web: Clien
         web.sign_in(provider("google.com", simulator.token("google.com"), raw_nonce=raw))
 
 
-def test_check_52_an_access_token_must_be_the_one_that_was_issued_along(web: Client, simulator: Simulator) -> None:
+def test_check_52_an_access_token_must_match_its_id_token(web: Client, simulator: Simulator) -> None:
     token = simulator.token("oidc.corp", access_token="the-right-one")
     signed = session(web.sign_in(provider("oidc.corp", token, access_token="the-right-one")))
     assert signed.provider_credential.access_token == "the-right-one"
@@ -111,13 +111,14 @@ def test_check_52_an_access_token_must_be_the_one_that_was_issued_along(web: Cli
 
 
 @pytest.mark.parametrize("said", ["true", "false", "0", 1, 0, None])
-def test_check_55_only_the_boolean_true_is_verified(web: Client, simulator: Simulator, said: object) -> None:
+def test_check_55_only_the_boolean_true_marks_an_address_as_verified(
+        web: Client, simulator: Simulator, said: object) -> None:
     for provider_id in ("oidc.trusted", "google.com"):
         made = session(web.sign_in(assertion(simulator, provider_id, email=fresh_email(), email_verified=said)))
         assert made.account.email and not made.account.email_verified
 
 
-def test_check_60_google_is_authoritative_for_gmail_and_hosted_domains_and_merely_verified_else(
+def test_check_60_google_is_authoritative_only_for_gmail_and_hosted_domains(
         web: Client, simulator: Simulator) -> None:
     """Visible from outside: only an authoritative assertion takes over an unverified account (S6a)."""
     for email, hosted_domain, reclaims in ((fresh_email("gmail.com"), None, True),
@@ -129,7 +130,7 @@ def test_check_60_google_is_authoritative_for_gmail_and_hosted_domains_and_merel
         assert response.WhichOneof("outcome") == ("session" if reclaims else "account_exists")
 
 
-def test_a_bare_access_token_is_refused_saying_what_to_do(web: Client) -> None:
+def test_the_error_for_a_bare_access_token_says_what_to_do(web: Client) -> None:
     bare = types.Credential(provider_token=types.ProviderTokenCredential(
         provider_id="oidc.corp", access_token="something"))
     with expect_failure(StatusCode.UNAUTHENTICATED, "AUDIENCE_UNVERIFIABLE"):
@@ -141,7 +142,7 @@ def test_a_provider_that_is_not_configured_is_not_allowed(web: Client, simulator
         web.sign_in(provider("oidc.nowhere", simulator.token("oidc.corp")))
 
 
-def test_the_profile_and_the_providers_own_tokens_are_handed_back(web: Client, simulator: Simulator) -> None:
+def test_the_profile_and_the_providers_own_tokens_are_returned(web: Client, simulator: Simulator) -> None:
     token = simulator.token("oidc.corp", username="al", name="Al", claims={"department": "R&D"})
     signed = session(web.sign_in(provider("oidc.corp", token)))
     info = signed.additional_user_info
@@ -179,7 +180,7 @@ def test_check_53_a_new_key_is_found_immediately_and_the_old_one_still_verifies(
     assert simulator.fetches("oidc.rotating", "jwks") == before + 1
 
 
-def test_check_53_a_new_key_is_found_although_a_made_up_one_was_looked_for_before(
+def test_check_53_a_new_key_is_found_even_after_a_request_for_a_made_up_one(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve())
     session(client.sign_in(assertion(simulator, "oidc.rotating")))
@@ -194,7 +195,7 @@ def test_check_53_a_new_key_is_found_although_a_made_up_one_was_looked_for_befor
 @pytest.mark.parametrize(("behaviour", "failure"), [
     ("error", UNAVAILABLE), ("huge", UNAVAILABLE), ("broken", UNAVAILABLE), ("html", UNAVAILABLE),
     ("redirect", MISCONFIGURED)])
-def test_checks_53_and_54_a_provider_that_misbehaves_fails_closed_and_recovers(
+def test_checks_53_and_54_a_faulty_provider_fails_closed_and_recovers(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, document: str,
         behaviour: str, failure: tuple[StatusCode, str]) -> None:
     client = connect(serve())
@@ -214,7 +215,7 @@ def test_checks_53_and_54_a_provider_that_misbehaves_fails_closed_and_recovers(
     pytest.param({"keys": [{"kty": "RSA", "n": "!!!", "e": "AQAB", "kid": "bad"}]}, MISCONFIGURED, id="not base64url"),
     pytest.param({"keys": "none"}, UNAVAILABLE, id="keys is no list"),
     pytest.param([], UNAVAILABLE, id="no object")])
-def test_check_54_a_key_set_without_a_usable_key_fails_closed_and_the_process_lives(
+def test_check_54_a_key_set_without_a_usable_key_fails_closed_without_a_crash(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator, body: object,
         failure: tuple[StatusCode, str]) -> None:
     client = connect(serve())
@@ -227,7 +228,7 @@ def test_check_54_a_key_set_without_a_usable_key_fails_closed_and_the_process_li
         simulator.behave("oidc.broken", "well")
 
 
-def test_a_provider_that_hangs_is_unavailable_in_bounded_time_and_holds_nobody_up(
+def test_a_provider_that_hangs_is_unavailable_in_time_and_delays_no_other_call(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve())
     simulator.behave("oidc.hanging", "hang")

@@ -23,7 +23,7 @@ def check(folder: Path, simulator: Simulator) -> tuple[int, dict[str, str]]:
     return ended.returncode, dict(line.split(": ", 1) for line in ended.stdout.splitlines()[1:])
 
 
-def test_every_provider_that_works_is_said_to_be_ok(folder: Path, simulator: Simulator) -> None:
+def test_every_working_provider_is_reported_as_ok(folder: Path, simulator: Simulator) -> None:
     code, said = check(folder, simulator)
     assert code == 0, said
     assert {"google.com", "oidc.corp"} <= set(said) and all(text.startswith("ok") for text in said.values()), said
@@ -31,7 +31,7 @@ def test_every_provider_that_works_is_said_to_be_ok(folder: Path, simulator: Sim
 
 @pytest.mark.parametrize("behaviour, document", [
     ("redirect", None), ("error", "discovery"), ("html", "jwks"), ("reset", "jwks")])
-def test_a_provider_that_does_not_work_is_named_with_what_to_do(
+def test_a_failing_provider_is_reported_with_what_to_do(
         folder: Path, simulator: Simulator, behaviour: str, document: str | None) -> None:
     simulator.behave("oidc.corp", behaviour, document=document)
     try:

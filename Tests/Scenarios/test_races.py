@@ -15,7 +15,7 @@ from races import CALLERS, Track, outcomes
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-def test_the_first_sign_in_of_one_identity_makes_one_account(
+def test_parallel_first_sign_ins_of_one_identity_create_one_account(
         racing: Server, judge: Client, simulator: Simulator) -> None:
     async def each_round(track: Track, number: int) -> None:
         email, subject = fresh_email("gmail.com"), f"first-{number}"
@@ -32,7 +32,7 @@ def test_the_first_sign_in_of_one_identity_makes_one_account(
     races.run(racing, each_round)
 
 
-def test_check_32_two_providers_with_one_address_make_one_account_and_one_kind_of_conflict(
+def test_check_32_two_providers_with_one_address_create_one_account_and_a_conflict(
         racing: Server, judge: Client, simulator: Simulator) -> None:
     async def each_round(track: Track, number: int) -> None:
         email = fresh_email()
@@ -69,7 +69,7 @@ def test_check_33_one_identity_is_linked_to_one_of_two_accounts(
     races.run(racing, each_round)
 
 
-def test_check_13_one_handle_is_completed_once(racing: Server, judge: Client, simulator: Simulator) -> None:
+def test_check_13_one_pending_token_is_completed_once(racing: Server, judge: Client, simulator: Simulator) -> None:
     """Half of the callers complete in one step, half by Link. Losers get the winner's answer or a clean error."""
     async def each_round(track: Track, number: int) -> None:
         email, subject = fresh_email(), f"handle-{number}"
@@ -90,7 +90,7 @@ def test_check_13_one_handle_is_completed_once(racing: Server, judge: Client, si
     races.run(racing, each_round)
 
 
-def test_check_78_of_the_last_two_ways_in_exactly_one_is_unlinked(
+def test_check_78_exactly_one_of_the_last_two_sign_in_methods_is_unlinked(
         racing: Server, judge: Client, simulator: Simulator) -> None:
     """Ten sessions, five of each sign-in method. Five callers try to remove one method or the other in each session."""
     async def each_round(track: Track, number: int) -> None:

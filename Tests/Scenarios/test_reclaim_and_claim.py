@@ -8,7 +8,7 @@ from grpc import StatusCode
 from processes import Simulator
 
 
-def test_S6a_the_owner_of_the_mailbox_takes_over_an_unproved_password_account_and_nothing_old_lives(
+def test_S6a_the_mailbox_owner_gets_an_unverified_account_without_its_old_data(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     planted = web.create(email, display_name="not me")
@@ -33,7 +33,7 @@ def test_S6a_the_owner_of_the_mailbox_takes_over_an_unproved_password_account_an
     assert session(web.sign_in(assertion(simulator, "google.com", **order))).account.email == email
 
 
-def test_checks_5_and_6_a_planted_session_that_keeps_refreshing_dies_with_the_reclaim(
+def test_checks_5_and_6_a_reclaim_ends_a_planted_session_that_keeps_refreshing(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     planted = web.create(email)
@@ -45,13 +45,13 @@ def test_checks_5_and_6_a_planted_session_that_keeps_refreshing_dies_with_the_re
         web.refresh(planted.refresh_token)
 
 
-def unproved_account_with_an_identity(web: Client, simulator: Simulator, email: str) -> str:
+def unverified_account_with_an_identity(web: Client, simulator: Simulator, email: str) -> str:
     made = web.create(email)
     session(web.link(made.id_token, assertion(simulator, "oidc.corp", email=email)))
     return made.account.account_id
 
 
-def test_check_5_an_account_that_custom_tokens_open_is_not_reclaimed(
+def test_check_5_an_account_with_custom_tokens_is_not_reclaimed(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email, planted_id = fresh_email("gmail.com"), f"customer-{fresh_email()}"
     planted = session(web.sign_in(custom(admin.custom_token(planted_id))))
@@ -66,7 +66,7 @@ def test_check_5_an_account_that_custom_tokens_open_is_not_reclaimed(
 def test_S6b_an_account_with_an_identity_is_not_reclaimed_but_its_address_can_be_claimed(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
-    old_id = unproved_account_with_an_identity(web, simulator, email)
+    old_id = unverified_account_with_an_identity(web, simulator, email)
     google = assertion(simulator, "google.com", email=email, email_verified=True)
 
     exists = conflict(web.sign_in(google))
@@ -82,7 +82,7 @@ def test_S6b_an_account_with_an_identity_is_not_reclaimed_but_its_address_can_be
 
 def test_S6b_a_merely_verified_assertion_cannot_claim(web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email()
-    old_id = unproved_account_with_an_identity(web, simulator, email)
+    old_id = unverified_account_with_an_identity(web, simulator, email)
     trusted = assertion(simulator, "oidc.trusted", email=email, email_verified=True)
     assert not conflict(web.sign_in(trusted)).can_claim_address
     assert not conflict(web.sign_in(trusted, claim_address=True)).can_claim_address
@@ -97,7 +97,7 @@ def test_S6b_a_merely_verified_assertion_does_not_reclaim_a_password_account(
     assert session(web.sign_in(password(email))).account.email == email
 
 
-def test_check_9_no_sign_in_removes_a_credential_of_a_proved_account(
+def test_check_9_no_sign_in_removes_a_credential_of_a_verified_account(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     made = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))

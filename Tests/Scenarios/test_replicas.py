@@ -38,7 +38,7 @@ def pair(servers: tuple[Server, Server], connect: Callable[..., Client]) -> Pair
     return connect(servers[0]), connect(servers[1])
 
 
-def test_one_refresh_token_brought_to_both_at_once_has_one_successor(pair: Pair) -> None:
+def test_one_refresh_token_sent_to_both_concurrently_has_one_successor(pair: Pair) -> None:
     for _ in range(20):
         token = pair[0].create(fresh_email()).refresh_token
         with ThreadPoolExecutor(8) as callers:
@@ -47,7 +47,7 @@ def test_one_refresh_token_brought_to_both_at_once_has_one_successor(pair: Pair)
         assert pair[1].refresh(renewed[0]).refresh_token not in (token, renewed[0])
 
 
-def test_a_handle_of_one_is_completed_at_the_other_and_by_one_of_many_callers(
+def test_a_pending_token_of_one_is_completed_at_the_other_by_one_of_many_callers(
         pair: Pair, simulator: Simulator) -> None:
     email = fresh_email()
     owner = pair[0].create(email).account.account_id
@@ -64,7 +64,7 @@ def test_a_handle_of_one_is_completed_at_the_other_and_by_one_of_many_callers(
     assert provider_ids(account) == {"password", "oidc.trusted"}
 
 
-def test_what_one_revokes_the_other_refuses_in_the_next_call(pair: Pair) -> None:
+def test_a_revocation_at_one_applies_to_the_next_call_at_the_other(pair: Pair) -> None:
     made = pair[0].create(fresh_email())
     assert pair[1].verify(made.id_token).active
     pair[0].sign_out(refresh_token=made.refresh_token)
@@ -91,7 +91,7 @@ def test_a_call_repeated_at_the_other_under_its_key_has_the_same_outcome(pair: P
     assert (again.account.account_id, again.session_id) == (made.account.account_id, made.session_id)
 
 
-def test_events_of_one_are_told_by_the_other_within_a_second(
+def test_a_watcher_of_one_receives_events_of_the_other_within_a_second(
         servers: tuple[Server, Server], connect: Callable[..., Client]) -> None:
     caller, watcher = connect(servers[0]), connect(servers[1], key="admin")
     stream = watcher.watch("now")
@@ -201,7 +201,7 @@ def wire() -> Iterator[Wire]:
     counted.close()
 
 
-def test_a_look_up_is_one_round_trip_and_a_change_one_more(
+def test_a_look_up_takes_one_round_trip_and_a_change_one_more(
         wire: Wire, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     near = databases.place({"path": ""})["postgres"]["conninfo"]
     words = [word for word in near.split() if not word.startswith("host=")]

@@ -15,7 +15,7 @@ from ports import free_port
 from processes import Server, Simulator
 
 
-def test_a_held_credential_survives_a_kill_between_conflict_and_completion(
+def test_a_pending_credential_survives_a_kill_between_conflict_and_completion(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve()
     client = connect(server)
@@ -37,7 +37,7 @@ def test_a_held_credential_survives_a_kill_between_conflict_and_completion(
     assert client.refresh(linked.refresh_token).session_id == linked.session_id
 
 
-def test_another_master_key_opens_no_row_of_before(
+def test_another_master_key_cannot_open_earlier_rows(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     """The sealing key is not in the database: a stolen database is not enough to complete its rows (check 17)."""
     server = serve()
@@ -58,7 +58,7 @@ def test_another_master_key_opens_no_row_of_before(
         connect(server).sign_in(password(email), pending_token=exists.pending_token)
 
 
-def test_every_answer_given_before_a_kill_under_load_is_there_afterwards(
+def test_every_change_answered_before_a_kill_under_load_exists_afterwards(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     answered: list[str] = []
@@ -87,7 +87,7 @@ def test_every_answer_given_before_a_kill_under_load_is_there_afterwards(
 
 
 @pytest.mark.skipif(databases.ON_POSTGRES, reason="several servers share a database there")
-def test_a_second_server_on_the_same_database_is_kept_out(serve: Callable[..., Server]) -> None:
+def test_a_second_server_on_the_same_database_does_not_start(serve: Callable[..., Server]) -> None:
     """SQLite of Debian 12 is safe with one writing process only, so the second one must not start."""
     first = serve()
     port = free_port()

@@ -54,7 +54,7 @@ def test_a_factor_is_enrolled_shown_and_withdrawn(person: Person, simulator: Sim
     assert person.json("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)["outcome"] == "session"
 
 
-def test_an_administrator_reads_factors_once_whatever_the_command(person: Person, simulator: Simulator) -> None:
+def test_every_administrator_command_prints_each_factor_once(person: Person, simulator: Simulator) -> None:
     enrolled(person, simulator)
     shown = person.json("whoami")["account"]
     key = {"LATCHKEY_API_KEY": KEYS["admin"]}
@@ -70,7 +70,8 @@ def test_an_administrator_reads_factors_once_whatever_the_command(person: Person
     assert found["second_factors"] == shown["second_factors"]
 
 
-def test_an_administrator_removes_every_factor_of_who_has_lost_them(person: Person, simulator: Simulator) -> None:
+def test_an_administrator_removes_every_factor_of_a_user_who_has_lost_them(
+        person: Person, simulator: Simulator) -> None:
     email, _, _ = enrolled(person, simulator)
     account_id = person.json("whoami")["account"]["account_id"]
     key = {"LATCHKEY_API_KEY": KEYS["admin"]}
@@ -84,7 +85,7 @@ def test_an_administrator_removes_every_factor_of_who_has_lost_them(person: Pers
     assert person.run("refresh").returncode == DONE, "nothing was changed"
 
 
-def test_a_recovery_code_is_read_from_a_file_and_never_remembered(person: Person, simulator: Simulator) -> None:
+def test_a_recovery_code_is_read_from_a_file_and_never_stored(person: Person, simulator: Simulator) -> None:
     email, _, codes = enrolled(person, simulator)
     ended = person.run("sign-in", "--email", email, LATCHKEY_PASSWORD=PASSWORD)
     assert ended.returncode == UNFINISHED and "latchkey second-factor --recovery-code-file -" in ended.stderr
@@ -95,7 +96,7 @@ def test_a_recovery_code_is_read_from_a_file_and_never_remembered(person: Person
     assert len(replaced) == 10 and not set(replaced) & set(codes)
 
 
-def test_a_second_factor_that_nothing_waits_for_is_a_mistake_of_the_command(
+def test_a_second_factor_without_a_waiting_sign_in_is_a_usage_error(
         person: Person, simulator: Simulator) -> None:
     person.sign_up(fresh_email())
     assert person.run("second-factor", "--totp-code", "123456").returncode == USAGE

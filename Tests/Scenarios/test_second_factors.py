@@ -41,15 +41,15 @@ def kinds(account: Any) -> list[int]:
     return [each.kind for each in account.second_factors]
 
 
-def test_totp_is_enrolled_and_asked_for_by_every_sign_in_after_it(web: Client, simulator: Simulator) -> None:
+def test_totp_is_enrolled_and_required_by_every_later_sign_in(web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     google = assertion(simulator, "google.com", email=email, email_verified=True)
     made, other = session(web.sign_in(google)), session(web.sign_in(google))
-    authenticator, finished = enrol_totp(web, made, display_name="telephone at home")
+    authenticator, finished = enrol_totp(web, made, display_name="phone at home")
     assert authenticator.totp.issuer == "Latchkey" and authenticator.totp.name == email
     assert len(set(finished.recovery_codes)) == 10
     assert kinds(finished.session.account) == [FACTOR_KIND_TOTP, FACTOR_KIND_RECOVERY_CODE]
-    assert finished.session.account.second_factors[0].display_name == "telephone at home"
+    assert finished.session.account.second_factors[0].display_name == "phone at home"
     told = web.claims(finished.session.id_token)
     assert told["latchkey"]["sign_in_second_factor"] == "totp" and {"fed", "otp", "mfa"} == set(told["amr"])
     for over in (made, other):
@@ -78,7 +78,7 @@ def test_check_106_five_wrong_codes_end_the_attempt(web: Client, simulator: Simu
         web.finish_factor(required.pending_token, factor_id, person.authenticator.code())
 
 
-def test_check_107_a_step_and_a_recovery_code_are_good_once(web: Client, simulator: Simulator) -> None:
+def test_check_107_a_step_and_a_recovery_code_are_valid_once(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     code = person.authenticator.code()
     recovery = next(each.factor_id for each in person.session.account.second_factors
@@ -95,7 +95,7 @@ def test_check_107_a_step_and_a_recovery_code_are_good_once(web: Client, simulat
         "pwd", "recovery_code", "mfa"}
 
 
-def test_recovery_codes_are_replaced_and_the_old_ones_are_dead(web: Client, simulator: Simulator) -> None:
+def test_recovery_codes_are_replaced_and_the_old_ones_are_invalid(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     started = web.start_enrollment(person.session.id_token, FACTOR_KIND_RECOVERY_CODE)
     replaced = web.finish_enrollment(person.session.id_token, started.enrollment_id)
@@ -108,7 +108,7 @@ def test_recovery_codes_are_replaced_and_the_old_ones_are_dead(web: Client, simu
     session(web.finish_factor(required.pending_token, recovery, replaced.recovery_codes[0]))
 
 
-def test_another_caller_or_browser_is_told_what_is_told_of_an_unknown_handle(
+def test_another_caller_or_browser_gets_the_error_of_an_unknown_pending_token(
         web: Client, shop: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(password(person.email), binding=BINDING))
@@ -125,7 +125,7 @@ def test_another_caller_or_browser_is_told_what_is_told_of_an_unknown_handle(
     session(web.finish_factor(required.pending_token, factor_id, code, binding=BINDING))
 
 
-def test_an_unknown_factor_is_not_found_and_the_handle_is_good_for_nothing_else(
+def test_an_unknown_factor_is_not_found_and_its_pending_token_has_no_other_use(
         web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(password(person.email)))
@@ -165,15 +165,15 @@ def test_a_credential_in_use_signs_in_to_its_owner_after_the_factor(web: Client,
         web.sign_in(held(used.pending_token))
 
 
-def test_reauthenticate_is_finished_by_the_factor_and_moves_auth_time(web: Client, simulator: Simulator) -> None:
+def test_the_factor_finishes_reauthenticate_and_updates_auth_time(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     before = web.claims(person.session.id_token)["auth_time"]
     time.sleep(1.1)
     required = factor_required(web.prove_again(person.session.id_token, password(person.email)))
-    proved = session(web.finish_factor(
+    reauthenticated = session(web.finish_factor(
         required.pending_token, person.authenticator.factor_id, person.authenticator.code()))
-    assert web.claims(proved.id_token)["auth_time"] > before
-    assert proved.session_id != person.session.session_id and web.verify(person.session.id_token).active
+    assert web.claims(reauthenticated.id_token)["auth_time"] > before
+    assert reauthenticated.session_id != person.session.session_id and web.verify(person.session.id_token).active
 
 
 def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client, simulator: Simulator) -> None:
@@ -211,7 +211,7 @@ def test_a_refresh_shows_that_a_factor_was_withdrawn(web: Client, simulator: Sim
     assert session(web.sign_in(password(person.email))).account.account_id == person.account_id
 
 
-def test_a_factor_that_was_withdrawn_meanwhile_finishes_nothing(web: Client, simulator: Simulator) -> None:
+def test_a_factor_that_was_withdrawn_after_the_start_cannot_finish(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(password(person.email)))
     web.withdraw(person.session.id_token, person.authenticator.factor_id)
@@ -219,7 +219,7 @@ def test_a_factor_that_was_withdrawn_meanwhile_finishes_nothing(web: Client, sim
         web.finish_factor(required.pending_token, person.authenticator.factor_id, person.authenticator.code())
 
 
-def test_what_the_first_factor_found_is_decided_again(web: Client, simulator: Simulator) -> None:
+def test_the_finish_decides_the_result_of_the_first_factor_again(web: Client, simulator: Simulator) -> None:
     """The identity was unlinked between start and finish: now the address is a conflict, and the sign-in fails."""
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(person.google))
@@ -229,7 +229,7 @@ def test_what_the_first_factor_found_is_decided_again(web: Client, simulator: Si
     assert conflict(answer).email == person.email and "password" in answer.account_exists.sign_in_methods
 
 
-def test_of_parallel_finishes_with_one_code_one_wins(web: Client, simulator: Simulator) -> None:
+def test_one_of_the_parallel_finishes_with_one_code_wins(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     rows = [factor_required(web.sign_in(password(person.email))).pending_token for _ in range(3)]
     code = person.authenticator.code()
@@ -246,7 +246,7 @@ def test_of_parallel_finishes_with_one_code_one_wins(web: Client, simulator: Sim
     assert set(outcomes) <= {"session", "INVALID_CODE", "PENDING_CREDENTIAL_USED", "OVERLOADED"}, outcomes
 
 
-def test_a_repeated_finish_answers_the_session_that_the_first_opened(web: Client, simulator: Simulator) -> None:
+def test_a_repeated_finish_returns_the_session_that_the_first_opened(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     required = factor_required(web.sign_in(password(person.email)))
     code, key = person.authenticator.code(), fresh_email()
@@ -261,7 +261,7 @@ def test_a_repeated_finish_answers_the_session_that_the_first_opened(web: Client
         web.finish_factor(required.pending_token, person.authenticator.factor_id, code)
 
 
-def test_a_restart_between_start_and_finish_loses_nothing_and_the_database_holds_no_secret_in_clear(
+def test_a_restart_between_start_and_finish_loses_nothing_and_secrets_are_sealed(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve()
     client = connect(server)
@@ -285,7 +285,7 @@ def test_a_restart_between_start_and_finish_loses_nothing_and_the_database_holds
         assert recovery_code.encode() not in stored and recovery_code.replace("-", "").encode() not in stored
 
 
-def test_enrolment_wants_a_proved_address_and_a_person(web: Client, simulator: Simulator) -> None:
+def test_enrolment_requires_a_verified_address_and_a_permanent_account(web: Client, simulator: Simulator) -> None:
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNVERIFIED_EMAIL"):
         web.start_enrollment(web.create(fresh_email()).id_token, FACTOR_KIND_TOTP)
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNSUPPORTED_FIRST_FACTOR"):
@@ -322,7 +322,7 @@ def test_an_account_has_five_factors_at_most(web: Client, simulator: Simulator) 
         web.start_enrollment(current.id_token, FACTOR_KIND_TOTP)
 
 
-def test_enrolment_and_withdrawal_want_a_recent_login(
+def test_enrolment_and_withdrawal_require_a_recent_login(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"recent_login_seconds": 4}))
     person = enrolled(client, simulator)
@@ -338,24 +338,24 @@ def number() -> str:
     return f"+4930{secrets.randbelow(10**8):08d}"
 
 
-def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
+def test_a_phone_is_enrolled_and_signs_in_by_the_codes_that_it_receives(
         server: Server, web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
-    telephone = number()
-    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone, locale="de")
+    phone = number()
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=phone, locale="de")
     assert started.totp_secret == started.totp_uri == ""
-    message = outbox.wait_for(server, "second_factor_code", telephone)
+    message = outbox.wait_for(server, "second_factor_code", phone)
     assert message.channel == "text_message" and message.values["code"] in message.text and message.locale == "de"
     finished = web.finish_enrollment(person.session.id_token, started.enrollment_id, message.values["code"])
     hint = finished.session.account.second_factors[1]
-    assert hint.kind == FACTOR_KIND_PHONE and hint.masked_phone_number == "+" + "*" * 8 + telephone[-4:]
+    assert hint.kind == FACTOR_KIND_PHONE and hint.masked_phone_number == "+" + "*" * 8 + phone[-4:]
     assert outbox.wait_for(server, "factor_enrolled", person.email, count=2).values == {"factor": "phone"}
     with expect_failure(StatusCode.ALREADY_EXISTS, "SECOND_FACTOR_EXISTS"):
-        web.start_enrollment(finished.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone)
+        web.start_enrollment(finished.session.id_token, FACTOR_KIND_PHONE, phone_number=phone)
 
     required = factor_required(web.sign_in(password(person.email)))
     sent = web.start_factor(required.pending_token, hint.factor_id, locale="de-AT")
-    message = outbox.wait_for(server, "second_factor_code", telephone, count=2)
+    message = outbox.wait_for(server, "second_factor_code", phone, count=2)
     code = message.values["code"]
     assert message.locale == "de-AT"
     other = factor_required(web.sign_in(password(person.email)))
@@ -369,18 +369,18 @@ def test_a_telephone_is_enrolled_and_signs_in_by_the_codes_that_it_gets(
         web.finish_factor(required.pending_token, hint.factor_id, code, verification_id=sent.verification_id)
 
 
-def test_check_106_a_new_code_ends_the_one_before_it(server: Server, web: Client, simulator: Simulator) -> None:
+def test_check_106_a_new_code_invalidates_the_earlier_one(server: Server, web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
-    telephone = number()
-    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=telephone)
-    code = outbox.wait_for(server, "second_factor_code", telephone).values["code"]
+    phone = number()
+    started = web.start_enrollment(person.session.id_token, FACTOR_KIND_PHONE, phone_number=phone)
+    code = outbox.wait_for(server, "second_factor_code", phone).values["code"]
     finished = web.finish_enrollment(person.session.id_token, started.enrollment_id, code)
     factor_id = finished.session.account.second_factors[1].factor_id
     required = factor_required(web.sign_in(password(person.email)))
     tries = []
     for count in (2, 3, 4):
         sent = web.start_factor(required.pending_token, factor_id)
-        code = outbox.wait_for(server, "second_factor_code", telephone, count=count).values["code"]
+        code = outbox.wait_for(server, "second_factor_code", phone, count=count).values["code"]
         tries.append((code, sent.verification_id))
     with expect_failure(StatusCode.RESOURCE_EXHAUSTED, "TOO_MANY_ATTEMPTS") as refused:
         web.start_factor(required.pending_token, factor_id)
@@ -391,7 +391,7 @@ def test_check_106_a_new_code_ends_the_one_before_it(server: Server, web: Client
     session(web.finish_factor(required.pending_token, factor_id, tries[2][0], verification_id=tries[2][1]))
 
 
-def test_no_telephone_is_enrolled_where_no_text_messages_are_sent(
+def test_no_phone_is_enrolled_if_text_messages_are_off(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(delivery={"text_messages": "off"}))
     person = enrolled(client, simulator)

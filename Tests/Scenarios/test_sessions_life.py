@@ -46,7 +46,7 @@ def refresh_together(server: Server, token: str) -> list[str]:
     return asyncio.run(every_one())
 
 
-def test_checks_93_to_95_a_hundred_refreshes_at_once_raise_no_alarm_and_the_grandparent_ends_the_family(
+def test_checks_93_to_95_a_hundred_refreshes_raise_no_alarm_and_a_grandparent_does(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web = connect(server)
@@ -69,7 +69,7 @@ def test_checks_93_to_95_a_hundred_refreshes_at_once_raise_no_alarm_and_the_gran
     assert audit(server, made.account.account_id)[1:] == [("REFRESH_REPLAYED", {"session_id": made.session_id})]
 
 
-def test_the_open_sessions_are_listed_with_the_latest_first_and_what_is_known_of_each(web: Client) -> None:
+def test_the_open_sessions_are_listed_with_the_latest_first_and_their_details(web: Client) -> None:
     email = fresh_email()
     first = web.create(email, client=types.ClientContext(ip_address="192.0.2.1", user_agent="one", device_id="d"))
     gone, last = session(web.sign_in(password(email))), session(web.sign_in(password(email)))
@@ -87,7 +87,7 @@ def test_the_open_sessions_are_listed_with_the_latest_first_and_what_is_known_of
     assert [each.session_id for each in web.list_sessions(someone.id_token)] == [someone.session_id]
 
 
-def test_check_98_sign_out_everywhere_ends_every_session_at_once_and_introspection_says_so(
+def test_check_98_sign_out_everywhere_ends_every_session_and_introspection_shows_it(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, email = connect(server), fresh_email()
@@ -113,7 +113,7 @@ def test_check_98_sign_out_everywhere_ends_every_session_at_once_and_introspecti
     assert ("SESSIONS_REVOKED", {"closed": "4"}) in audit(server, made.account.account_id)
 
 
-def test_both_calls_want_an_id_token_of_their_callers_audience(web: Client, shop: Client) -> None:
+def test_both_calls_require_an_id_token_of_their_callers_audience(web: Client, shop: Client) -> None:
     made = web.create(fresh_email())
     for call in (shop.revoke_all, shop.list_sessions):
         with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_ID_TOKEN"):
@@ -136,7 +136,7 @@ def assert_ended(web: Client, each: types.Session) -> None:
         web.get(each.id_token)
 
 
-def test_check_98_one_session_is_ended_from_another_one_and_all_others_go_on(
+def test_check_98_one_session_is_ended_from_another_one_and_all_others_stay_open(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, email = connect(server), fresh_email()
@@ -159,7 +159,7 @@ def test_check_98_one_session_is_ended_from_another_one_and_all_others_go_on(
     assert events == [("SIGNED_OUT", {"session_id": lost.session_id})]
 
 
-def test_a_user_ends_the_session_of_the_call_and_can_repeat_that(web: Client) -> None:
+def test_a_user_ends_the_session_of_the_call_and_can_repeat_the_call(web: Client) -> None:
     email = fresh_email()
     own, other = web.create(email), session(web.sign_in(password(email)))
     assert web.end_session(own.session_id, own.id_token)
@@ -171,7 +171,7 @@ def test_a_user_ends_the_session_of_the_call_and_can_repeat_that(web: Client) ->
     assert not web.end_session(other.session_id, other.id_token), "it was signed out"
 
 
-def test_a_session_of_another_account_is_answered_like_one_that_does_not_exist(
+def test_a_session_of_another_account_gets_the_same_answer_as_an_unknown_one(
         web: Client, shop: Client) -> None:
     own, someone = web.create(fresh_email()), web.create(fresh_email())
     for session_id in (someone.session_id, "no-such-session", own.session_id.swapcase()):
@@ -211,7 +211,7 @@ def test_check_114_only_an_administrator_ends_a_session_without_an_id_token(
     assert event.caller == "admin"
 
 
-def test_check_98_of_concurrent_ends_one_ends_the_session_and_no_refresh_outlives_it(
+def test_check_98_one_of_many_concurrent_ends_takes_effect_and_no_refresh_survives(
         server: Server, web: Client) -> None:
     email = fresh_email()
     own = web.create(email)

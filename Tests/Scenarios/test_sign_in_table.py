@@ -13,7 +13,8 @@ from latchkey.v1.types_pb2 import CONFLICT_REASON_ASK_ADMINISTRATOR, CONFLICT_RE
 from processes import Server, Simulator
 
 
-def test_S1_identity_beats_email_and_empty_fields_only_are_filled(web: Client, simulator: Simulator) -> None:
+def test_S1_identity_takes_precedence_over_email_and_only_empty_fields_are_filled(
+        web: Client, simulator: Simulator) -> None:
     subject, email, owner = fresh_email(), fresh_email(), fresh_email()
     made = session(web.sign_in(assertion(simulator, "oidc.trusted", subject=subject, name="Al")))
     assert made.is_new_account and made.account.email == ""
@@ -27,7 +28,7 @@ def test_S1_identity_beats_email_and_empty_fields_only_are_filled(web: Client, s
     assert (filled.account.email, filled.account.email_verified) == (email, True)
 
 
-def test_S1_an_identity_that_reports_another_free_address_stays_where_it_is_and_both_addresses_find_it(
+def test_S1_an_identity_with_another_free_address_keeps_its_account(
         web: Client, shop: Client, simulator: Simulator) -> None:
     subject, old, new = fresh_email(), fresh_email(), fresh_email()
     made = session(web.sign_in(assertion(
@@ -49,7 +50,7 @@ def test_S1_an_identity_that_reports_another_free_address_stays_where_it_is_and_
     assert list(web.fetch(email=new).sign_in_methods) == ["password"]
 
 
-def test_S2_and_check_25_no_address_makes_an_account_without_one_and_a_user_name_is_never_one(
+def test_S2_and_check_25_an_account_without_an_address_never_uses_the_user_name(
         web: Client, simulator: Simulator) -> None:
     made = session(web.sign_in(assertion(simulator, "oidc.corp", username="victim@example.com", name="V")))
     assert made.is_new_account and made.account.email == "" and made.account.display_name == "V"
@@ -57,7 +58,7 @@ def test_S2_and_check_25_no_address_makes_an_account_without_one_and_a_user_name
     assert not web.fetch(email="victim@example.com").registered
 
 
-def test_S3_an_authoritative_or_verified_assertion_creates_a_proved_account(
+def test_S3_an_authoritative_or_verified_assertion_creates_a_verified_account(
         web: Client, simulator: Simulator) -> None:
     for provider_id, domain in (("google.com", "gmail.com"), ("oidc.mail", "mail.example"),
                                 ("oidc.trusted", "example.com"), ("google.com", "example.com")):
@@ -66,7 +67,7 @@ def test_S3_an_authoritative_or_verified_assertion_creates_a_proved_account(
         assert made.is_new_account and made.account.email == order["email"] and made.account.email_verified
 
 
-def test_S4_an_unverified_assertion_creates_an_unproved_account(web: Client, simulator: Simulator) -> None:
+def test_S4_an_unverified_assertion_creates_an_unverified_account(web: Client, simulator: Simulator) -> None:
     for provider_id, verified in (("oidc.corp", True), ("oidc.trusted", False), ("google.com", False)):
         made = session(web.sign_in(assertion(
             simulator, provider_id, email=fresh_email(), email_verified=verified)))
@@ -91,7 +92,7 @@ def test_S8_and_check_26_another_subject_of_the_same_provider_is_a_conflict_neve
     assert session(web.sign_in(recycled)).account.account_id == linked.account.account_id
 
 
-def test_S8_without_another_way_in_there_is_nothing_to_offer_but_the_administrator(
+def test_S8_without_another_sign_in_method_only_an_administrator_can_help(
         web: Client, simulator: Simulator) -> None:
     order = {"email": fresh_email("gmail.com"), "email_verified": True}
     session(web.sign_in(assertion(simulator, "google.com", **order)))
@@ -100,7 +101,7 @@ def test_S8_without_another_way_in_there_is_nothing_to_offer_but_the_administrat
     assert exists.reason in (CONFLICT_REASON_SUBJECT_CHANGED, CONFLICT_REASON_ASK_ADMINISTRATOR)
 
 
-def test_S8_an_administrator_who_was_asked_lets_the_new_subject_in_to_the_same_account(
+def test_S8_after_an_administrators_unlink_the_new_subject_gets_the_same_account(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     order = {"email": email, "email_verified": True}
@@ -158,7 +159,7 @@ def test_check_24_one_address_is_compared_in_one_form_and_look_alikes_do_not_mat
     assert exists.email == made.account.email
 
 
-def test_an_anonymous_person_gets_an_account_of_their_own_each_time(web: Client) -> None:
+def test_each_anonymous_sign_in_creates_an_account_of_its_own(web: Client) -> None:
     one, two = session(web.sign_in(anonymous())), session(web.sign_in(anonymous()))
     assert one.account.anonymous and one.is_new_account and not provider_ids(one.account)
     assert one.account.account_id != two.account.account_id
@@ -174,7 +175,7 @@ def test_a_custom_token_creates_and_then_signs_in(web: Client, admin: Client) ->
 
 @pytest.mark.parametrize("setting, wanted", [
     ({"anonymous": False}, anonymous), ({"password": False}, lambda: password(fresh_email()))])
-def test_a_way_in_that_is_switched_off_is_not_allowed(
+def test_a_disabled_sign_in_method_is_not_allowed(
         serve: Callable[..., Server], connect: Callable[..., Client], setting: dict[str, bool],
         wanted: Callable[[], object]) -> None:
     client = connect(serve(policy=setting))
@@ -195,7 +196,7 @@ def test_duplicate_mode_never_compares_addresses_of_providers(
     assert list(client.fetch(email=email).sign_in_methods) == ["password"]
 
 
-def test_checks_3_and_4_auto_link_needs_an_authoritative_assertion_and_a_proved_account(
+def test_checks_3_and_4_auto_link_needs_an_authoritative_assertion_and_a_verified_account(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     client = connect(serve(policy={"auto_link": "authoritative"}))
     email = fresh_email("gmail.com")
@@ -206,18 +207,18 @@ def test_checks_3_and_4_auto_link_needs_an_authoritative_assertion_and_a_proved_
     assert linked.account.account_id == made.account.account_id
     assert provider_ids(linked.account) == {"oidc.trusted", "google.com"}
 
-    unproved = fresh_email("gmail.com")
-    old = client.create(unproved)
+    unverified = fresh_email("gmail.com")
+    old = client.create(unverified)
     session(client.link(old.id_token, assertion(simulator, "oidc.corp")))
-    conflict(client.sign_in(assertion(simulator, "google.com", email=unproved, email_verified=True)))
-    assert session(client.sign_in(password(unproved))).account.account_id == old.account.account_id
+    conflict(client.sign_in(assertion(simulator, "google.com", email=unverified, email_verified=True)))
+    assert session(client.sign_in(password(unverified))).account.account_id == old.account.account_id
 
     left = client.unlink(linked.id_token, "google.com")
     assert provider_ids(left.account) == {"oidc.trusted"}
     conflict(client.sign_in(google))
 
 
-def test_a_handle_is_no_credential_of_its_own_unless_it_was_made_for_that(web: Client, simulator: Simulator) -> None:
+def test_a_pending_token_is_a_credential_only_with_that_purpose(web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     web.create(email)
     exists = conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))

@@ -34,7 +34,7 @@ def client(careful: Server, connect: Callable[..., Client]) -> Client:
     return connect(careful)
 
 
-def test_the_session_follows_the_code_and_the_address_is_proved(careful: Server, client: Client) -> None:
+def test_the_session_opens_after_the_code_and_the_address_is_verified(careful: Server, client: Client) -> None:
     email = fresh_email()
     sent, message = arriving(careful, "sign_up", email, lambda: client.ask_to_create(email, locale="de"))
     assert sent.expires_at.ToSeconds() - time.time() == pytest.approx(6 * 3600, abs=60)
@@ -62,7 +62,7 @@ def seconds_ratio(client: Client, free: str, owned: str) -> float:
     return statistics.median(took[free]) / statistics.median(took[owned])
 
 
-def test_check_39_sign_up_answers_alike_for_a_free_and_for_an_owned_address(careful: Server, client: Client) -> None:
+def test_check_39_sign_up_gives_the_same_answer_for_free_and_owned_addresses(careful: Server, client: Client) -> None:
     free, owned = fresh_email(), fresh_email()
     owner = client.create(owned, code=sign_up_code(careful, client, owned))
     ratios = [seconds_ratio(client, free, owned)]
@@ -80,7 +80,7 @@ def test_check_39_sign_up_answers_alike_for_a_free_and_for_an_owned_address(care
     assert client.get(owner.id_token).email == owned
 
 
-def test_check_39_a_repeat_under_its_key_is_answered_alike_and_mails_nothing_again(
+def test_check_39_a_repeat_under_its_key_gets_the_same_answer_and_sends_no_email(
         careful: Server, client: Client) -> None:
     free, owned = fresh_email(), fresh_email()
     client.create(owned, code=sign_up_code(careful, client, owned))
@@ -98,7 +98,7 @@ def test_check_39_a_repeat_under_its_key_is_answered_alike_and_mails_nothing_aga
     assert client.create(free, code=code).account.email == free
 
 
-def test_check_5_a_password_that_a_stranger_signed_up_with_never_waits_behind_the_owners_click(
+def test_check_5_the_owners_click_does_not_activate_the_password_of_an_attackers_sign_up(
         careful: Server, client: Client) -> None:
     email = fresh_email()
     _, message = arriving(careful, "sign_up", email, lambda: client.ask_to_create(email, "the attacker's choice"))
@@ -109,7 +109,7 @@ def test_check_5_a_password_that_a_stranger_signed_up_with_never_waits_behind_th
     assert again.account.account_id == owner.account.account_id
 
 
-def test_who_came_by_a_provider_meanwhile_keeps_the_address(
+def test_a_user_who_signed_in_with_a_provider_first_keeps_the_address(
         careful: Server, client: Client, simulator: Simulator) -> None:
     email = fresh_email()
     code = sign_up_code(careful, client, email)
@@ -119,7 +119,7 @@ def test_who_came_by_a_provider_meanwhile_keeps_the_address(
     assert provider_ids(client.get(first.id_token)) == {"oidc.trusted"}
 
 
-def test_a_page_that_is_not_the_callers_is_refused_and_a_wrong_code_makes_nothing(client: Client) -> None:
+def test_an_unregistered_page_is_rejected_and_a_wrong_code_creates_nothing(client: Client) -> None:
     email = fresh_email()
     for page in ("", "https://evil.example/"):
         with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED"):
@@ -129,7 +129,7 @@ def test_a_page_that_is_not_the_callers_is_refused_and_a_wrong_code_makes_nothin
             client.create(email, code=code)
 
 
-def test_the_command_asks_and_then_follows_the_link(careful: Server, tmp_path: Path) -> None:
+def test_the_command_requests_the_email_and_then_uses_the_link(careful: Server, tmp_path: Path) -> None:
     ada, email = Person(careful, tmp_path), fresh_email()
     asked = ada.run("sign-up", "--email", email, "--continue-uri", PAGE, LATCHKEY_PASSWORD=PASSWORD)
     assert asked.returncode == 0 and f"latchkey sign-up --email {email} --code-file FILE" in asked.stdout, asked
@@ -138,7 +138,7 @@ def test_the_command_asks_and_then_follows_the_link(careful: Server, tmp_path: P
     assert made["account"]["email_verified"]
 
 
-def test_a_guest_links_a_password_only_to_an_address_whose_mail_was_read(
+def test_a_guest_links_a_password_only_to_an_address_whose_email_was_read(
         careful: Server, client: Client) -> None:
     """Otherwise an anonymous sign-in would bypass the email, and would reveal which addresses are taken."""
     free, owned = fresh_email(), fresh_email()

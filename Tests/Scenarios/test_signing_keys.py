@@ -52,7 +52,7 @@ def kid(id_token: str) -> str:
 
 
 @pytest.mark.timeout(120)
-def test_check_101_tokens_verify_from_the_https_keys_through_a_rotation_without_one_failure(
+def test_check_101_tokens_verify_with_the_https_keys_throughout_a_rotation(
         publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = publishing(tokens={"publish_lead_seconds": LEAD_SECONDS})
     web, email = connect(server), fresh_email()
@@ -88,7 +88,7 @@ def test_check_101_tokens_verify_from_the_https_keys_through_a_rotation_without_
     assert json.loads(web.signing_keys()) == {"keys": published(server)}
 
 
-def test_check_101_a_key_is_published_its_lead_before_it_signs_and_a_second_request_does_not_hurry_it(
+def test_check_101_a_key_is_published_before_it_signs_and_cannot_be_hurried(
         publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = publishing(tokens={"publish_lead_seconds": 4})
     web = connect(server)
@@ -132,7 +132,7 @@ def test_another_algorithm_in_the_configuration_is_published_before_it_is_used(
     verifier.check(made.id_token)
 
 
-def test_a_start_with_the_wrong_master_key_leaves_the_keys_as_they_are(
+def test_a_start_with_the_wrong_master_key_does_not_change_the_keys(
         publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = publishing()
     made = connect(server).create(fresh_email())
@@ -165,7 +165,7 @@ def test_a_stock_key_client_finds_the_keys_by_discovery(endpoint: Server, connec
     assert claims["sub"] == made.account.account_id
 
 
-def test_the_keys_are_served_nowhere_unless_configured(server: Server) -> None:
+def test_the_keys_are_served_only_if_configured(server: Server) -> None:
     assert not any(line["message"] == "keys" for line in server.lines())
 
 
@@ -186,7 +186,7 @@ def raw(server: Server, request: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("path, kind", [(KEYS, "application/jwk-set+json"), (DISCOVERY, "application/json")])
-def test_get_and_head_answer_a_document_that_can_be_kept(endpoint: Server, path: str, kind: str) -> None:
+def test_get_and_head_return_a_cacheable_document(endpoint: Server, path: str, kind: str) -> None:
     answer, body = ask(endpoint, "GET", path + "?a=b")
     assert answer.status == 200 and json.loads(body)
     assert answer.headers["Content-Type"] == kind and int(answer.headers["Content-Length"]) == len(body)
@@ -205,7 +205,7 @@ def test_no_private_member_is_published(endpoint: Server) -> None:
         assert set(key) == {"crv", "kty", "x", "y", "kid", "use", "alg"}
 
 
-def test_other_paths_methods_and_what_is_no_request_are_refused(endpoint: Server) -> None:
+def test_other_paths_other_methods_and_invalid_requests_are_rejected(endpoint: Server) -> None:
     for path in ("/", "/metrics", KEYS + "/", "/.well-known/../.well-known/jwks.json"):
         assert ask(endpoint, "GET", path)[0].status == 404
     for method in ("POST", "PUT", "DELETE", "OPTIONS"):
@@ -219,7 +219,7 @@ def test_other_paths_methods_and_what_is_no_request_are_refused(endpoint: Server
     assert refusals(endpoint, "keys_request") == before + len(broken)
 
 
-def test_a_head_of_the_limit_is_served_by_the_keys_and_one_byte_more_is_refused(endpoint: Server) -> None:
+def test_the_keys_endpoint_serves_a_head_of_the_limit_and_rejects_one_byte_more(endpoint: Server) -> None:
     def head(total: int) -> bytes:
         frame = b"GET %s HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n"
         return frame % (KEYS.encode(), b"x" * (total - len(frame) + 4 - len(KEYS)))
@@ -229,7 +229,7 @@ def test_a_head_of_the_limit_is_served_by_the_keys_and_one_byte_more_is_refused(
     assert raw(endpoint, head(REQUEST_BYTES_MAX + 1)).startswith(b"HTTP/1.1 431 ")
 
 
-def test_a_request_in_many_records_is_served_and_one_that_never_ends_is_told_so(endpoint: Server) -> None:
+def test_a_request_in_many_records_is_served_and_one_that_never_ends_times_out(endpoint: Server) -> None:
     with secured(endpoint) as connection:
         for byte in f"HEAD {KEYS} HTTP/1.1\r\nHost: a\r\n\r\n".encode():
             connection.send(bytes([byte]))
@@ -239,7 +239,7 @@ def test_a_request_in_many_records_is_served_and_one_that_never_ends_is_told_so(
     assert REQUEST_SECONDS - 0.5 < time.monotonic() - began < REQUEST_SECONDS + 2
 
 
-def test_http_1_1_is_chosen_and_who_wants_nothing_but_another_protocol_is_turned_away(endpoint: Server) -> None:
+def test_http_1_1_is_chosen_and_a_client_with_only_another_protocol_is_refused(endpoint: Server) -> None:
     for protocols, chosen in ((("h2", "http/1.1"), "http/1.1"), ((), None)):
         with socket.create_connection(address(endpoint), 10) as plain, \
                 trust(endpoint, *protocols).wrap_socket(plain, server_hostname="localhost") as connection:
@@ -256,7 +256,7 @@ def hold(server: Server, source: str) -> socket.socket:
     return socket.create_connection(("127.0.0.1", address(server)[1]), 10, source_address=(source, 0))
 
 
-def test_one_address_holds_so_many_connections_to_the_keys_for_their_time_and_others_are_served(
+def test_one_address_has_a_limit_of_connections_to_the_keys_and_others_are_served(
         publishing: Callable[..., Server]) -> None:
     server = publishing()
     began = time.monotonic()
@@ -271,7 +271,7 @@ def test_one_address_holds_so_many_connections_to_the_keys_for_their_time_and_ot
     assert refusals(server, "keys_connections") == 1 and refusals(server, "keys_time") == PER_ADDRESS_MAX
 
 
-def test_whoever_holds_all_connections_to_the_keys_for_their_time_makes_room_for_another_address(
+def test_a_client_with_all_connections_to_the_keys_loses_one_to_another_address(
         publishing: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = publishing()
     began = time.monotonic()
@@ -287,7 +287,7 @@ def test_whoever_holds_all_connections_to_the_keys_for_their_time_makes_room_for
     assert refusals(server, "keys_connections") == 1 and refusals(server, "keys_time") == CONNECTIONS_MAX - 1
 
 
-def test_a_new_certificate_is_served_with_the_keys_too(
+def test_the_keys_endpoint_uses_a_new_certificate_too(
         publishing: Callable[..., Server], folder: Path) -> None:
     for kind in ("pem", "key"):
         shutil.copy(folder / f"server.{kind}", folder / f"keys-own.{kind}")

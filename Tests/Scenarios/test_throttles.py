@@ -28,7 +28,7 @@ def blocked(client: Client, email: str, secret: str = PASSWORD, **context: str) 
     return refusal
 
 
-def test_checks_104_and_105_a_hundred_failures_block_the_password_of_that_account_and_no_other_way_in(
+def test_checks_104_and_105_a_hundred_failures_block_the_password_of_that_account_and_no_other_method(
         web: Client, simulator: Simulator) -> None:
     email, other = fresh_email(), fresh_email()
     web.create(other)
@@ -48,7 +48,7 @@ def test_checks_104_and_105_a_hundred_failures_block_the_password_of_that_accoun
     blocked(web, email, device_id="another device")
 
 
-def test_check_105_a_known_device_gets_its_codes_whatever_strangers_ask_for(
+def test_check_105_a_known_device_gets_its_codes_whatever_other_users_request(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(policy=POLICY, throttles={"sends_per_recipient_max": 2, "code_failures_max": 3})
     client, number, own = connect(server), fresh_number(), {"device_id": "own device"}
@@ -72,7 +72,7 @@ def test_check_105_a_known_device_gets_its_codes_whatever_strangers_ask_for(
     assert again.account.account_id == made.account.account_id
 
 
-def test_check_104_the_block_outlives_a_restart_and_is_the_same_for_an_address_that_nobody_has(
+def test_check_104_the_block_survives_a_restart_and_applies_to_unknown_addresses(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(throttles={"password_failures_max": 3})
     client = connect(server)
@@ -88,7 +88,7 @@ def test_check_104_the_block_outlives_a_restart_and_is_the_same_for_an_address_t
     assert first.text == second.text
 
 
-def test_check_104_fifty_failures_at_once_count_fifty(
+def test_check_104_fifty_concurrent_failures_count_fifty(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     client = connect(serve(throttles={"password_failures_max": 51}))
     email = fresh_email()
@@ -99,7 +99,7 @@ def test_check_104_fifty_failures_at_once_count_fifty(
     blocked(client, email)
 
 
-def test_check_104_failures_from_one_ipv6_network_count_together_whatever_the_address(
+def test_check_104_failures_from_one_ipv6_network_count_together(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     client = connect(serve(throttles={"password_failures_per_network_max": 5}))
     for number in range(5):
@@ -111,7 +111,7 @@ def test_check_104_failures_from_one_ipv6_network_count_together_whatever_the_ad
     session(client.sign_in(password(email)))
 
 
-def test_a_success_begins_the_count_of_failures_anew(
+def test_a_success_resets_the_count_of_failures(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     client = connect(serve(throttles={"password_failures_max": 3}))
     email = fresh_email()

@@ -19,13 +19,13 @@ def value(name: str) -> str:
     return found[0]
 
 
-def test_the_unit_waits_for_a_drain_has_room_for_all_connections_and_gives_up_a_wrong_configuration() -> None:
+def test_the_unit_waits_for_a_drain_and_does_not_restart_on_a_wrong_configuration() -> None:
     assert int(value("TimeoutStopSec")) > longest_end()
     assert int(value("LimitNOFILE")) >= 1.5 * standard("limits.connections_max")
     assert value("RestartPreventExitStatus").split() == ["64", "78"]
 
 
-def test_the_unit_starts_again_for_as_long_as_something_passes_and_not_over_a_wrong_configuration() -> None:
+def test_the_unit_restarts_on_failure_without_a_limit_and_without_a_start_check() -> None:
     assert value("Restart") == "on-failure" and value("StartLimitIntervalSec") == "0"
     assert "\nExecStartPre=" not in UNIT.read_text(), "systemd would ignore its 78"
 
@@ -35,7 +35,7 @@ def test_the_unit_waits_for_the_clock_to_be_set() -> None:
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
-def test_systemd_understands_the_unit_and_finds_it_confined(tmp_path: Path) -> None:
+def test_systemd_accepts_the_unit_and_rates_it_as_confined(tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace("/usr/local/bin/latchkeyd", str(LATCHKEYD)))
     verified = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)

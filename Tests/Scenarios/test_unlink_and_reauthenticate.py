@@ -11,7 +11,7 @@ from grpc import StatusCode
 from processes import Server, Simulator
 
 
-def test_unlink_removes_google_and_the_last_way_in_is_refused_naming_what_could_be_added(
+def test_unlink_removes_google_but_not_the_last_sign_in_method_and_names_what_could_be_added(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     google = assertion(simulator, "google.com", email=email, email_verified=True)
@@ -34,13 +34,13 @@ def test_unlink_removes_google_and_the_last_way_in_is_refused_naming_what_could_
     assert web.get(left.id_token).email == email, "a rejected unlink does not change the session"
 
 
-def test_unlink_of_what_is_not_linked_is_refused(web: Client) -> None:
+def test_a_method_that_is_not_linked_cannot_be_unlinked(web: Client) -> None:
     made = web.create(fresh_email())
     with expect_failure(StatusCode.NOT_FOUND, "NO_SUCH_PROVIDER"):
         web.unlink(made.id_token, "google.com")
 
 
-def test_check_81_an_address_that_came_from_one_provider_goes_with_it_and_is_free_for_others(
+def test_check_81_an_address_from_one_provider_is_removed_with_it_and_becomes_free(
         web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = session(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
@@ -51,7 +51,7 @@ def test_check_81_an_address_that_came_from_one_provider_goes_with_it_and_is_fre
     assert web.create(email).account.account_id != made.account.account_id
 
 
-def test_check_83_a_provider_that_is_not_configured_any_more_keeps_its_links_and_they_count_again_with_it(
+def test_check_83_links_of_a_removed_provider_stay_and_count_again_with_it(
         serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     server = serve()
     company = assertion(simulator, "oidc.corp")
@@ -77,7 +77,7 @@ def test_check_83_a_provider_that_is_not_configured_any_more_keeps_its_links_and
     assert session(connect(server).sign_in(company)).account.account_id == made.account.account_id
 
 
-def test_check_82_after_an_unlink_that_provider_opens_another_account(web: Client, simulator: Simulator) -> None:
+def test_check_82_after_an_unlink_that_provider_signs_in_to_another_account(web: Client, simulator: Simulator) -> None:
     company = assertion(simulator, "oidc.corp")
     made = session(web.sign_in(company))
     linked = session(web.link(made.id_token, assertion(simulator, "oidc.partner")))
@@ -86,17 +86,17 @@ def test_check_82_after_an_unlink_that_provider_opens_another_account(web: Clien
     assert again.is_new_account and again.account.account_id != made.account.account_id
 
 
-def test_reauthenticate_moves_auth_time_and_gives_fresh_tokens(web: Client) -> None:
+def test_reauthenticate_updates_auth_time_and_returns_fresh_tokens(web: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     time.sleep(1.1)
-    proved = web.reauthenticate(made.id_token, password(email))
+    reauthenticated = web.reauthenticate(made.id_token, password(email))
     assert web.verify(made.id_token).active, "other windows of the same user still have its tokens"
-    assert proved.session_id != made.session_id
-    assert web.claims(proved.id_token)["auth_time"] > made.account.created_at.seconds
+    assert reauthenticated.session_id != made.session_id
+    assert web.claims(reauthenticated.id_token)["auth_time"] > made.account.created_at.seconds
 
 
-def test_check_85_a_credential_of_somebody_else_is_refused_and_nothing_is_written(
+def test_check_85_another_accounts_credential_is_rejected_and_nothing_is_written(
         web: Client, admin: Client, simulator: Simulator) -> None:
     email, stranger = fresh_email(), fresh_email()
     made, theirs = web.create(email), web.create(stranger)
@@ -111,15 +111,15 @@ def test_check_85_a_credential_of_somebody_else_is_refused_and_nothing_is_writte
     assert provider_ids(web.get(made.id_token)) == {"password"}
 
 
-def test_check_86_reauthenticate_takes_only_the_subject_that_is_linked(web: Client, simulator: Simulator) -> None:
+def test_check_86_reauthenticate_accepts_only_the_linked_subject(web: Client, simulator: Simulator) -> None:
     order = {"subject": fresh_email()}
     made = session(web.sign_in(assertion(simulator, "oidc.corp", **order)))
-    proved = web.reauthenticate(made.id_token, assertion(simulator, "oidc.corp", **order))
+    reauthenticated = web.reauthenticate(made.id_token, assertion(simulator, "oidc.corp", **order))
     with expect_failure(StatusCode.PERMISSION_DENIED, "USER_MISMATCH"):
-        web.reauthenticate(proved.id_token, assertion(simulator, "oidc.corp"))
+        web.reauthenticate(reauthenticated.id_token, assertion(simulator, "oidc.corp"))
 
 
-def test_check_88_a_token_of_a_login_of_long_ago_is_no_reauthentication(web: Client, simulator: Simulator) -> None:
+def test_check_88_a_token_with_an_old_login_does_not_reauthenticate(web: Client, simulator: Simulator) -> None:
     subject = fresh_email()
     made = session(web.sign_in(assertion(simulator, "oidc.corp", subject=subject)))
 
@@ -132,11 +132,11 @@ def test_check_88_a_token_of_a_login_of_long_ago_is_no_reauthentication(web: Cli
         web.reauthenticate(made.id_token, token(24 * 3600))
     assert refused.metadata["methods"] == "oidc.corp" and refused.metadata["confirmed"] == "required"
     assert web.verify(made.id_token).active
-    proved = web.reauthenticate(made.id_token, token(0))
-    assert web.claims(proved.id_token)["amr"] == ["fed", "fresh"]
+    reauthenticated = web.reauthenticate(made.id_token, token(0))
+    assert web.claims(reauthenticated.id_token)["amr"] == ["fed", "fresh"]
 
 
-def test_reauthenticate_with_a_wrong_password_leaves_the_session(web: Client) -> None:
+def test_reauthenticate_with_a_wrong_password_keeps_the_session(web: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_LOGIN_CREDENTIALS"):
@@ -144,7 +144,7 @@ def test_reauthenticate_with_a_wrong_password_leaves_the_session(web: Client) ->
     assert web.verify(made.id_token).active
 
 
-def test_reauthenticate_takes_neither_an_anonymous_nor_a_held_credential(web: Client, simulator: Simulator) -> None:
+def test_reauthenticate_rejects_anonymous_and_pending_credentials(web: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = web.create(email)
     with expect_failure(StatusCode.INVALID_ARGUMENT, "INVALID_FIELD"):
@@ -167,5 +167,5 @@ def test_checks_79_and_87_an_old_login_must_be_renewed_and_a_refresh_does_not_re
     assert set(refused.metadata["methods"].split(",")) == {"password", "oidc.corp"}
     with expect_failure(StatusCode.FAILED_PRECONDITION, "REQUIRES_RECENT_LOGIN"):
         client.delete(refreshed.id_token)
-    proved = client.reauthenticate(refreshed.id_token, password(email))
-    assert provider_ids(client.unlink(proved.id_token, "oidc.corp").account) == {"password"}
+    reauthenticated = client.reauthenticate(refreshed.id_token, password(email))
+    assert provider_ids(client.unlink(reauthenticated.id_token, "oidc.corp").account) == {"password"}

@@ -52,7 +52,7 @@ def outcome(client: Client, credential: Any) -> str:
 
 # Phones.
 
-def test_a_person_with_nothing_but_a_telephone_changes_its_number(mailing: Server, client: Client) -> None:
+def test_a_user_with_only_a_phone_changes_the_number(mailing: Server, client: Client) -> None:
     old, new = fresh_number(), fresh_number()
     made = session(client.sign_in(by_phone(mailing, client, old)))
     linking = by_phone(mailing, client, new, purpose=types.PROOF_PURPOSE_LINK, id_token=made.id_token)
@@ -63,7 +63,7 @@ def test_a_person_with_nothing_but_a_telephone_changes_its_number(mailing: Serve
     assert session(client.sign_in(by_phone(mailing, client, old))).is_new_account, "the old number is free"
 
 
-def test_a_phone_code_signs_up_in_and_links(mailing: Server, client: Client) -> None:
+def test_a_phone_code_signs_up_signs_in_and_links(mailing: Server, client: Client) -> None:
     number = fresh_number()
     made = session(client.sign_in(by_phone(mailing, client, number)))
     assert made.is_new_account and made.account.phone_number == number
@@ -81,7 +81,7 @@ def test_a_phone_code_signs_up_in_and_links(mailing: Server, client: Client) -> 
     assert provider_ids(client.unlink(linked.id_token, "phone").account) == {"password"}
 
 
-def test_a_number_and_its_code_are_taken_as_they_were_pasted(mailing: Server, client: Client) -> None:
+def test_a_number_and_its_code_are_accepted_as_pasted(mailing: Server, client: Client) -> None:
     number = fresh_number()
     pasted = f"\u202a{number[:3]} (0){number[3:6]}\u00a0{number[6:]}\u202c"
     spell: list[Callable[[str], str]] = [
@@ -93,7 +93,7 @@ def test_a_number_and_its_code_are_taken_as_they_were_pasted(mailing: Server, cl
         assert session(client.sign_in(code)).account.phone_number == number
 
 
-def test_L2_a_number_of_another_account_is_in_use_and_the_handle_signs_in_there(
+def test_L2_the_pending_token_of_a_number_in_use_signs_in_to_its_owner(
         mailing: Server, client: Client) -> None:
     number = fresh_number()
     owner = session(client.sign_in(by_phone(mailing, client, number)))
@@ -105,7 +105,7 @@ def test_L2_a_number_of_another_account_is_in_use_and_the_handle_signs_in_there(
     assert session(client.sign_in(held(handle))).account.account_id == owner.account.account_id
 
 
-def test_check_106_a_phone_code_is_good_once_for_five_tries_and_until_the_next(
+def test_check_106_a_phone_code_is_valid_once_for_five_tries_and_until_the_next(
         mailing: Server, client: Client) -> None:
     number = fresh_number()
     used = by_phone(mailing, client, number)
@@ -123,7 +123,7 @@ def test_check_106_a_phone_code_is_good_once_for_five_tries_and_until_the_next(
         client.sign_in(latter)
 
 
-def test_check_106_after_five_wrong_guesses_in_parallel_the_right_one_is_too_late(
+def test_check_106_the_right_code_is_rejected_after_five_parallel_wrong_guesses(
         mailing: Server, client: Client) -> None:
     code = by_phone(mailing, client, fresh_number())
     with ThreadPoolExecutor(20) as pool:
@@ -136,7 +136,7 @@ def test_check_106_after_five_wrong_guesses_in_parallel_the_right_one_is_too_lat
         client.sign_in(code)
 
 
-def test_check_106_of_parallel_guesses_with_right_ones_among_them_one_is_in_at_most(
+def test_check_106_at_most_one_of_many_parallel_guesses_signs_in(
         mailing: Server, client: Client) -> None:
     for _ in range(5):
         code = by_phone(mailing, client, fresh_number())
@@ -162,7 +162,7 @@ def test_check_106_a_phone_code_is_for_one_purpose_and_account(mailing: Server, 
     assert session(client.link(owner.id_token, code)).account.phone_number
 
 
-def test_check_106_a_code_is_in_the_database_neither_in_clear_nor_as_a_digest_to_guess_at(
+def test_check_106_the_database_has_no_clear_code_and_no_digest_that_can_be_guessed(
         mailing: Server, client: Client) -> None:
     code = by_phone(mailing, client, fresh_number())
     link = by_mail(mailing, client, fresh_email())
@@ -185,7 +185,7 @@ def test_two_parallel_redemptions_of_a_code_sign_in_once(mailing: Server, client
 
 # Emailed links.
 
-def test_a_mailed_link_signs_up_in_links_and_completes(
+def test_a_sign_in_link_signs_up_signs_in_links_and_completes(
         mailing: Server, client: Client, simulator: Simulator) -> None:
     email = fresh_email()
     made = session(client.sign_in(by_mail(mailing, client, email)))
@@ -205,7 +205,7 @@ def test_a_mailed_link_signs_up_in_links_and_completes(
     assert linked.account.account_id == guest.account.account_id and linked.account.email_verified
 
 
-def test_a_wrong_address_does_not_use_the_link_up_and_a_page_learns_what_it_is_for(
+def test_a_wrong_address_does_not_use_up_the_link_and_a_page_learns_its_purpose(
         mailing: Server, client: Client) -> None:
     email = fresh_email()
     link = by_mail(mailing, client, email)
@@ -216,7 +216,7 @@ def test_a_wrong_address_does_not_use_the_link_up_and_a_page_learns_what_it_is_f
     assert session(client.sign_in(link)).account.email == email
 
 
-def test_check_23_a_mailed_proof_of_one_browser_completes_nothing_in_another(
+def test_check_23_an_email_link_of_one_browser_completes_nothing_in_another(
         mailing: Server, client: Client, simulator: Simulator) -> None:
     email = fresh_email()
     session(client.sign_in(by_mail(mailing, client, email)))
@@ -232,7 +232,7 @@ def test_check_23_a_mailed_proof_of_one_browser_completes_nothing_in_another(
     assert session(client.sign_in(link, binding=mine)).account.email == email
 
 
-def test_a_link_leads_to_pages_of_the_caller_only(mailing: Server, client: Client) -> None:
+def test_a_link_can_lead_only_to_the_callers_pages(mailing: Server, client: Client) -> None:
     for page in ("https://evil.example/", "http://localhost:3000/callback/", "http://localhost:3000/callback?next=x"):
         for send in (client.send_email_link, client.send_password_reset):
             with expect_failure(StatusCode.PERMISSION_DENIED, "REDIRECT_URI_NOT_ALLOWED"):
@@ -257,7 +257,7 @@ def test_a_confirmation_needs_a_session_of_the_account(mailing: Server, client: 
         client.confirm_email(code, session(client.sign_in(password(email))).id_token)
 
 
-def test_check_109_nobody_makes_an_address_or_a_number_proved_by_saying_so(
+def test_check_109_no_claim_of_a_caller_verifies_an_address_or_a_number(
         mailing: Server, client: Client, simulator: Simulator) -> None:
     email = fresh_email()
     owner = client.create(email, display_name="email_verified")
@@ -300,7 +300,7 @@ def test_a_reset_replaces_the_password_and_ends_every_session(
         client.reset_password(code, NEW_PASSWORD)
 
 
-def test_check_8_where_no_links_are_mailed_the_owner_of_a_mailbox_claims_it_by_a_reset(
+def test_check_8_without_sign_in_links_the_mailbox_owner_claims_by_a_reset(
         server: Server, web: Client, admin: Client, simulator: Simulator) -> None:
     email = fresh_email()
     stranger = {"subject": fresh_email(), "email": email}
@@ -327,7 +327,7 @@ def test_check_8_where_no_links_are_mailed_the_owner_of_a_mailbox_claims_it_by_a
     assert admin.lookup(email=email).account_id == mine.account_id
 
 
-def test_check_39_a_reset_a_link_and_a_phone_code_answer_alike_for_known_and_unknown(
+def test_check_39_resets_links_and_phone_codes_do_not_reveal_who_is_known(
         mailing: Server, client: Client) -> None:
     known, number = fresh_email(), fresh_number()
     client.create(known)
@@ -348,7 +348,7 @@ def test_check_39_a_reset_a_link_and_a_phone_code_answer_alike_for_known_and_unk
 
 
 @pytest.mark.timeout(120)
-def test_check_39_and_in_the_same_class_of_time(
+def test_check_39_known_and_unknown_take_the_same_time(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     """A commit with its sync takes milliseconds, and both make one. An email costs far less in addition."""
     client = connect(serve(policy=POLICY, throttles={"resets_per_recipient_max": 0}))
@@ -367,7 +367,7 @@ def test_check_39_and_in_the_same_class_of_time(
 
 # Change of address, and its reversal.
 
-def test_a_change_of_address_is_confirmed_at_the_new_one_and_the_old_one_can_take_it_back(
+def test_a_change_of_address_is_confirmed_at_the_new_and_revertible_at_the_old_one(
         mailing: Server, client: Client) -> None:
     old, new = fresh_email(), fresh_email()
     owner = session(client.sign_in(by_mail(mailing, client, old)))
@@ -394,7 +394,7 @@ def test_a_change_of_address_is_confirmed_at_the_new_one_and_the_old_one_can_tak
     assert account.account_id == owner.account.account_id and account.email_verified
 
 
-def test_whether_a_new_address_is_free_is_told_in_its_mailbox_only(mailing: Server, client: Client) -> None:
+def test_only_the_mailbox_of_a_new_address_learns_whether_it_is_free(mailing: Server, client: Client) -> None:
     taken = fresh_email()
     client.create(taken)
     owner = client.create(fresh_email())
@@ -420,7 +420,7 @@ def test_a_change_of_address_needs_a_recent_login(
 
 # Features that are not allowed.
 
-def test_what_is_not_enabled_or_has_no_road_is_not_allowed(
+def test_a_method_that_is_disabled_or_has_no_transport_is_not_allowed(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     closed = connect(serve())
     mute = connect(serve(policy=POLICY, delivery={"mail": "off", "text_messages": "off"}))
@@ -439,7 +439,7 @@ def test_what_is_not_enabled_or_has_no_road_is_not_allowed(
             closed.sign_in(credential)
 
 
-def test_too_many_messages_to_one_address_are_refused_known_or_not(
+def test_messages_to_one_address_are_limited_whether_it_is_known_or_not(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     """Links do not use up the resets."""
     limits = {"sends_per_recipient_max": 3, "resets_per_recipient_max": 2}
@@ -475,7 +475,7 @@ def test_malformed_requests_name_their_field(mailing: Server, client: Client) ->
 
 # Second factors.
 
-def test_check_89_a_mailed_link_a_phone_code_and_a_reset_leave_the_second_factor_asked_for(
+def test_check_89_a_sign_in_link_a_phone_code_and_a_reset_still_require_the_second_factor(
         mailing: Server, client: Client) -> None:
     email, number = fresh_email(), fresh_number()
     made = session(client.sign_in(by_mail(mailing, client, email)))

@@ -19,7 +19,7 @@ def person(mailing: Server, tmp_path: Path) -> Person:
     return Person(mailing, tmp_path)
 
 
-def test_somebody_signs_in_by_telephone(person: Person) -> None:
+def test_a_user_signs_in_by_phone(person: Person) -> None:
     number = fresh_number()
     assert person.run("sign-in", "--phone-code").returncode == USAGE, "no code was sent"
     sent = person.run("send-phone-code", number)
@@ -32,7 +32,7 @@ def test_somebody_signs_in_by_telephone(person: Person) -> None:
     assert {each["provider_id"] for each in answer["account"]["providers"]} == {"phone"}
 
 
-def test_somebody_signs_in_by_a_link_and_changes_the_address(person: Person) -> None:
+def test_a_user_signs_in_by_a_link_and_changes_the_address(person: Person) -> None:
     email, new = fresh_email(), fresh_email()
     person.json("send-email-link", "--email", email, "--continue-uri", PAGE)
     link = outbox.wait_for(person.server, "email_link", email).values["link"]
@@ -46,13 +46,13 @@ def test_somebody_signs_in_by_a_link_and_changes_the_address(person: Person) -> 
     assert person.json("confirm-email", "--code-file", person.file("link", back))["email"] == email
 
 
-def test_somebody_proves_the_address_and_resets_the_password(person: Person) -> None:
+def test_a_user_verifies_the_address_and_resets_the_password(person: Person) -> None:
     email = fresh_email()
     person.sign_up(email)
     person.json("verify-email", "--continue-uri", PAGE)
     link = outbox.wait_for(person.server, "verify_email", email).values["link"]
-    proved = person.json("confirm-email", "--code-file", person.file("link", link))
-    assert proved["account"]["email_verified"]
+    verified = person.json("confirm-email", "--code-file", person.file("link", link))
+    assert verified["account"]["email_verified"]
     person.json("reset-password", "--email", email, "--continue-uri", PAGE)
     link = outbox.wait_for(person.server, "reset_password", email).values["link"]
     reset = person.json(
@@ -64,7 +64,7 @@ def test_somebody_proves_the_address_and_resets_the_password(person: Person) -> 
     assert person.run("reset-password").returncode == USAGE
 
 
-def test_somebody_claims_an_address_by_a_reset(person: Person, simulator: Simulator) -> None:
+def test_a_user_claims_an_address_by_a_reset(person: Person, simulator: Simulator) -> None:
     email = fresh_email()
     stranger = Client(person.server, key="web")
     session(stranger.sign_in(assertion(simulator, "oidc.corp", email=email)))

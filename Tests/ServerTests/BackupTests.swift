@@ -83,7 +83,7 @@ private func refusal(_ body: () async throws -> BackupRecord) async -> Failure? 
 private let moment = Timestamp(millis: 1_795_219_200_042)
 
 @Suite struct BackupTests {
-  @Test func `a backup is named by its moment, and its answer is of the file that is there`() async throws {
+  @Test func `a backup is named after its time, and its answer matches its file`() async throws {
     try await withFolder { folder in
       let made = try await runner(CopiedStore(), folder + "/deep/down").make(
         at: moment, commitDecision: CommitDecision()
@@ -100,7 +100,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `the newest backup is known after each`() async throws {
+  @Test func `the newest backup is known after each backup`() async throws {
     try await withFolder { folder in
       let runner = try runner(CopiedStore(), folder)
       #expect(runner.newest == Timestamp(millis: 0), "there is none")
@@ -111,7 +111,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `the newest backup is known after a start, and a failed one is none`() async throws {
+  @Test func `the newest backup is known after a start, and a failed one does not count`() async throws {
     try await withFolder { folder in
       let names = [
         "1120T235959.999Z-ffffffff.db", "1121T000000.042Z-00000000.db", "1122T000000.000Z-00000000.db.draft",
@@ -128,7 +128,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `a long file is digested whole`() async throws {
+  @Test func `the digest covers the whole of a long file`() async throws {
     try await withFolder { folder in
       let bytes = (0..<200_001).map { UInt8(truncatingIfNeeded: $0) }
       let made = try await runner(CopiedStore(bytes), folder).make(at: moment, commitDecision: CommitDecision()) { _ in
@@ -137,7 +137,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `a second backup at once is refused, and one after the first is not`() async throws {
+  @Test func `a concurrent second backup is rejected, and a later one is not`() async throws {
     try await withFolder { folder in
       let store = CopiedStore(isOpen: false)
       let runner = try runner(store, folder)
@@ -159,7 +159,9 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     (SystemError(code: 28, call: "write"), .backupStorageFull), (SystemError(code: 5, call: "write"), .backupFailed),
     (StoreCopyError.unwanted, .backupFailed), (StoreError.closed, .storeUnavailable),
   ])
-  func `a copy that fails leaves nothing behind and says why`(error: any Error, reason: Failure.Reason) async throws {
+  func `a failed copy leaves nothing behind and reports the reason`(
+    error: any Error, reason: Failure.Reason
+  ) async throws {
     try await withFolder { folder in
       let runner = try runner(CopiedStore(failure: error), folder)
       let refused = await refusal {
@@ -173,7 +175,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `what cannot be remembered is no backup`() async throws {
+  @Test func `a backup that cannot be recorded is removed`() async throws {
     try await withFolder { folder in
       let runner = try runner(CopiedStore(), folder)
       let refused = await refusal {
@@ -184,7 +186,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `a call that was given up leaves no backup, nor does one that takes too long`() async throws {
+  @Test func `a call that was cancelled or takes too long leaves no backup`() async throws {
     try await withFolder { folder in
       let commitDecision = CommitDecision()
       #expect(commitDecision.cancel())
@@ -203,7 +205,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   }
 
   @Test(arguments: [(0, 5), (1, 1), (3, 3), (5, 5), (6, 5)])
-  func `the oldest go that are too many, and nothing else does`(keptMax: Int, left: Int) async throws {
+  func `only the oldest backups past the limit are removed`(keptMax: Int, left: Int) async throws {
     try await withFolder { folder in
       let others = [
         "latchkey-00000000T000000.000Z-0000000g.db", "latchkey-00000000T000000.000Z-00000000.db.copy",
@@ -220,7 +222,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `the backup that was just made stays, whatever the clock says of the others`() async throws {
+  @Test func `the newest backup stays, whatever the times of the others`() async throws {
     try await withFolder { folder in
       let runner = try runner(CopiedStore(), folder, keptMax: 1)
       _ = try await runner.make(at: moment, commitDecision: CommitDecision()) { _ in }
@@ -229,7 +231,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `a start removes what an earlier life has begun and not ended, and holds the folder`() async throws {
+  @Test func `a start removes unfinished files of an earlier process, and holds the folder`() async throws {
     try await withFolder { folder in
       let name = BackupFolder.name(at: moment)
       for suffix in ["", ".draft", ".draft-wal", ".draft-journal"] { try write("x", to: "\(folder)/\(name)\(suffix)") }
@@ -240,7 +242,7 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
     }
   }
 
-  @Test func `without a folder no backup is made`() async throws {
+  @Test func `a backup requires a folder`() async throws {
     let usual = try settings()
     #expect(usual.backupFolder == "" && usual.backupsKeptMax == 0 && usual.backupMillis == 600_000)
     #expect(try usual.backupRunner(of: CopiedStore(), log: Log(JSONLines(level: .critical, descriptor: 2))) == nil)

@@ -23,7 +23,7 @@ private let token = [UInt8](repeating: 9, count: 32)
   #expect(values.allSatisfy { $0.count == 32 })
 }
 
-@Test func `what is derived depends on the master key, the token and the family, and on nothing else`() throws {
+@Test func `derived values depend only on the master key, the token and the family`() throws {
   let (one, replica, other) = (try keys(), try keys(), try keys(2))
   #expect(one.idempotency == replica.idempotency && one.idempotency != other.idempotency)
   for derive in [DerivedKeys.successor, DerivedKeys.refreshTag] {
@@ -33,7 +33,7 @@ private let token = [UInt8](repeating: 9, count: 32)
   }
 }
 
-@Test func `what is sealed opens on every replica, in its own context only`() throws {
+@Test func `a sealed value opens on every replica, in its own context only`() throws {
   let sealed = try keys().seal(Array("assertion".utf8), context: Array("row 1".utf8))
   #expect(try keys().open(sealed, context: Array("row 1".utf8)) == Array("assertion".utf8))
   #expect(try keys().open(sealed, context: Array("row 2".utf8)) == nil)
@@ -46,14 +46,14 @@ private let token = [UInt8](repeating: 9, count: 32)
   #expect(try keys().open(Array(sealed.dropLast()), context: Array("row 1".utf8)) == nil)
 }
 
-@Test func `nothing of a sealed text is seen, and no two seals are alike`() throws {
+@Test func `a sealed value does not reveal its text, and no two are equal`() throws {
   let text = [UInt8](repeating: 0x41, count: 64)
   let seals = try (0..<8).map { _ in try keys().seal(text, context: []) }
   #expect(Set(seals).count == seals.count)
   #expect(seals.allSatisfy { !String(decoding: $0, as: UTF8.self).contains("AAAA") })
 }
 
-@Test func `bytes are equal only where all of them are`() throws {
+@Test func `byte arrays are equal only if all their bytes are`() throws {
   let keys = try keys()
   #expect(keys.equal([1, 2], [1, 2]) && keys.equal([], []))
   #expect(!keys.equal([1, 2], [1, 3]) && !keys.equal([1, 2], [1]) && !keys.equal([], [0]))

@@ -88,7 +88,7 @@ private func load(
   return try SigningKeys.ring(store.records, keys, KeyPolicy())
 }
 
-@Test func `the first start makes a key, and every later one uses it`() async throws {
+@Test func `the first start creates a key, and every later one uses it`() async throws {
   let store = KeyStore()
   let first = try await load(store, keys())
   #expect(store.records.count == 1)
@@ -100,7 +100,7 @@ private func load(
 }
 
 @Test(arguments: [SignatureAlgorithm.es256, .edDSA, .rs256])
-func `a key of another algorithm is published beside the one that is there, which signs until its time`(
+func `a key of another algorithm is published next to the current one, which signs until then`(
   algorithm: SignatureAlgorithm
 ) async throws {
   let store = KeyStore()
@@ -120,7 +120,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(ring.activeKey(at: new.activeFrom.seconds)?.keyID == new.keyID)
 }
 
-@Test func `check 101: a key that is asked for is published at once, on every replica that looks, and signs later`()
+@Test func `check 101: a requested key is published immediately, on every replica that reads it, and signs later`()
   async throws
 {
   let store = KeyStore()
@@ -137,7 +137,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(successor.activeFrom == successor.publishedAt.adding(millis: KeyPolicy().publishLeadMillis))
 }
 
-@Test func `of many replicas that are asked for a new key at once, one makes it`() async throws {
+@Test func `one of many replicas with concurrent requests creates the new key`() async throws {
   let store = KeyStore()
   var replicas: [SigningKeyWatch] = []
   for _ in 0..<8 { replicas.append(try await watch(store, keys())) }
@@ -148,7 +148,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(store.records.filter { $0.retiredAt == nil }.count == 1)
 }
 
-@Test func `check 101: a key that no token needs any more is removed, and is published no longer`() async throws {
+@Test func `check 101: a key that no token needs any more is removed and no longer published`() async throws {
   let store = KeyStore()
   var policy = KeyPolicy()
   (policy.publishLeadMillis, policy.tokenLifetimeMaxMillis, policy.skewMillis) = (50, 0, 0)
@@ -162,7 +162,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(replica.tokens.signingKeys().contains(successor.keyID) && !replica.tokens.signingKeys().contains(old.keyID))
 }
 
-@Test func `a store that cannot be read leaves the keys as they are`() async throws {
+@Test func `a store that cannot be read does not change the keys`() async throws {
   let store = KeyStore()
   let replica = try await watch(store, keys())
   let before = replica.tokens.signingKeys()
@@ -171,7 +171,9 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(replica.tokens.signingKeys() == before)
 }
 
-@Test func `a start on a key of a clock that was ahead makes one that signs at once, and warns`() async throws {
+@Test func `a start with a key from a clock that was ahead creates one that signs immediately, and warns`()
+  async throws
+{
   let first = KeyStore()
   _ = try await load(first, keys())
   var ahead = try #require(first.records.first)
@@ -193,7 +195,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(ring.jwks(at: made.activeFrom.seconds).contains(ahead.keyID), "before it signs")
 }
 
-@Test func `of two first starts at once both use the key that won`() async throws {
+@Test func `two concurrent first starts both use the key that was stored first`() async throws {
   let other = KeyStore()
   _ = try await load(other, keys())
   let rival = try #require(other.records.first)
@@ -203,7 +205,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   #expect(ring.jwks(at: rival.activeFrom.seconds).contains(rival.keyID))
 }
 
-@Test func `a private key rests sealed, bound to its id`() async throws {
+@Test func `a private key is stored sealed, bound to its id`() async throws {
   let store = KeyStore()
   _ = try await load(store, keys())
   let record = try #require(store.records.first)
@@ -213,7 +215,9 @@ func `a key of another algorithm is published beside the one that is there, whic
   await #expect(throws: ConfigurationError.self) { try await load(KeyStore([moved]), keys()) }
 }
 
-@Test func `a store that was made with another master key stops the start, naming the setting`() async throws {
+@Test func `a store that was created with another master key stops the start, and the error names the setting`()
+  async throws
+{
   let store = KeyStore()
   _ = try await load(store, keys())
   do {
@@ -224,7 +228,7 @@ func `a key of another algorithm is published beside the one that is there, whic
   }
 }
 
-@Test func `a start with another master key writes nothing, also where a key is due`() async throws {
+@Test func `a start with another master key writes nothing, even if a new key is due`() async throws {
   let store = KeyStore()
   _ = try await watch(store, keys())
   let before = store.records
@@ -244,7 +248,7 @@ private func foreignKey() async throws -> SigningKeyRecord {
 }
 
 @Test(arguments: [false, true])
-func `a key of another master key is left out, and one of ours takes the place that it was to have`(
+func `a key of another master key is left out, and a new key takes its place`(
   isRunning: Bool
 ) async throws {
   let store = KeyStore()
@@ -268,7 +272,7 @@ func `a key of another master key is left out, and one of ours takes the place t
   #expect(store.records.count == 3)
 }
 
-@Test func `where only a key of another master key signs a server does not start, and a running one keeps its keys`()
+@Test func `a server without an own active key does not start, and a running one keeps its keys`()
   async throws
 {
   let store = KeyStore()
@@ -323,13 +327,13 @@ private struct NotRefused: Error {}
   #expect(failure.reason == .operationNotAllowed && failure.field == "credential.provider_token")
 }
 
-@Test func `a token that is none is an invalid credential, and why is for the log only`() async throws {
+@Test func `an invalid token is an invalid credential, and the reason is for the log only`() async throws {
   let failure = try await refusal("google.com", idToken: "not a token")
   #expect(failure.reason == .invalidCredential && !failure.debug.isEmpty)
   #expect(!failure.hint.contains(failure.debug))
 }
 
-@Test func `who is of another organisation than is wanted is told that`() async throws {
+@Test func `a user of another organisation than the required one gets that error`() async throws {
   var google = try #require(ProviderSettings.standard(id: "google.com"))
   google.clientIDs = ["web"]
   google.hostedDomains = ["corp.example"]
@@ -348,7 +352,7 @@ private struct NotRefused: Error {}
   }
 }
 
-@Test func `an access token alone does not say for whom it is`() async throws {
+@Test func `an access token alone does not prove its audience`() async throws {
   #expect(try await refusal("oidc.corp", accessToken: "x").reason == .audienceUnverifiable)
 }
 
@@ -356,14 +360,14 @@ private struct NotRefused: Error {}
   #expect(try await refusal("google.com", accessToken: "x").reason == .providerUnavailable)
 }
 
-@Test func `keys that cannot be had make the provider unavailable, with a hint when to come back`() async throws {
+@Test func `keys that cannot be fetched make the provider unavailable, with a retry delay`() async throws {
   // {"alg":"RS256","kid":"k"} . {"iss":"https://accounts.google.com"} . x
   let token = "eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJpc3MiOiJodHRwczovL2FjY291bnRzLmdvb2dsZS5jb20ifQ.eA"
   let failure = try await refusal("google.com", idToken: token)
   #expect(failure.reason == .providerUnavailable && failure.retryAfterMillis == 5_000)
 }
 
-@Test func `milliseconds that cannot be counted are none`() {
+@Test func `a time that does not fit into milliseconds is ignored`() {
   var own = ProvidersOwnTokens()
   #expect(own.expiresInMillis == nil)
   for (seconds, millis) in [(3600, 3_600_000), (Int64.max / 1_000 + 1, nil), (Int64.max, nil)] as [(Int64, Int64?)] {

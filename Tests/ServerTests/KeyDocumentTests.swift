@@ -20,7 +20,7 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
   HTTPRequest(method: method, path: path, knownTags: tags)
 }
 
-@Test func `the key set is what GetSigningKeys answers, for half of the lead`() throws {
+@Test func `the key set equals the answer of GetSigningKeys, and may be cached for half of the lead`() throws {
   let documents = try documents()
   let answer = documents.answer(get("/.well-known/jwks.json"))
   #expect(answer.status == .ok && answer.contentType == "application/jwk-set+json")
@@ -28,7 +28,7 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
   #expect(answer.cacheControl == "public, max-age=1800")
 }
 
-@Test func `discovery says who issues, where the keys are and which algorithms they have, each once`() throws {
+@Test func `discovery states the issuer, the URL of the keys and each of their algorithms once`() throws {
   let answer = try documents().answer(get("/.well-known/openid-configuration"))
   let said = try JSONValue.parse(Array(answer.body.utf8), byteCountMax: 4_096)
   #expect(answer.contentType == "application/json")
@@ -38,7 +38,7 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
   #expect(said["authorization_endpoint"] == nil && said["token_endpoint"] == nil)
 }
 
-@Test func `who has a document already gets none, and another document is another tag`() throws {
+@Test func `a client with the current document gets none, and another document has another tag`() throws {
   let documents = try documents()
   let keys = documents.answer(get("/.well-known/jwks.json"))
   let discovery = documents.answer(get("/.well-known/openid-configuration"))
@@ -55,11 +55,11 @@ private func get(_ path: String, _ method: String = "GET", tags: String = "") ->
 }
 
 @Test(arguments: ["/", "/.well-known/jwks.json/", "/.well-known/", "/jwks.json", "/.WELL-KNOWN/jwks.json"])
-func `any other path is not found, by whatever method`(path: String) throws {
+func `any other path is not found, with any method`(path: String) throws {
   for method in ["GET", "POST"] { #expect(try documents().answer(get(path, method)).status == .notFound) }
 }
 
 @Test(arguments: ["POST", "PUT", "DELETE", "OPTIONS", "get"])
-func `the keys can be read and nothing else`(method: String) throws {
+func `only GET and HEAD are allowed for the keys`(method: String) throws {
   #expect(try documents().answer(get("/.well-known/jwks.json", method)).status == .methodNotAllowed)
 }

@@ -29,34 +29,34 @@ private func decide(
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
-func `a store without a key gets one that signs at once, since nothing else can`(occasion: KeyRotation.Occasion) {
+func `a store without a key gets one that signs immediately`(occasion: KeyRotation.Occasion) {
   #expect(decide([], occasion) == KeyRotation(successorFrom: now))
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look])
-func `a key that is young enough goes on signing`(occasion: KeyRotation.Occasion) {
+func `a key that is young enough continues to sign`(occasion: KeyRotation.Occasion) {
   #expect(decide([key("a", activeFrom: -90 * day + 1)], occasion) == KeyRotation())
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look])
-func `check 101: a key that has signed for its time is followed by one that is published before it signs`(
+func `check 101: a key at its maximum age gets a successor that is published before it signs`(
   occasion: KeyRotation.Occasion
 ) {
   let lead = now.adding(millis: 3_600_000)
   #expect(decide([key("a", activeFrom: -90 * day)], occasion) == KeyRotation(successorFrom: lead, retired: ["a"]))
 }
 
-@Test func `a key that is on its way is waited for, whoever asks and however old the one before it is`() {
+@Test func `a pending successor prevents another one, at every occasion and age`() {
   let records = [key("a", activeFrom: -200 * day, retiredAt: 1), key("b", activeFrom: 1)]
   for occasion in [KeyRotation.Occasion.start, .look, .demand] { #expect(decide(records, occasion) == KeyRotation()) }
 }
 
-@Test func `who asks for a new key gets one, whatever the age of the one that signs`() {
+@Test func `a request for a new key creates one, whatever the age of the current one`() {
   let lead = now.adding(millis: 3_600_000)
   #expect(decide([key("a", activeFrom: 0)], .demand) == KeyRotation(successorFrom: lead, retired: ["a"]))
 }
 
-@Test func `without an age keys are replaced only where somebody asks`() {
+@Test func `without a maximum age keys are replaced only on request`() {
   let never = policy { $0.rotateMillis = nil }
   let old = [key("a", activeFrom: -4_000 * day)]
   #expect(decide(old, .look, never) == KeyRotation())
@@ -69,22 +69,22 @@ func `check 101: a key that has signed for its time is followed by one that is p
   #expect(decide(records, .start, algorithm: "EdDSA") == KeyRotation(successorFrom: lead, retired: ["a"]))
 }
 
-@Test func `two replicas of different configuration do not replace each other's keys for ever`() {
+@Test func `two replicas with different configurations do not keep replacing each other's keys`() {
   #expect(decide([key("a", activeFrom: -day)], .look, algorithm: "EdDSA") == KeyRotation())
 }
 
-@Test func `a key of another algorithm that is on its way is overtaken, and both stop at the same moment`() {
+@Test func `a pending key of another algorithm is replaced at the same time as the current key`() {
   let records = [key("a", activeFrom: -day, retiredAt: 5), key("b", activeFrom: 5)]
   let rotation = decide(records, .start, algorithm: "EdDSA")
   #expect(rotation == KeyRotation(successorFrom: now.adding(millis: 3_600_000), retired: ["b"]))
 }
 
-@Test func `of several keys that sign, such as of two first starts, all are replaced`() {
+@Test func `several active keys, such as of two first starts, are all replaced`() {
   let records = [key("a", activeFrom: -91 * day), key("b", activeFrom: -90 * day)]
   #expect(decide(records).retired == ["a", "b"])
 }
 
-@Test func `check 101: a retired key stays until the last token that it signed has expired, and not longer`() {
+@Test func `check 101: a retired key stays exactly until the last token that it signed has expired`() {
   let kept = policy().keptMillis
   #expect(kept == 3_600_000 + 60_000)
   let needed = [key("a", activeFrom: -day, retiredAt: -kept + 1), key("b", activeFrom: -1)]
@@ -93,7 +93,7 @@ func `check 101: a key that has signed for its time is followed by one that is p
   #expect(decide(needless) == KeyRotation(removesRetiredBy: now.adding(millis: -kept)))
 }
 
-@Test func `a key is replaced and an older one removed by one change, where both are due`() throws {
+@Test func `one change replaces a key and removes an older one, if both are due`() throws {
   let records = [key("a", activeFrom: -200 * day, retiredAt: -90 * day), key("b", activeFrom: -90 * day)]
   let rotation = decide(records)
   let successor = key("c", activeFrom: 3_600_000)
@@ -107,7 +107,7 @@ func `check 101: a key that has signed for its time is followed by one that is p
       ]))
 }
 
-@Test func `a first key is made only where there still is none, and a successor where the one before it still signs`() {
+@Test func `a first key requires that there is none, and a successor that its predecessor still signs`() {
   let first = key("a", activeFrom: 0)
   #expect(decide([]).change(first) == Change([.signingKey(.requireNone), .signingKey(.insert(first))]))
   let rotation = decide([key("a", activeFrom: -90 * day)])
@@ -115,7 +115,7 @@ func `check 101: a key that has signed for its time is followed by one that is p
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
-func `a key that cannot be opened here is followed at once by one that can, where none of ours is left`(
+func `a key that cannot be opened gets a successor immediately, if no own key is left`(
   occasion: KeyRotation.Occasion
 ) {
   func decided(_ records: [SigningKeyRecord]) -> KeyRotation {
@@ -127,14 +127,14 @@ func `a key that cannot be opened here is followed at once by one that can, wher
   #expect(late == KeyRotation(successorFrom: now, retired: ["b"]))
 }
 
-@Test func `a key that cannot be opened here beside one of ours that signs on changes nothing`() {
+@Test func `a key that cannot be opened changes nothing if an own key still signs`() {
   let records = [key("a", activeFrom: -day), key("b", activeFrom: -90 * day)]
   #expect(
     KeyRotation.decide(records, foreign: ["b"], algorithm: "ES256", .look, policy(), now: now) == KeyRotation())
 }
 
 @Test(arguments: [KeyRotation.Occasion.start, .look, .demand])
-func `a key that a clock ahead has put off is joined by one that signs at once, where no other does`(
+func `a key that a clock ahead has delayed gets another that signs immediately, if none does`(
   occasion: KeyRotation.Occasion
 ) throws {
   let filled = KeyRotation(successorFrom: now, fillsGap: true)
@@ -144,7 +144,7 @@ func `a key that a clock ahead has put off is joined by one that signs at once, 
   #expect(decide([successor, key("a", activeFrom: 4_000 * day)]) == KeyRotation())
 }
 
-@Test func `a retired key is not removed while no other one signs, such as where a clock ahead has retired it`() {
+@Test func `a retired key is not removed while no other one signs, such as after a clock that was ahead`() {
   let kept = policy().keptMillis
   let records = [key("a", activeFrom: -day, retiredAt: -kept), key("b", activeFrom: 100 * day)]
   #expect(decide(records) == KeyRotation(successorFrom: now, fillsGap: true))
@@ -152,7 +152,7 @@ func `a key that a clock ahead has put off is joined by one that signs at once, 
     decide(records + [key("c", activeFrom: 0)]) == KeyRotation(removesRetiredBy: now.adding(millis: -kept)))
 }
 
-@Test func `a key that is further away than any is published ahead gets one before it, which is published as ever`() {
+@Test func `a key further in the future than the lead gets one before it, with the usual lead`() {
   let lead = now.adding(millis: 3_600_000)
   let records = [key("a", activeFrom: -day, retiredAt: 100 * day), key("b", activeFrom: 100 * day)]
   #expect(decide(records) == KeyRotation(successorFrom: lead, fillsGap: true))
@@ -162,18 +162,18 @@ func `a key that a clock ahead has put off is joined by one that signs at once, 
   #expect(decide(published, .demand) == KeyRotation(successorFrom: lead, retired: ["b"]))
 }
 
-@Test func `a key in the far future holds up no rotation, which retires it with the one that signs`() {
+@Test func `a key in the far future does not delay a rotation, which retires it with the current one`() {
   let lead = now.adding(millis: 3_600_000)
   let records = [key("a", activeFrom: -90 * day), key("b", activeFrom: 100 * day)]
   #expect(decide(records) == KeyRotation(successorFrom: lead, retired: ["a", "b"]))
 }
 
-@Test func `nothing to do is no change`() {
+@Test func `a rotation without a reason makes no change`() {
   #expect(KeyRotation().change(nil) == nil)
 }
 
 @Test(arguments: [4_000, 60_000, 240_000, 3_600_000, 604_800_000] as [Int64])
-func `a verifier that fetched the keys from the last replica to hear of a new one has it before it signs`(lead: Int64) {
+func `a verifier that caches the keys of the slowest replica has a new key before it signs`(lead: Int64) {
   let policy = policy { $0.publishLeadMillis = lead }
   #expect(policy.readMillis >= 1_000 && policy.readMillis <= 60_000)
   #expect(policy.readMillis + policy.cacheMillis <= lead * 3 / 4)

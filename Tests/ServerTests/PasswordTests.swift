@@ -26,7 +26,7 @@ func `a common password is refused in any case`(password: String) {
   "aaaaaaaa", "00000000", "ÄÄÄÄÄÄÄÄ", "abcdefgh", "ABCDEFGH", "hijklmnopqrs", "zyxwvuts", "23456789", "98765432", "x",
   "",
 ])
-func `one character over and over and a run along the alphabet are refused`(password: String) {
+func `one repeated character and a run along the alphabet are rejected`(password: String) {
   let isCommon = CommonPasswords().contains(password)
   #expect(isCommon)
 }
@@ -81,7 +81,7 @@ private func failure<R>(_ body: () async throws -> R) async throws -> Failure {
 
 private struct Answered: Error { let text: String }
 
-@Test func `check 108: a full queue is overloaded with a hint when to come back, before any hashing`() async throws {
+@Test func `check 108: a full queue fails as overloaded with a retry delay, before any hashing`() async throws {
   let busy = BusyWorkers()
   await busy.occupy()
   let hashing = PasswordHashing(hasher: try hasher(), workers: busy.workers)
@@ -100,7 +100,7 @@ private struct Answered: Error { let text: String }
   #expect(try await hashing.hash("room again", commitDecision: CommitDecision()).hasPrefix("$argon2id$"))
 }
 
-@Test func `a call that was given up while it waited hashes nothing`() async throws {
+@Test func `a call that was cancelled while it waited hashes nothing`() async throws {
   let busy = BusyWorkers()
   let hasher = try hasher()
   let hash = try hasher.hash(Array("right".utf8))
@@ -117,7 +117,7 @@ private struct Answered: Error { let text: String }
   #expect(try await failure { try await hashing.hash("new", commitDecision: commitDecision) }.reason == .cancelled)
 }
 
-@Test func `a password matches its hash only, and nothing where there is no hash`() async throws {
+@Test func `a password matches its hash only, and never a missing hash`() async throws {
   let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   let hash = try await hashing.hash("right", commitDecision: CommitDecision())
   #expect(
@@ -141,13 +141,15 @@ private let memoryIsRefused = readFile("/proc/sys/vm/overcommit_memory", bytesMa
     "$argon2id$v=19$m=4294967294,t=1,p=1$c29tZXNhbHQ$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
     "$argon2i$v=19$m=4294967294,t=3,p=1$c29tZXNhbHQ$cPBhWHDCCuC0Z83u1h6Jp44YIU2yasKVTFb+yQkiadM",
   ])
-func `a password that there is no memory to check is overloaded, not wrong`(hash: String) async throws {
+func `a lack of memory for a password check is reported as overloaded, not as a wrong password`(
+  hash: String
+) async throws {
   let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   let refusal = try await failure { try await hashing.verify("any", hash: hash, commitDecision: CommitDecision()) }
   #expect(refusal.reason == .overloaded && refusal.retryAfterMillis == 1_000)
 }
 
-@Test func `a hash of older parameters is made anew, where the password matched`() async throws {
+@Test func `a hash with older parameters is replaced if the password matches`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let old = try hasher(iterations: 2).hash(Array("right".utf8))
   let hashing = PasswordHashing(hasher: try hasher(), workers: workers)
@@ -159,7 +161,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(try await hashing.verify("wrong", hash: old, commitDecision: CommitDecision()).upgradedHash == nil)
 }
 
-@Test func `a refusal takes as long as the slowest kind of hash in use, whichever kind was checked`() {
+@Test func `a rejection takes as long as the slowest kind of hash in use`() {
   var pace = PasswordPace()
   #expect(pace.note(.milliseconds(10), .today) == .zero, "there is no other measurement yet")
   #expect(pace.note(.milliseconds(4), .older) == .milliseconds(6), "an older, cheaper hash is delayed")
@@ -171,7 +173,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(lowered.note(.milliseconds(10), .today) == .milliseconds(30), "an unknown account is delayed as well")
 }
 
-@Test func `a wrong password against a cheaper old hash takes no less than one against no hash`() async throws {
+@Test func `a wrong password takes as long against a cheaper old hash as without a hash`() async throws {
   let workers = Workers(name: "h", count: 1, queueMax: 8, niceness: 0)
   let cheap = try PasswordHasher(memoryKiB: 1_024, iterations: 1).hash(Array("right".utf8))
   let hashing = PasswordHashing(hasher: try PasswordHasher(memoryKiB: 16_384, iterations: 2), workers: workers)
@@ -195,7 +197,7 @@ func `a password that there is no memory to check is overloaded, not wrong`(hash
   #expect(best > 0.8)
 }
 
-@Test func `the hashing knows the common passwords`() throws {
+@Test func `PasswordHashing recognizes common passwords`() throws {
   let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
   #expect(hashing.isCommon("password1") && !hashing.isCommon("tall ships in a bottle"))
 }
@@ -242,7 +244,7 @@ private func foreignHash(keyID: String = "k", of password: String = "right") -> 
 }
 
 @Test(arguments: [true, false])
-func `an imported hash matches its password once, and is replaced by one of ours`(answersNow: Bool) async throws {
+func `an imported hash matches its password once, and is replaced by a new one`(answersNow: Bool) async throws {
   let hashing = try foreignHashing(sealedBy: 1, openedBy: 1, answersNow: answersNow)
   #expect(try await !hashing.verify("wrong", hash: foreignHash(), commitDecision: CommitDecision()).matches)
   let upgraded = try #require(
@@ -253,7 +255,7 @@ func `an imported hash matches its password once, and is replaced by one of ours
 }
 
 @Test(arguments: ["x\u{B2}", "cafe\u{301}", "\u{FF41}bc", "\u{2122}x"])
-func `check 102: a hash of another service matches the password as it was typed there, or in its normal form`(
+func `check 102: an imported hash matches the password as typed or in its normal form`(
   password: String
 ) async throws {
   let hashing = try foreignHashing(sealedBy: 1, openedBy: 1)
@@ -276,7 +278,7 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(try await !other.verify("right", hash: foreignHash(), commitDecision: CommitDecision()).matches)
 }
 
-@Test func `a key of imported passwords that cannot be used is told of, once for each`() async throws {
+@Test func `each unusable key of imported passwords is reported once`() async throws {
   let lines = try await lines { log in
     let hashing = try foreignHashing(sealedBy: 1, openedBy: 2, log: log)
     for id in ["k", "k", "other", "k", "other"] {
@@ -288,7 +290,7 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(lines.map { $0["why"] } == ["the key is sealed with another master key", "the key does not exist"])
 }
 
-@Test func `an unknown account is held to the slowest kind that was imported, and each kind to the others`() {
+@Test func `an unknown account and every kind take as long as the slowest imported kind`() {
   var pace = PasswordPace()
   _ = pace.note(.milliseconds(10), .today)
   #expect(pace.note(.milliseconds(60), .foreign("bcrypt")) == .zero)
@@ -297,7 +299,7 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(pace.note(.milliseconds(60), .foreign("bcrypt")) == .zero)
 }
 
-@Test func `a password that is not typed in its normal form is held to two checks of the slowest imported kind`() {
+@Test func `a password that is not in its normal form takes as long as two checks of the slowest imported kind`() {
   var pace = PasswordPace()
   _ = pace.note(.milliseconds(10), .today)
   #expect(pace.note(.milliseconds(60), .foreign("bcrypt"), spellings: 2) == .zero)
@@ -308,7 +310,7 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(pace.note(.milliseconds(10), .today, spellings: 2) == .milliseconds(50), "our own take it once")
 }
 
-@Test func `a password that is not typed in its normal form takes as long without an account as with an imported one`()
+@Test func `a password that is not in its normal form takes as long without an account as with an imported one`()
   async throws
 {
   let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
@@ -329,7 +331,7 @@ func `check 102: a hash of another service matches the password as it was typed 
   #expect(unknown.sorted()[4] > imported.sorted()[4] * 0.8)
 }
 
-@Test func `kinds past the number that is kept apart share a place, and are held all the same`() {
+@Test func `kinds past the maximum share a place, and take as long as the slowest too`() {
   var pace = PasswordPace()
   _ = pace.note(.milliseconds(10), .today)
   for number in 0..<100 { _ = pace.note(.milliseconds(1), .foreign("\(number)")) }

@@ -15,7 +15,7 @@ private func sweep(_ parts: [Sweeper.Part], restMillis: UInt64, until isOver: ()
   await task.value
 }
 
-@Test func `a part of the sweep that fails is tried again, and holds up no other`() async throws {
+@Test func `a part of the sweep that fails is retried, and does not delay others`() async throws {
   let failures = Atomic(0)
   let sweeps = Atomic(0)
   let broken = Sweeper.Part(name: "broken", portion: 1) { _ in
@@ -32,7 +32,7 @@ private func sweep(_ parts: [Sweeper.Part], restMillis: UInt64, until isOver: ()
   #expect(failures.load(ordering: .relaxed) > 2 && sweeps.load(ordering: .relaxed) > 2)
 }
 
-@Test func `a part of the sweep rests once less than a portion went`() async throws {
+@Test func `a part of the sweep pauses once it removes less than a portion`() async throws {
   let left = Mutex(25)
   let asked = Atomic(0)
   let part = Sweeper.Part(name: "rows", portion: 10) { most in

@@ -43,7 +43,7 @@ private func reason<R>(_ body: () throws -> R) throws -> Failure.Reason {
 
 private struct Taken: Error { let text: String }
 
-@Test func `an ID token says what it was minted for`() async throws {
+@Test func `an ID token has the claims that it was minted with`() async throws {
   let tokenIssuer = try newIssuer()
   let token = idToken {
     $0.email = "ada@example.com"
@@ -79,7 +79,9 @@ private struct Taken: Error { let text: String }
   #expect(claims["picture"]?.string == "https://example.com/a.png")
 }
 
-@Test func `check 100: a custom token is no ID token, and an ID token is no custom token`() async throws {
+@Test func `check 100: a custom token is not accepted as an ID token, nor an ID token as a custom token`()
+  async throws
+{
   let tokenIssuer = try newIssuer()
   let custom = try tokenIssuer.mintCustomToken(customToken())
   let id = try tokenIssuer.mintIDToken(idToken())
@@ -88,7 +90,7 @@ private struct Taken: Error { let text: String }
   #expect(try tokenIssuer.verifyCustomToken(custom, at: now) == customToken())
 }
 
-@Test func `a token is good until its very end and expired from then on`() async throws {
+@Test func `a token is valid until its expiry and expired from then on`() async throws {
   let tokenIssuer = try newIssuer()
   let (id, custom) = (try tokenIssuer.mintIDToken(idToken()), try tokenIssuer.mintCustomToken(customToken()))
   let last = later.adding(millis: -1_000)
@@ -98,7 +100,7 @@ private struct Taken: Error { let text: String }
   #expect(try reason { try tokenIssuer.verifyCustomToken(custom, at: later) } == .tokenExpired)
 }
 
-@Test func `a token of another issuer, another key or none is refused, whatever it says`() async throws {
+@Test func `a token of another issuer, another key or without a signature is rejected`() async throws {
   let ring = try newRing()
   let tokenIssuer = try newIssuer(ring)
   for other in [try newIssuer(ring, issuer: "https://other.example"), try newIssuer()] {
@@ -116,7 +118,7 @@ private struct Taken: Error { let text: String }
   }
 }
 
-@Test func `a custom token brings its claims, and none that our tokens make themselves`() throws {
+@Test func `a custom token adds its claims, and none of the standard claims`() throws {
   let tokenIssuer = try newIssuer()
   let token = customToken("{\"role\":\"admin\"}")
   #expect(try tokenIssuer.verifyCustomToken(try tokenIssuer.mintCustomToken(token), at: now) == token)
@@ -130,7 +132,7 @@ private struct Taken: Error { let text: String }
   ("[]", Failure.Reason.invalidField), ("{", .invalidField), ("{\"sub\":1}", .forbiddenClaim),
   ("{\"latchkey\":{}}", .forbiddenClaim), ("{\"a\":\"\(String(repeating: "x", count: 1_000))\"}", .claimsTooLarge),
 ])
-func `custom claims that may not be are refused by their field`(json: String, expected: Failure.Reason) throws {
+func `forbidden custom claims are rejected with their field`(json: String, expected: Failure.Reason) throws {
   let tokenIssuer = try newIssuer()
   do {
     try tokenIssuer.validateCustomClaims(json, field: "claims_json")
@@ -141,7 +143,7 @@ func `custom claims that may not be are refused by their field`(json: String, ex
   try tokenIssuer.validateCustomClaims("{\"role\":\"admin\"}", field: "claims_json")
 }
 
-@Test func `what is published verifies what is signed`() async throws {
+@Test func `the published keys verify signed tokens`() async throws {
   let key = try SigningKey(
     try .generate(.p256), algorithm: .es256, publishedAt: 0, activeFrom: 0, retiredAt: nil)
   let tokenIssuer = TokenIssuer(ring: KeyRing([key], tokenLifetimeSecondsMax: 3_600), issuer: issuer)

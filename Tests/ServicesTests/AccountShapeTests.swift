@@ -15,14 +15,14 @@ extension Shape {
   ["email_verified"], ["display_name", "disabled"], ["phone_number"], ["account.email"], ["*"], [""],
   ["custom_claims_json"], ["Email"],
 ])
-func `check 109: a path that a person may not change is refused, whatever else is asked`(_ paths: [String]) {
+func `check 109: a path that a user may not change is rejected, together with any other change`(_ paths: [String]) {
   let request = UpdateRequest(
     idToken: "t", account: Account(email: "a@example.com", emailVerified: true), updateMask: FieldMask(paths: paths))
   let failure = #expect(throws: Failure.self) { try Shape.update(request) }
   #expect(failure?.reason == .invalidField && failure?.field == "update_mask")
 }
 
-@Test func `only what the mask names is changed, and a password whenever there is one`() throws {
+@Test func `an update contains only the fields of the mask, and a password if present`() throws {
   let account = Account(
     email: "B@Example.com", emailVerified: true, displayName: "Bea", photoURL: "https://x/b.png", disabled: true)
   let one = UpdateRequest(idToken: "t", account: account, updateMask: FieldMask(paths: ["display_name"]))
@@ -36,7 +36,7 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(try Shape.update(emptied) == UpdateAccountRequest(idToken: "t", displayName: ""))
 }
 
-@Test func `an update that names nothing, or an address that is none, is refused`() {
+@Test func `an update without a field, or with an invalid address, is rejected`() {
   let unmasked = UpdateRequest(idToken: "t", account: Account(email: "a@b.example"))
   #expect(throws: Failure.self) { try Shape.update(unmasked) }
   let failure = #expect(throws: Failure.self) {
@@ -45,7 +45,7 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(failure?.reason == .invalidEmail && failure?.field == "account.email")
 }
 
-@Test func `a page for the way back is no change of its own, and comes with its language`() throws {
+@Test func `a page for the revert link is not a change of its own, and has its language`() throws {
   func update(_ password: String, _ page: String, _ locale: String) throws -> MailOrder? {
     try Shape.update(UpdateRequest(idToken: "t", newPassword: password, continueURI: page, locale: locale)).mail
   }
@@ -56,7 +56,7 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(try update("a long secret", page, "de_CH") == MailOrder(continueURI: page, locale: "de-CH"))
 }
 
-@Test func `a merge settles sixty-four conflicts at most`() throws {
+@Test func `a merge resolves sixty-four conflicts at most`() throws {
   let keep = API.MergeKeep(field: "phone", fromAccountID: "a")
   func request(_ count: Int) -> API.MergeRequest {
     API.MergeRequest(survivorIDToken: "s", otherIDToken: "o", keep: Array(repeating: keep, count: count))
@@ -66,7 +66,7 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(failure?.field == "keep")
 }
 
-@Test func `a merge is answered with conflicts, with what moved, and with a session where it was done`() {
+@Test func `the answer of a merge has conflicts, the moved methods, and a session if it was done`() {
   var answer = MergeAnswer()
   answer.conflicts = [Identity.MergeConflict(field: "phone", survivorValue: "+1", otherValue: "+2")]
   answer.movedProviderIDs = ["google.com"]
@@ -85,7 +85,7 @@ func `check 109: a path that a person may not change is refused, whatever else i
   #expect(failure?.reason == .callerNotAllowed)
 }
 
-@Test func `an address that the relay cannot take is rejected where it is entered, and named`() throws {
+@Test func `an address that the relay cannot use is rejected when it is entered, with its field`() throws {
   var policy = Policy()
   for address in ["amélie@example.com", "用户@example.com"] {
     let change = UpdateRequest(

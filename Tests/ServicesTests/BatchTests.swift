@@ -40,7 +40,7 @@ private func row(_ number: Int) -> ImportedAccount {
   ImportedAccount(accountID: "id-\(number)", email: "person\(number)@example.com")
 }
 
-@Test func `each batch of an import has its answer, and the end of them is the end of the call`() async throws {
+@Test func `each batch of an import has its answer, and the call ends with the last one`() async throws {
   let handler = try opened("ImportAccounts")
   let first = try await answer(handler, [row(0), row(1), row(1)], ImportOptions())
   #expect(first.imported == 2 && first.errors.map(\.row) == [2] && first.errors.first?.accountID == "id-1")
@@ -49,13 +49,13 @@ private func row(_ number: Int) -> ImportedAccount {
   #expect(handler.ended(arena: roomyArena()).isLast)
 }
 
-@Test func `a message without rows has nothing to answer`() throws {
+@Test func `a message without rows gets no answer`() throws {
   let handler = try opened("ImportAccounts")
   let step = try handler.received(message(ImportAccountsRequest(options: ImportOptions())), arena: roomyArena())
   #expect(handler.nextWork(nowMillis: 0) == nil && step.messages.isEmpty && !step.isLast)
 }
 
-@Test func `only the first message says how, and each has its limit of rows`() async throws {
+@Test func `only the first message has options, and each has its limit of rows`() async throws {
   let handler = try opened("ImportAccounts")
   let most = ImportAccountsRequest(accounts: (0..<1_000).map(row))
   _ = try handler.received(message(most), arena: roomyArena())
@@ -66,14 +66,14 @@ private func row(_ number: Int) -> ImportedAccount {
   #expect(refusal { try handler.received(message(second), arena: roomyArena()) }?.field == "options")
 }
 
-@Test func `how hashes were made is looked at before any row`() throws {
+@Test func `hash options are checked before any row`() throws {
   let hash = ImportHash(algorithm: .scrypt, key: [1], rounds: 9, memoryCost: 14)
   let request = ImportAccountsRequest(options: ImportOptions(hash: hash), accounts: [row(0)])
   let handler = try opened("ImportAccounts")
   #expect(refusal { try handler.received(message(request), arena: roomyArena()) }?.field == "options.hash.rounds")
 }
 
-@Test func `a row whose shape is wrong names its field as a request would`() async throws {
+@Test func `the error for a row with a wrong shape names its field as in a request`() async throws {
   let google = LinkedProvider(providerID: "google.com", subject: "g")
   let factor = ImportedPhoneFactor(factorID: "f", phoneNumber: "+441632960961")
   let fields: [(String, ImportedAccount)] = [
@@ -95,7 +95,7 @@ private func row(_ number: Int) -> ImportedAccount {
   #expect(try await answer(try opened("ImportAccounts"), [whole]).imported == 1)
 }
 
-@Test func `what only describes an identity is left out by name and costs nobody an account`() async throws {
+@Test func `an invalid description of an identity is left out and named, and the account is imported`() async throws {
   var google = LinkedProvider(providerID: "google.com", subject: "g")
   google.photoURL = "javascript:x"
   google.email = "none"
@@ -112,7 +112,7 @@ private func row(_ number: Int) -> ImportedAccount {
   #expect(response.leftOut.map(\.accountID) == ["a", "a"] && response.leftOut.map(\.row) == [0, 0])
 }
 
-@Test func `an export sends a page, the last with the end of the call`() async throws {
+@Test func `an export sends pages, and the call ends with the last one`() async throws {
   for (includesSecrets, hash, number) in [(false, "", "+********0962"), (true, "hash", "+441632960962")] {
     var facts = Facts()
     facts.page = [ada()]

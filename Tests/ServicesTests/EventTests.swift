@@ -31,7 +31,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
 }
 
 @Suite struct `Watching events` {
-  @Test func `each event comes with its cursor, and the first look may be the last`() async throws {
+  @Test func `each event has its cursor, and the first read may be the last`() async throws {
     var facts = Facts()
     facts.events = [record(1), record(2)]
     facts.lastEvent = 2
@@ -50,7 +50,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try await look(stream, at: 14_999) == nil)
   }
 
-  @Test func `news are looked at once, and a heartbeat comes where there was nothing to tell`() async throws {
+  @Test func `a signal causes one read, and a heartbeat is sent if there is nothing new`() async throws {
     var facts = Facts()
     facts.lastEvent = 7
     let stream = try stream(try watch(facts))
@@ -63,7 +63,9 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try await look(stream, at: 15_000) == [WatchEventsResponse(cursor: "a7")])
   }
 
-  @Test func `the end of what there is follows the last event only, and starts the next heartbeat`() async throws {
+  @Test func `the end marker follows only the last event, and each message restarts the heartbeat interval`()
+    async throws
+  {
     var facts = Facts()
     facts.events = [record(1)]
     facts.lastEvent = 2
@@ -81,7 +83,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(ahead.nextWork(nowMillis: 22_000) != nil)
   }
 
-  @Test func `events of other types bring no message`() async throws {
+  @Test func `events of other types cause no message`() async throws {
     var facts = Facts()
     facts.events = [record(1)]
     facts.lastEvent = 1
@@ -92,7 +94,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     #expect(try await look(stream, at: 1) == [])
   }
 
-  @Test func `what does not fit in one look is looked at again without waiting for news`() async throws {
+  @Test func `events that do not fit into one read are read without waiting for a signal`() async throws {
     var facts = Facts()
     facts.events = [record(1)]
     facts.lastEvent = 2
@@ -103,7 +105,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
   }
 
   @Test(arguments: [(1, 16, WatchLimit.inAll), (16, 1, .perCaller)])
-  func `only so many watch at once, and a place is free once its call is forgotten`(
+  func `the number of watchers is limited, and a place is free once its call ends`(
     inAll: Int, perCaller: Int, limit: WatchLimit
   ) throws {
     var limits = WatchLimits()

@@ -55,7 +55,7 @@ private func detail<M: ProtobufMessage>(_ type: M.Type, of status: GRPC.Status) 
 }
 
 @Test(arguments: Failure.Reason.allCases.filter { $0 != .cancelled && $0 != .deadlineExceeded })
-func `each reason has the status of the error table, and says so in its details`(reason: Failure.Reason) throws {
+func `each reason has the status of the error table, and is in the details`(reason: Failure.Reason) throws {
   let expected = try #require(table.first { $0.reasons.contains(reason.rawValue) }, "\(reason) is in no row").status
   let status = status(of: Failure(reason, field: "some.field", hint: "Do this."))
   #expect(status.code.rawValue == expected)
@@ -68,7 +68,7 @@ func `each reason has the status of the error table, and says so in its details`
   #expect(violations == (expected == 3 ? [.init(field: "some.field", description: "Do this.")] : nil))
 }
 
-@Test func `a reason alone is the whole text`() throws {
+@Test func `a reason without a hint is the whole text`() throws {
   let status = status(of: Failure(.userMismatch))
   #expect(status.message == "USER_MISMATCH")
   #expect(try detail(ErrorInfo.self, of: status)?.metadata == [:])
@@ -85,7 +85,7 @@ func `each reason has the status of the error table, and says so in its details`
   #expect(try detail(BadRequest.self, of: status(of: Failure(.invalidField))) == nil)
 }
 
-@Test func `where waiting helps, the details and the pushback say how long`() throws {
+@Test func `if waiting helps, the details and the pushback state how long`() throws {
   let unhelpful = status(of: Failure(.userDisabled))
   let status = status(of: Failure(.overloaded, retryAfterMillis: 1_500))
   #expect(try detail(RetryInfo.self, of: status) == RetryInfo(retryDelayMillis: 1_500))
@@ -93,27 +93,27 @@ func `each reason has the status of the error table, and says so in its details`
   #expect(try detail(RetryInfo.self, of: unhelpful) == nil)
 }
 
-@Test func `what a reason knows for programs is in its metadata`() throws {
+@Test func `the metadata contains the machine-readable facts of a reason`() throws {
   let failure = Failure(.requiresRecentLogin, metadata: ["max_age_seconds": "300", "methods": "password"])
   let info = try detail(ErrorInfo.self, of: status(of: failure))
   #expect(info?.metadata == ["max_age_seconds": "300", "methods": "password"])
 }
 
-@Test func `what is for the log only is nowhere in the answer`() throws {
+@Test func `debug text for the log is not in the answer`() throws {
   let status = status(of: Failure(.storeUnavailable, hint: "Try again.", debug: "SELECT secret FROM accounts"))
   #expect(!status.message.contains("SELECT"))
   #expect(!String(decoding: status.details, as: UTF8.self).contains("SELECT"))
 }
 
 @Test(arguments: [(Failure.Reason.cancelled, 1), (.deadlineExceeded, 4)])
-func `what nobody waits for has the code that a client's own library would have said`(
+func `a cancelled or late call has the code that the client's library would return`(
   reason: Failure.Reason, code: Int
 ) {
   let status = status(of: Failure(reason))
   #expect(status.code.rawValue == code && status.details.isEmpty)
 }
 
-@Test func `an error that nobody foresaw tells the client nothing of itself`() {
+@Test func `an unexpected error reveals no detail to the client`() {
   struct Surprise: Error { let secret = "lk_secret" }
   let status = status(of: Surprise())
   #expect(status.code == .internal && status.details.isEmpty)
@@ -121,13 +121,13 @@ func `what nobody waits for has the code that a client's own library would have 
 }
 
 @Test(arguments: [CallerRefusal.unidentified, .unknown, .contradictory])
-func `a caller who is not known is unauthenticated as such`(refusal: CallerRefusal) throws {
+func `an unknown caller is unauthenticated`(refusal: CallerRefusal) throws {
   let status = status(of: refusal)
   #expect(status.code == .unauthenticated)
   #expect(try detail(ErrorInfo.self, of: status)?.reason == "CALLER_UNIDENTIFIED")
 }
 
-@Test func `bytes that are no message are the library's fault, too many parts exhaust us, bad text is the caller's`()
+@Test func `an invalid message is INTERNAL, too many parts RESOURCE_EXHAUSTED, and bad text INVALID_ARGUMENT`()
   throws
 {
   #expect(status(of: ProtobufError.malformed(.tag)).code == .internal)
@@ -138,7 +138,7 @@ func `a caller who is not known is unauthenticated as such`(refusal: CallerRefus
   #expect(try detail(ErrorInfo.self, of: text)?.reason == "INVALID_FIELD")
 }
 
-@Test func `an unknown service is not found, and its name is cut to a bearable length`() {
+@Test func `an unknown service is not found, and its name is cut in the error`() {
   // The second name is one Character.
   for name in [String(repeating: "x", count: 5_000), "x" + String(repeating: "\u{301}", count: 5_000)] {
     let status = status(of: HealthService.UnknownService(name: name))
@@ -147,7 +147,7 @@ func `a caller who is not known is unauthenticated as such`(refusal: CallerRefus
   }
 }
 
-@Test func `a hint of any length is cut, and the details say the same as the message`() throws {
+@Test func `a long hint is cut, and the details and the message contain the same text`() throws {
   let failure = Failure(.invalidField, field: "some.field", hint: String(repeating: "x", count: 5_000))
   let status = status(of: failure)
   #expect(status.message.utf8.count == 1_024)

@@ -12,7 +12,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   try method("/latchkey.v1.\(name)", of: methods(world))
 }
 
-@Test func `the methods are those of the schema, for callers with the right only`() {
+@Test func `the methods match the schema, and require the right`() {
   let paths = methods().map(\.path)
   let services = Set(paths.map { $0.split(separator: "/")[0] })
   #expect(paths.sorted() == DescriptorSet.methods.filter { services.contains($0.split(separator: "/")[0]) }.sorted())
@@ -26,7 +26,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   }
 }
 
-@Test func `what only looks says so, and nothing that changes an account does`() throws {
+@Test func `exactly the methods that change nothing are marked as look-ups`() throws {
   let lookUps = methods().filter(\.isLookUp).map { $0.path.split(separator: "/")[1] }
   #expect(
     lookUps == [
@@ -34,7 +34,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     ])
 }
 
-@Test func `a call's facts are the caller's, the client's and the call's own`() throws {
+@Test func `the facts of a call come from the caller, the client and the call`() throws {
   let shared = World().shared
   let context = try context("/latchkey.v1.AuthService/SignIn", mayFetchByEmail: true)
   let client = ClientContext(ipAddress: "192.0.2.1", userAgent: "agent", deviceID: "device")
@@ -85,7 +85,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(try key(isOfGuest: false) == (try key(one, "device one", isOfGuest: false)))
 }
 
-@Test func `check 34: a request is the same one whatever client is said to be behind it, and in nothing else`() throws {
+@Test func `check 34: two requests are the same if they differ only in the client fields`() throws {
   let shared = World().shared
   func digest(_ change: (inout API.SignInRequest) -> Void = { _ in }) throws -> Digest? {
     let password = PasswordCredential(email: "ada@example.com", password: "correct horse")
@@ -113,7 +113,9 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(Set(others + [first]).count == others.count + 1)
 }
 
-@Test func `what the store can answer now is answered on the spot, else by a task, and alike`() async throws {
+@Test func `a look-up is answered immediately if the store can, otherwise by a task, with the same answer`()
+  async throws
+{
   let request = GetRequest(idToken: "good")
   for answersNow in [true, false] {
     let get = try served("AccountService/Get", World(facts: .adaSignedIn, answersNow: answersNow))
@@ -132,7 +134,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(bad == VerifyIdTokenResponse(inactiveReason: .invalidIDToken))
 }
 
-@Test func `RevokeAll says how many sessions were open`() async throws {
+@Test func `RevokeAll returns the number of open sessions`() async throws {
   var facts = Facts.adaSignedIn
   facts.openSessionCount = 3
   let revokeAll = try served("SessionService/RevokeAll", World(facts: facts))
@@ -141,7 +143,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(failure { try begin(revokeAll, RevokeAllRequest()) }?.field == "id_token")
 }
 
-@Test func `EndSession names the session, and without an ID token wants the right to revoke sessions`() async throws {
+@Test func `EndSession requires a session id, and without an ID token the right to revoke sessions`() async throws {
   var facts = Facts.adaSignedIn
   facts.otherSession = facts.session
   let end = try served("SessionService/EndSession", World(facts: facts))
@@ -165,7 +167,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   }
 }
 
-@Test func `ListSessions says of each session when, how and by which client it began, and which one asks`()
+@Test func `ListSessions returns the time, method and client of each session, and marks the caller's`()
   async throws
 {
   var facts = Facts.adaSignedIn
@@ -189,7 +191,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(failure { try begin(list, ListSessionsRequest()) }?.field == "id_token")
 }
 
-@Test func `SignOut takes exactly one of its tokens`() async throws {
+@Test func `SignOut accepts exactly one of its tokens`() async throws {
   let signOut = try served("SessionService/SignOut")
   #expect(failure { try begin(signOut, API.SignOutRequest()) }?.field == "id_token")
   let both = API.SignOutRequest(idToken: "a", refreshToken: "b")
@@ -197,7 +199,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(try await answer(signOut, API.SignOutRequest(idToken: "good"), as: SignOutResponse.self) == .init())
 }
 
-@Test func `SignIn answers a session, with the provider's tokens where the credential was a provider's`() async throws {
+@Test func `SignIn returns a session, with the provider's tokens for a provider credential`() async throws {
   var facts = Facts()
   facts.identityOwner = {
     var state = ada()
@@ -245,7 +247,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(message.hints.map(\.factorID) == ["factor-1"])
 }
 
-@Test func `Create answers a session of the new account`() async throws {
+@Test func `Create returns a session of the new account`() async throws {
   let request = CreateRequest(email: "New@Example.com", password: "correct horse", displayName: "New")
   let response = try await answer(try served("AccountService/Create", World()), request, as: CreateResponse.self)
   guard case .session(let session)? = response.outcome else {
@@ -255,7 +257,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(session.isNewAccount && session.account?.email == "new@example.com" && session.account?.displayName == "New")
 }
 
-@Test func `Lookup needs a subject, names its bad one, and finds the account or does not`() async throws {
+@Test func `Lookup requires a subject, names a bad one, and finds an account if it exists`() async throws {
   var facts = Facts()
   facts.emailOwner = ada()
   let lookup = try served("AdminService/Lookup", World(facts: facts))
@@ -267,7 +269,9 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(found.account?.accountID == "account-ada")
 }
 
-@Test func `FetchProviders needs a subject, and answers whoever it is alike without the right`() async throws {
+@Test func `FetchProviders requires a subject, and gives every address the same answer without the right`()
+  async throws
+{
   let fetch = try served("AuthService/FetchProviders", World(methods: ada().methods))
   #expect(failure { try begin(fetch, API.FetchProvidersRequest()) }?.field == "subject")
   let request = API.FetchProvidersRequest(subject: .email("ada@example.com"))
@@ -280,7 +284,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   }
 }
 
-@Test func `the signing keys are those of the moment, and a custom token says when it ends`() async throws {
+@Test func `the signing keys are the current ones, and a custom token has its expiry`() async throws {
   let keys = try await answer(
     try served("SessionService/GetSigningKeys"), GetSigningKeysRequest(), as: GetSigningKeysResponse.self)
   #expect(keys.jwksJSON == "{\"keys\":[]}")
@@ -291,7 +295,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
 }
 
 @Test(arguments: [(-1, false), (0, true), (1, true), (1_000, true), (1_001, false)])
-func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is asked`(
+func `a page has 1 to 1,000 accounts, and the default number if none is given`(
   size: Int32, isTaken: Bool
 ) async throws {
   var facts = Facts()
@@ -305,7 +309,7 @@ func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is a
   }
 }
 
-@Test func `an administrator's changes answer with the account as it is then`() async throws {
+@Test func `an administrator's changes return the changed account`() async throws {
   var facts = Facts()
   facts.account = ada()
   facts.openSessionCount = 1
@@ -333,7 +337,7 @@ func `a page has 1 to 1,000 accounts, and as many as is usual where nothing is a
   #expect(unlinked.account?.providers.map(\.providerID) == ["password", "phone"])
 }
 
-@Test func `an administrator's deletion answers with nothing, and an account that is not there is not found`()
+@Test func `an administrator's deletion returns an empty answer, and an unknown account is not found`()
   async throws
 {
   var facts = Facts()

@@ -17,7 +17,7 @@ private func told(_ step: StreamStep) throws -> [HealthCheckResponse.ServingStat
 }
 
 @Test(arguments: ["", "latchkey.v1.AuthService", "grpc.health.v1.Health"])
-func `Check tells whether the server, or a service of it, takes calls`(service: String) async throws {
+func `Check returns whether the server, or one of its services, accepts calls`(service: String) async throws {
   let state = HealthState()
   let check = try method(check, of: health(state))
   let request = HealthCheckRequest(service: service)
@@ -36,7 +36,7 @@ func `Check of a name that is not served is an error, in any state`(service: Str
   }
 }
 
-@Test func `Watch tells the status at once, and again only when it has changed`() throws {
+@Test func `Watch returns the status immediately, and again only when it has changed`() throws {
   let state = HealthState()
   let watcher = try stream(try method(watch, of: health(state)))
   #expect(try told(watcher.received(message(HealthCheckRequest()), arena: roomyArena())) == [.serving])
@@ -46,7 +46,7 @@ func `Check of a name that is not served is an error, in any state`(service: Str
   #expect(try told(watcher.woken(arena: roomyArena())) == [])
 }
 
-@Test func `Watch of a name that is not served says so and goes on`() throws {
+@Test func `Watch of an unknown service returns that status and continues`() throws {
   let state = HealthState()
   let watcher = try stream(try method(watch, of: health(state)))
   #expect(
@@ -55,7 +55,7 @@ func `Check of a name that is not served is an error, in any state`(service: Str
   #expect(try told(watcher.woken(arena: roomyArena())) == [])
 }
 
-@Test func `Watch says nothing before it was asked, and does not end when the client has said all`() throws {
+@Test func `Watch sends nothing before the request, and does not end with it`() throws {
   let watcher = try stream(try method(watch, of: health()))
   #expect(try told(watcher.woken(arena: roomyArena())) == [])
   _ = try watcher.received(message(HealthCheckRequest()), arena: roomyArena())

@@ -217,7 +217,7 @@ private func refusal(_ field: TextField, _ text: String) throws -> Failure? {
 }
 
 @Test(arguments: fields)
-func `a text field takes its limit in bytes and refuses one more, naming itself`(field: TextField) throws {
+func `a text field accepts its limit in bytes, and one more is rejected with its name`(field: TextField) throws {
   #expect(try refusal(field, String(repeating: "x", count: field.bytesMax)) == nil)
   let past = try #require(try refusal(field, String(repeating: "x", count: field.bytesMax + 1)))
   #expect(past.field == field.name)
@@ -228,7 +228,7 @@ func `a text field takes its limit in bytes and refuses one more, naming itself`
 }
 
 @Test(arguments: fields)
-func `an empty field is refused, naming itself, where something must stand`(field: TextField) throws {
+func `an empty required field is rejected with its name`(field: TextField) throws {
   #expect(try refusal(field, "")?.field == (field.mayBeEmpty ? nil : field.name))
 }
 

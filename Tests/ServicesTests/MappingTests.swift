@@ -37,7 +37,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   #expect(SecondFactorHint.masked(number) == masked)
 }
 
-@Test func `an account on the wire is the record, way by way`() {
+@Test func `an account message equals the record, with each sign-in method`() {
   let account = API.Account(ada())
   #expect(account.accountID == "account-ada" && account.email == "ada@example.com" && account.emailVerified)
   #expect(account.phoneNumber == "+441632960961" && account.displayName == "Ada")
@@ -62,7 +62,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
     ])
 }
 
-@Test func `an account without anything has empty fields and no ways in`() {
+@Test func `an empty account has empty fields and no sign-in methods`() {
   var record = AccountRecord(id: "bare", createdAt: Timestamp(millis: 1))
   record.anonymous = true
   record.disabled = true
@@ -70,7 +70,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   #expect(account == API.Account(accountID: "bare", anonymous: true, disabled: true, createdAtMillis: 1))
 }
 
-@Test func `the hash of a password and sealed secrets have no place on the wire`() {
+@Test func `messages have no field for password hashes or sealed secrets`() {
   var state = ada()
   state.account.passwordHash = "$argon2id$hash"
   state.factors[0].sealedSecret = Array("sealed".utf8)
@@ -78,7 +78,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   #expect(!bytes.contains("argon2id") && !bytes.contains("sealed"))
 }
 
-@Test func `a session on the wire is the grant`() {
+@Test func `a session message equals the grant`() {
   var grant = grant(userInfo)
   grant.isNewAccount = true
   grant.revokedProviderIDs = ["password"]
@@ -94,11 +94,11 @@ func `a masked number shows four digits at most and keeps its length`(number: St
         refreshTokenExpiresAtMillis: 20))
 }
 
-@Test func `a session that no provider's tokens came with hands none back`() {
+@Test func `a session without provider tokens returns none`() {
   #expect(API.Session(grant(userInfo)).providerCredential == nil)
 }
 
-@Test func `a conflict names address, ways in and handle, and no account`() {
+@Test func `a conflict contains the email address, the methods and the pending token, but no account`() {
   let conflict = Identity.AccountExists(
     email: "ada@example.com", providerIDs: ["google.com"], methods: ["google.com", "password"], handle: "handle",
     expiresAt: Timestamp(millis: 30), userInfo: userInfo, tokens: tokens, reason: .subjectChanged,
@@ -113,7 +113,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
         reason: .subjectChanged, canClaimAddress: true))
 }
 
-@Test func `a credential in use and a second factor come with a handle and the provider's tokens`() {
+@Test func `a credential in use and a second factor contain a pending token and the provider's tokens`() {
   let inUse = Identity.CredentialInUse(
     email: nil, handle: "handle", expiresAt: Timestamp(millis: 30), tokens: tokens)
   #expect(
@@ -127,7 +127,7 @@ func `a masked number shows four digits at most and keeps its length`(number: St
   #expect(message.providerCredential == handedBack && message.additionalUserInfo?.username == "ada")
 }
 
-@Test func `the answer about an address says what is held under a handle`() {
+@Test func `the answer about an address describes the pending credential`() {
   var answer = ProvidersAnswer()
   #expect(API.FetchProvidersResponse(answer) == API.FetchProvidersResponse())
   answer.registered = true

@@ -23,7 +23,7 @@ private func error(_ request: ServerReflectionRequest.MessageRequest?) throws ->
 }
 
 @Test(arguments: ["v1", "v1alpha"])
-func `reflection lists the services, by both its names`(version: String) throws {
+func `reflection lists the services under both of its own names`(version: String) throws {
   let request = ServerReflectionRequest(host: "here", messageRequest: .listServices("*"))
   let response = try ask(request, by: "/grpc.reflection.\(version).ServerReflection/ServerReflectionInfo")
   #expect(response.validHost == "here" && response.originalRequest == request)
@@ -37,7 +37,7 @@ func `reflection lists the services, by both its names`(version: String) throws 
   .fileContainingSymbol("latchkey.v1.AuthService"), .fileContainingSymbol("latchkey.v1.AuthService.SignIn"),
   .fileContainingSymbol("latchkey.v1.SignInRequest"),
 ])
-func `a file comes first and with all that it imports, by its name or by what is in it`(
+func `a file is returned first and with all its imports, by its name or a symbol in it`(
   request: ServerReflectionRequest.MessageRequest
 ) throws {
   guard case .fileDescriptorResponse(let files) = try ask(ServerReflectionRequest(messageRequest: request))
@@ -51,7 +51,7 @@ func `a file comes first and with all that it imports, by its name or by what is
   #expect(files.fileDescriptorProto.count > 1)
 }
 
-@Test func `what cannot be had is an error inside the stream, which goes on`() throws {
+@Test func `an unknown symbol is an error inside the stream, which continues`() throws {
   #expect(try error(.fileByFilename("latchkey/v1/nothing.proto")) == 5)
   #expect(try error(.fileContainingSymbol("latchkey.v1.Nothing")) == 5)
   #expect(try error(.fileContainingSymbol("")) == 5)
@@ -61,7 +61,7 @@ func `a file comes first and with all that it imports, by its name or by what is
   #expect(try error(nil) == 3)
 }
 
-@Test func `a message that is here has no extensions`() throws {
+@Test func `a known message has no extensions`() throws {
   let request = ServerReflectionRequest(messageRequest: .allExtensionNumbersOfType("latchkey.v1.Account"))
   #expect(
     try ask(request).messageResponse
@@ -76,7 +76,7 @@ func `a field, a oneof and a value of an enum are found by their names`(symbol: 
   #expect(DescriptorSet.file(containingSymbol: symbol) != nil)
 }
 
-@Test func `one conversation answers question after question, and ends with its client`() throws {
+@Test func `one stream answers many requests, and ends with its client`() throws {
   let conversation = try stream(ReflectionService(services: services).methods[0])
   for _ in 0..<3 {
     let request = ServerReflectionRequest(messageRequest: .listServices(""))

@@ -17,14 +17,14 @@ func failure<R>(_ body: () throws -> R, sourceLocation: SourceLocation = #_sourc
   return nil
 }
 
-@Test func `a credential that is missing, or none of its kinds, is refused by its name`() {
+@Test func `a missing or unknown credential is rejected with its field`() {
   for credential in [nil, API.Credential()] {
     let failure = failure { try Shape.credential(credential) }
     #expect(failure?.reason == .invalidField && failure?.field == "credential")
   }
 }
 
-@Test func `a code names what it belongs to, and is not too long`() throws {
+@Test func `a code must name its verification, and has a maximum length`() throws {
   func phone(_ id: String, _ code: String) throws -> Identity.Credential {
     try Shape.credential(
       API.Credential(kind: .phoneCode(PhoneCodeCredential(verificationID: id, code: code))))
@@ -54,7 +54,7 @@ func `a locale is read as a language tag, and never rejected`(_ text: String, ta
   #expect(Shape.locale(text) == tag)
 }
 
-@Test func `a phone code is sent for one of its purposes, with an ID token where it needs one`() throws {
+@Test func `a phone code is sent for one of its purposes, with an ID token if required`() throws {
   func order(_ purpose: ProofPurpose?, _ idToken: String = "") throws -> Identity.SendPhoneCodeRequest {
     try Shape.phoneCode(
       API.SendPhoneCodeRequest(phoneNumber: "+44 1632 960-961", purpose: purpose, idToken: idToken, locale: "de"))
@@ -86,7 +86,7 @@ func `a locale is read as a language tag, and never rejected`(_ text: String, ta
   }
 }
 
-@Test func `addresses and passwords reach the domain in their one spelling`() throws {
+@Test func `addresses and passwords reach the domain in their canonical spelling`() throws {
   let credential = API.Credential(
     kind: .password(PasswordCredential(email: " Ada@EXAMPLE.com ", password: "pass\u{212B}word")))
   #expect(try Shape.credential(credential) == .password(email: "ada@example.com", password: "pass\u{C5}word"))
@@ -94,7 +94,7 @@ func `a locale is read as a language tag, and never rejected`(_ text: String, ta
 }
 
 @Test(arguments: ["", "ada", "ada@", "@example.com", "ada@example", "a b@example.com", "ada＠example.com"])
-func `an address that is none has its own reason and names its field`(address: String) {
+func `an invalid address has its own reason and names its field`(address: String) {
   let failure = failure {
     try Shape.credential(API.Credential(kind: .password(PasswordCredential(email: address, password: "x"))))
   }
@@ -102,13 +102,13 @@ func `an address that is none has its own reason and names its field`(address: S
 }
 
 @Test(arguments: ["", "5551234", "+0123456789", "+44", "+441632960961x"])
-func `a number that is none has its own reason and names its field`(number: String) {
+func `an invalid number has its own reason and names its field`(number: String) {
   let failure = failure { try Shape.phoneNumber(number, "phone_number") }
   #expect(failure?.reason == .invalidPhoneNumber && failure?.field == "phone_number")
 }
 
 @Test(arguments: ["javascript:alert(1)", "data:text/html,x", "//example.com/a.png", "ftp://example.com", "HTTPS://x"])
-func `a photo is at a web address, or nowhere`(url: String) throws {
+func `a photo URL is a web address, or empty`(url: String) throws {
   let failure = failure { try Shape.webURL(url, "photo_url") }
   #expect(failure?.reason == .invalidField && failure?.field == "photo_url")
   for taken in ["", "https://example.com/a.png", "http://example.com/a.png"] {
@@ -116,7 +116,7 @@ func `a photo is at a web address, or nowhere`(url: String) throws {
   }
 }
 
-@Test func `no refusal of a shape repeats what was sent`() {
+@Test func `no error about a shape repeats the sent value`() {
   let secret = String(repeating: "hunter2", count: 3_000)
   let failures = [
     failure { try Shape.password(secret, "password") }, failure { try Shape.token(secret, "id_token") },
@@ -126,7 +126,7 @@ func `a photo is at a web address, or nowhere`(url: String) throws {
   for failure in failures { #expect(failure?.hint.contains("hunter2") == false) }
 }
 
-@Test func `a redirect needs its flow and its address, each within its limit`() throws {
+@Test func `a redirect requires its flow and its URL, each within its limit`() throws {
   func credential(_ flowID: String, _ callbackURI: String) throws -> Identity.Credential {
     try Shape.credential(
       API.Credential(
@@ -144,7 +144,7 @@ func `a photo is at a web address, or nowhere`(url: String) throws {
   }
 }
 
-@Test func `a flow's request names what is wrong with it`() throws {
+@Test func `the error for a flow request names the wrong field`() throws {
   var right = API.StartFlowRequest(providerID: "twitter.com", redirectURI: "https://app.example/callback")
   let longestScope = String(repeating: "s", count: Shape.scopeBytesMax)
   right.scopes = [String](repeating: longestScope, count: Shape.scopesMax)

@@ -50,7 +50,7 @@ private func names<Enum: ProtobufEnum>(_: Enum.Type) -> [String] {
   #expect(AuditEvent.allCases.map(\.type.name) == names(EventType.self), "by name, as Watch filters them")
 }
 
-@Test func `proto has the other closed sets of the domain`() throws {
+@Test func `proto has a value for each member of the domain's other closed sets`() throws {
   #expect(Set(StoredFactorKind.allCases.map { API.FactorKind($0) }).count == API.FactorKind.allCases.count - 1)
   #expect(try StoredFactorKind.allCases.allSatisfy { try Shape.factorKind(API.FactorKind($0)) == $0 })
   #expect(Set(Identity.CodeMode.allCases.map { API.CodeMode($0) }).count == API.CodeMode.allCases.count - 1)
@@ -63,7 +63,7 @@ private func names<Enum: ProtobufEnum>(_: Enum.Type) -> [String] {
   }
 }
 
-@Test func `a number that proto lacks is refused with its field`() {
+@Test func `a number that proto does not define is rejected with its field`() {
   func field(_ body: () throws -> some Any) -> String? { #expect(throws: Failure.self) { try body() }?.field }
   #expect(field { try Shape.factorKind(nil) } == "kind")
   #expect(field { try Shape.factorKind(.unspecified) } == "kind")

@@ -2,7 +2,7 @@ import Store
 
 extension Promise {
   static let accounts = [
-    Promise("an account reads back as it was written, by id, address and number") { bench in
+    Promise("an account reads back as it was written, by id, email address and phone number") { bench in
       let account = bench.fullAccount("ann")
       try await bench.prepare(.account(.insert(account)))
       let facts = try await bench.load {
@@ -14,7 +14,7 @@ extension Promise {
       try bench.equal(facts.emailOwner, AccountState(account: account))
       try bench.equal(facts.phoneOwner, AccountState(account: account))
     },
-    Promise("what is unknown is answered with nothing") { bench in
+    Promise("a look-up of unknown keys returns nothing") { bench in
       let facts = try await bench.load {
         $0.accountID = "nobody"
         $0.email = "nobody@example.com"
@@ -32,11 +32,11 @@ extension Promise {
       try bench.equal(facts, Facts())
       try bench.equal(try await bench.loadMethods(linked: "nobody@example.com"), nil)
     },
-    Promise("what was not asked is not answered") { bench in
+    Promise("a look-up returns only what was requested") { bench in
       try await bench.prepare(.account(.insert(bench.fullAccount("ann"))), .signingKey(.insert(bench.signingKey("k"))))
       try bench.equal(try await bench.load { _ in }, Facts())
     },
-    Promise("an account id is given once") { bench in
+    Promise("an account id is used once") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try bench.equal(try await bench.commit(.account(.insert(bench.account("ann")))), .conflict(.accountID))
     },
@@ -74,13 +74,13 @@ extension Promise {
       account.version = 2
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
     },
-    Promise("an update of an older version, or of nobody, is stale") { bench in
+    Promise("an update of an older version, or of an unknown account, is stale") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await bench.prepare(.account(.update(bench.account("ann"))))
       try bench.equal(try await bench.commit(.account(.update(bench.account("ann")))), .stale)
       try bench.equal(try await bench.commit(.account(.update(bench.account("bob")))), .stale)
     },
-    Promise("a guard raises the version, and is stale on any other") { bench in
+    Promise("a guard raises the version, and is stale at any other version") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await bench.prepare(.account(.raise(id: "ann", version: 1)))
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
@@ -88,14 +88,14 @@ extension Promise {
       try bench.equal(try await bench.commit(.account(.raise(id: "ann", version: 3))), .stale)
       try bench.equal(try await bench.commit(.account(.raise(id: "bob", version: 1))), .stale)
     },
-    Promise("a touch notes the sign-in without raising the version") { bench in
+    Promise("a touch records the sign-in without raising the version") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await bench.prepare(.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon)))
       let account = try bench.require(try await bench.loadAccount("ann")).account
       try bench.equal(account.lastSignInAt, Bench.noon)
       try bench.equal(account.version, 1)
     },
-    Promise("the last sign-in never moves back, by a touch or by an update, and an update that knows none keeps it") {
+    Promise("a touch or an update never moves the last sign-in back, and an update without one keeps it") {
       bench in
       func lastSignIn() async throws -> Timestamp? {
         let state = try await bench.loadAccount("ann")
@@ -119,21 +119,21 @@ extension Promise {
       try await bench.prepare(.account(.update(account)))
       try bench.equal(try await lastSignIn(), later.adding(millis: 1))
     },
-    Promise("a touch of an account that has changed or is gone is stale") { bench in
+    Promise("a touch of an account that has changed or was deleted is stale") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await bench.prepare(.account(.raise(id: "ann", version: 1)))
       try bench.equal(try await bench.commit(.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon))), .stale)
       try bench.equal(try await bench.commit(.account(.touch(id: "bob", version: 1, lastSignInAt: Bench.noon))), .stale)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
-    Promise("a confirmation raises nothing, and is stale where the account has changed or is gone") { bench in
+    Promise("a confirmation raises no version, and is stale if the account has changed or was deleted") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await bench.prepare(.account(.confirm(id: "ann", version: 1)))
       try bench.equal(try await bench.loadAccount("ann")?.account, bench.account("ann"))
       try bench.equal(try await bench.commit(.account(.confirm(id: "ann", version: 2))), .stale)
       try bench.equal(try await bench.commit(.account(.confirm(id: "bob", version: 1))), .stale)
     },
-    Promise("a confirmation sees what its own change did before it, and nothing that was undone") { bench in
+    Promise("a confirmation sees earlier writes of its own change, and nothing that was rolled back") { bench in
       let (first, second) = (
         Write.account(.confirm(id: "ann", version: 1)), Write.account(.confirm(id: "ann", version: 2))
       )
@@ -149,7 +149,7 @@ extension Promise {
       try bench.equal(try await bench.commit(.account(.insert(bench.account("bob"))), bob, first), .stale)
       try bench.equal(try await bench.commit(bob), .stale)
     },
-    Promise("an account is cut off whatever its version, and its mark never moves back") { bench in
+    Promise("an account can be cut off at any version, and its cut-off never moves back") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       var account = bench.account("ann", email: "ann@example.com")
       try await bench.prepare(.account(.insert(account)), .account(.raise(id: "ann", version: 1)))
@@ -163,7 +163,7 @@ extension Promise {
       try bench.equal(try await bench.loadAccount("ann")?.account, account)
       try bench.equal(try await bench.commit(.account(.cutOff(accountID: "bob", at: noon, disabling: true))), .stale)
     },
-    Promise("an account is shut once: to shut it again is stale, and writes nothing") { bench in
+    Promise("an account is disabled once: a second time is stale and writes nothing") { bench in
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       try await bench.prepare(.account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(.account(.cutOff(accountID: "ann", at: noon, disabling: true)))
@@ -182,7 +182,7 @@ extension Promise {
       try await bench.prepare(again)
       try bench.equal(try await bench.loadAccount("ann")?.account.disabled, true)
     },
-    Promise("a guard of a free address takes nothing, and is in conflict where somebody has it") { bench in
+    Promise("a guard of a free address takes nothing, and conflicts if an account has the address") { bench in
       let ann = bench.account("ann", email: "ann@example.com")
       try await bench.prepare(.account(.insert(ann)))
       try await bench.prepare(
@@ -196,7 +196,7 @@ extension Promise {
       try bench.equal(try await bench.load { $0.page = page }.page, [AccountState(account: ann)])
       try await bench.prepare(.account(.insert(bench.account("bob", email: "x@example.com"))))
     },
-    Promise("a deleted account takes all that hangs on it along, and nothing of others") { bench in
+    Promise("a deletion removes everything that belongs to the account, and nothing of others") { bench in
       try await fill(bench, "ann", 1)
       try await fill(bench, "bob", 2)
       try await bench.prepare(.removal(of: "ann"))

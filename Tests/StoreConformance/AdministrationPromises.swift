@@ -2,7 +2,7 @@ import Store
 
 extension Promise {
   static let administration = [
-    Promise("pages follow each other in the order of ids, with what hangs on each account") { bench in
+    Promise("pages follow each other in the order of ids, with everything that belongs to each account") { bench in
       let full = bench.fullAccount("bob")
       try await bench.prepare(
         .account(.insert(bench.account("cat"))), .account(.insert(bench.account("ann"))), .account(.insert(full)),
@@ -13,7 +13,7 @@ extension Promise {
       try bench.equal(try await bench.page(after: "bob", 2).map(\.account.id), ["cat"])
       try bench.equal(try await bench.page(after: "cat", 2), [])
     },
-    Promise("accounts that come and go move no other to another page") { bench in
+    Promise("new and deleted accounts do not move others to another page") { bench in
       for id in ["b", "d", "f"] { try await bench.prepare(.account(.insert(bench.account(id)))) }
       try bench.equal(try await bench.page(after: nil, 2).map(\.account.id), ["b", "d"])
       try await bench.prepare(
@@ -21,11 +21,11 @@ extension Promise {
         .account(.insert(bench.account("e"))))
       try bench.equal(try await bench.page(after: "d", 2).map(\.account.id), ["e", "f"])
     },
-    Promise("the order of ids is that of their bytes") { bench in
+    Promise("ids are ordered by their bytes") { bench in
       for id in ["a", "B", "~", "1"] { try await bench.prepare(.account(.insert(bench.account(id)))) }
       try bench.equal(try await bench.page(after: nil, 9).map(\.account.id), ["1", "B", "a", "~"])
     },
-    Promise("the open sessions of an account are those that nobody closed and that have not expired") { bench in
+    Promise("the open sessions of an account are those that were not closed and have not expired") { bench in
       try await bench.prepare(
         .session(.insert(bench.session("one", of: "ann"))), .session(.insert(bench.session("two", of: "ann"))),
         .session(.insert(bench.session("other", of: "bob"))),
@@ -38,7 +38,7 @@ extension Promise {
         try bench.equal(facts.openSessionCount, ids.count)
       }
     },
-    Promise("a key of imported hashes is kept once, as it was kept first") { bench in
+    Promise("a key of imported hashes is stored once, and its first value stays") { bench in
       let key = ImportKeyRecord(id: "k", sealedKey: [1, 2, 3], createdAt: Bench.noon)
       var other = key
       other.sealedKey = [9]

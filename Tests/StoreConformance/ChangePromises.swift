@@ -31,14 +31,14 @@ extension Promise {
     Promise("an empty change commits") { bench in
       try bench.equal(try await bench.commit(), .committed)
     },
-    Promise("a load after a commit sees it, each time") { bench in
+    Promise("a load after a commit always sees it") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       for version in 1...100 {
         try await bench.prepare(.account(.raise(id: "ann", version: Int64(version))))
         try bench.equal(try await bench.loadAccount("ann")?.account.version, Int64(version + 1))
       }
     },
-    Promise("a change that was cancelled before writes nothing") { bench in
+    Promise("a change that was cancelled before its commit writes nothing") { bench in
       let commitDecision = CommitDecision()
       try bench.equal(commitDecision.cancel(), true)
       try bench.equal(
@@ -60,7 +60,7 @@ extension Promise {
         try bench.equal(commitDecision.cancel(), true)
       }
     },
-    Promise("what is cancelled while a change is on its way is cancelled once that one wrote nothing") { bench in
+    Promise("a cancellation during a commit takes effect if the commit wrote nothing") { bench in
       let commitDecision = CommitDecision()
       try bench.equal(commitDecision.take(), true)
       try bench.equal(
@@ -71,14 +71,14 @@ extension Promise {
         try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .cancelled)
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
-    Promise("a call whose change was refused can commit its next") { bench in
+    Promise("a call whose change was rejected can commit its next one") { bench in
       let commitDecision = CommitDecision()
       try bench.equal(
         try await bench.commit(.account(.raise(id: "ann", version: 1)), commitDecision: commitDecision), .stale)
       try bench.equal(
         try await bench.commit(.account(.insert(bench.account("ann"))), commitDecision: commitDecision), .committed)
     },
-    Promise("a store that was closed and opened again has kept everything") { bench in
+    Promise("a store that is closed and opened again keeps everything") { bench in
       try await bench.prepare(
         .account(.insert(bench.fullAccount("ann"))), .identity(.insert(bench.identity("1", of: "ann"))),
         .session(.insert(bench.session("s", of: "ann"))), .pending(.insert(bench.pending(1, of: "ann"), limits: .wide)),
@@ -99,7 +99,7 @@ extension Promise {
       await reopened.close()
       try bench.equal(after, before)
     },
-    Promise("a closed store says so to every caller") { bench in
+    Promise("a closed store returns an error to every caller") { bench in
       await bench.store.close()
       await bench.store.close()
       let calls: [@Sendable () async throws -> Void] = [

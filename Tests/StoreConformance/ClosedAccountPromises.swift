@@ -2,7 +2,7 @@ import Store
 
 extension Promise {
   static let closedAccounts = [
-    Promise("a closed account is gone, its id names the survivor and is never given again") { bench in
+    Promise("a closed account does not exist, and its id names the survivor and is never used again") { bench in
       let closed = ClosedAccountRecord(
         id: "ann", survivorID: "bob", movedProviderIDs: ["google.com", "password"], closedAt: Bench.noon)
       try await bench.prepare(
@@ -34,7 +34,7 @@ extension Promise {
       try await bench.prepare(.account(.close(closed, version: 1)))
       try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount, closed)
     },
-    Promise("a closing that names no version closes any, once") { bench in
+    Promise("a closing without a version closes any version, once") { bench in
       let closed = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.raise(id: "ann", version: 1)),
@@ -49,7 +49,7 @@ extension Promise {
       try bench.equal(facts.closedAccount, closed)
       try bench.equal(try await bench.commit(.account(.close(closed, version: nil))), .stale)
     },
-    Promise("what hung on a closed account can be written for the survivor in the same change") { bench in
+    Promise("one change can close an account and write its data for the survivor") { bench in
       let linked = bench.identity("1", of: "ann", email: "x@example.com", tier: .authoritative)
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
@@ -85,7 +85,7 @@ extension Promise {
       try bench.equal(rest.identities.map(\.key.subject), ["2"])
       try bench.equal(rest.factors, [])
     },
-    Promise("a factor is deleted by its holder, once") { bench in
+    Promise("only the account of a factor can delete it, once") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)))
@@ -95,7 +95,7 @@ extension Promise {
       try await bench.prepare(.factor(.insert(factor)))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [factor])
     },
-    Promise("a second session is read beside the first, each with its account") { bench in
+    Promise("a second session is read together with the first, each with its account") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
         .session(.insert(bench.session("s1", of: "ann"))), .session(.insert(bench.session("s2", of: "bob", refresh: 2)))
@@ -110,7 +110,7 @@ extension Promise {
   ]
 
   static let idleAccounts = [
-    Promise("anonymous accounts that were made before a moment are found, the oldest first, with their last use") {
+    Promise("anonymous accounts from before a time are found, the oldest first, with their last use") {
       bench in
       for (index, id) in ["old", "older", "young"].enumerated() {
         var account = bench.account(id)
@@ -130,7 +130,7 @@ extension Promise {
         ])
       try bench.equal(try await idle(bench, accountsMax: 1), [found[0]])
     },
-    Promise("an account that was used after all is found again a whole time after that use") { bench in
+    Promise("an account that was used is found again a full period after that use") { bench in
       var account = bench.account("ann")
       account.anonymous = true
       account.createdAt = Bench.noon.adding(millis: -5)
@@ -140,7 +140,7 @@ extension Promise {
         try await idle(bench, before: Bench.noon.adding(millis: 1)),
         [IdleAccount(id: "ann", version: 1, lastUsedAt: nil)])
     },
-    Promise("an account that ceases to be anonymous is not found any more") { bench in
+    Promise("an account that becomes permanent is no longer found") { bench in
       var account = bench.account("ann")
       account.anonymous = true
       account.createdAt = Bench.noon.adding(millis: -5)
@@ -149,7 +149,7 @@ extension Promise {
       try await bench.prepare(.account(.update(account)))
       try bench.equal(try await idle(bench), [])
     },
-    Promise("the guard of an idle account is stale once a session of it was used at the moment or later") { bench in
+    Promise("the guard of an idle account is stale once a session of it was used at that time or later") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(.account(.requireIdle(accountID: "ann", since: Bench.noon.adding(millis: 1))))
       try await bench.prepare(.account(.requireIdle(accountID: "bob", since: Bench.noon)))

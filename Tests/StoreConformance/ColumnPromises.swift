@@ -98,7 +98,7 @@ extension Promise {
       let stored = AccountState(account: account, identities: [identity], factors: [factor], unlinks: [unlink])
       try bench.equal(try await bench.loadAccount(account.id), stored)
     },
-    Promise("every column of an account, and of an identity but its time, is updated") { bench in
+    Promise("every column of an account, and of an identity except its time, is updated") { bench in
       var (account, identity) = (account(), filled(IdentityRecord.self))
       var (old, oldIdentity) = (bench.account(account.id), bench.identity(identity.key.subject, of: account.id))
       (old.version, oldIdentity.key, oldIdentity.linkedAt) = (account.version, identity.key, Bench.noon)

@@ -23,7 +23,7 @@ extension Promise {
       try bench.equal(try await bench.commit(.identity(.insert(bench.identity("1", of: "ann")))), .conflict(.identity))
       try await bench.prepare(.identity(.insert(bench.identity("1", of: "bob", provider: "oidc.corp"))))
     },
-    Promise("an identity, a factor or an unlink of nobody is stale") { bench in
+    Promise("an identity, a factor or an unlink of an unknown account is stale") { bench in
       let unlink = UnlinkRecord(
         accountID: "ann", key: IdentityKey(providerID: "p", subject: "1"), at: Bench.noon)
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
@@ -31,7 +31,7 @@ extension Promise {
       try bench.equal(try await bench.commit(.factor(.insert(factor))), .stale)
       try bench.equal(try await bench.commit(.unlink(.remember(unlink))), .stale)
     },
-    Promise("an update of an identity keeps its account and its moment") { bench in
+    Promise("an update of an identity keeps its account and its time") { bench in
       let linked = bench.identity("1", of: "ann", email: "old@example.com")
       try await bench.prepare(.account(.insert(bench.account("ann"))), .identity(.insert(linked)))
       var update = linked
@@ -45,14 +45,14 @@ extension Promise {
       update.linkedAt = linked.linkedAt
       try bench.equal(try await bench.loadAccount("ann")?.identities, [update])
     },
-    Promise("an update of an identity that is gone, or is another's, is stale") { bench in
+    Promise("an update of an identity that was deleted, or is another account's, is stale") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
         .identity(.insert(bench.identity("1", of: "ann"))))
       try bench.equal(try await bench.commit(.identity(.update(bench.identity("2", of: "ann")))), .stale)
       try bench.equal(try await bench.commit(.identity(.update(bench.identity("1", of: "bob")))), .stale)
     },
-    Promise("a deleted identity is free, and only its holder can delete it") { bench in
+    Promise("a deleted identity is free, and only its account can delete it") { bench in
       let identity = bench.identity("1", of: "ann")
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .identity(.insert(identity)))
@@ -78,7 +78,7 @@ extension Promise {
         SignInMethodsRecord(providerIDs: ["google.com", "apple.com"]))
       try bench.equal(try await bench.load { $0.email = "x@example.com" }.emailOwner, nil)
     },
-    Promise("the ways in are those of the whole account, identities in the order they were linked") { bench in
+    Promise("the sign-in methods are those of the whole account, identities in the order they were linked") { bench in
       let account = bench.fullAccount("ann")
       try await bench.prepare(.account(.insert(account)))
       try bench.equal(
@@ -90,7 +90,7 @@ extension Promise {
         try await bench.loadMethods(account.email),
         AccountState(account: account, identities: [early, late]).methods)
     },
-    Promise("the ways in say where text messages are the only second factor of who has a telephone") { bench in
+    Promise("the sign-in methods state whether a phone is the account's only second factor") { bench in
       var state = AccountState(account: bench.account("ann", email: "ann@example.com"))
       state.account.phoneNumber = "+4915112345678"
       try await bench.prepare(.account(.insert(state.account)))
@@ -117,7 +117,7 @@ extension Promise {
         try bench.equal(try await bench.loadMethods(linked: email)?.providerIDs, provider.map { [$0] })
       }
     },
-    Promise("a linked address is looked for only when asked, and only where nobody owns it") { bench in
+    Promise("a linked address is looked up only on request, and only if no account owns it") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))),
         .identity(.insert(bench.identity("1", of: "ann", email: "x@example.com"))))
@@ -125,7 +125,7 @@ extension Promise {
       try await bench.prepare(.account(.insert(bench.account("bob", email: "x@example.com"))))
       try bench.equal(try await bench.loadMethods(linked: "x@example.com"), SignInMethodsRecord())
     },
-    Promise("an unlink is remembered once, with its last moment, until it is forgotten") { bench in
+    Promise("an unlink is recorded once, with its last time, until it is deleted") { bench in
       let key = IdentityKey(providerID: "google.com", subject: "1")
       let first = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon)
       let second = UnlinkRecord(accountID: "ann", key: key, at: Bench.noon.adding(millis: 1))
@@ -146,7 +146,7 @@ extension Promise {
       try await bench.prepare(.account(.insert(bench.account("ann"))), .factor(.insert(late)), .factor(.insert(early)))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [early, late])
     },
-    Promise("an update of a factor replaces its secret and its name, and nothing else") { bench in
+    Promise("an update of a factor replaces only its secret and its name") { bench in
       let factor = FactorRecord(
         id: "f", accountID: "ann", kind: .totp, displayName: "Old", sealedSecret: [1], enrolledAt: Bench.noon)
       try await bench.prepare(.account(.insert(bench.account("ann"))), .factor(.insert(factor)))
@@ -158,7 +158,7 @@ extension Promise {
       update.enrolledAt = factor.enrolledAt
       try bench.equal(try await bench.loadAccount("ann")?.factors, [update])
     },
-    Promise("a factor is updated and deleted by its own account only, and once") { bench in
+    Promise("only its own account can update and delete a factor, and delete it once") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       let other = FactorRecord(id: "g", accountID: "ann", kind: .phone, enrolledAt: Bench.noon)
       var bobs = factor
@@ -175,7 +175,7 @@ extension Promise {
       try await bench.prepare(.factor(.delete(id: "g", accountID: "ann")))
       try bench.equal(try await bench.loadAccount("ann")?.factors, [])
     },
-    Promise("a guard that an account has no factors looks behind the writes before it, and at nobody else's") { bench in
+    Promise("a guard that an account has no factors sees earlier writes, and ignores other accounts") { bench in
       let factor = FactorRecord(id: "f", accountID: "ann", kind: .totp, enrolledAt: Bench.noon)
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .factor(.insert(factor)),

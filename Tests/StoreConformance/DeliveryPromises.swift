@@ -2,7 +2,7 @@ import Store
 
 extension Promise {
   static let deliveries = [
-    Promise("a message reads back as it was written, from the moment it is due, the longest due first") { bench in
+    Promise("a message reads back as it was written, from the time it is due, the longest due first") { bench in
       let (one, two) = (bench.delivery("1"), bench.delivery("2", afterMillis: 5))
       try await bench.prepare(.delivery(.enqueue(two, queueMax: 9)), .delivery(.enqueue(one, queueMax: 9)))
       try bench.equal(try await bench.queue(afterMillis: -1).due, [])
@@ -13,7 +13,7 @@ extension Promise {
       try bench.equal(try await bench.queue(afterMillis: 5, rowsMax: 1).due, [one])
       try bench.equal(try await bench.queue(afterMillis: 5, rowsMax: 0).waitingCount, 2)
     },
-    Promise("messages of each channel are asked for apart, so that many of one hide none of another") { bench in
+    Promise("messages of each channel are read separately: many of one hide none of another") { bench in
       for (id, channel, due) in [("1", .mail, 0), ("2", .mail, 1), ("3", .textMessage, 3), ("4", .textMessage, 2)]
         as [(String, DeliveryChannel, Int64)]
       {
@@ -31,7 +31,7 @@ extension Promise {
       try bench.equal(try await due([.mail: 1, .textMessage: 1]), ["1", "4"])
       try bench.equal(try await due([.textMessage: 9]), ["4", "3"])
     },
-    Promise("codes come before notices that are due longer, and each class has its own limit") { bench in
+    Promise("codes come before notices that have been due longer, and each class has its own limit") { bench in
       try await bench.prepare(
         .delivery(.enqueueNotice(bench.notice("1"), within: bench.noticeLimits())),
         .delivery(.enqueueNotice(bench.notice("2", mergeByte: 2), within: bench.noticeLimits())),
@@ -94,7 +94,7 @@ extension Promise {
       try bench.equal(
         try await bench.commit(.delivery(.enqueue(bench.delivery("5"), queueMax: 3))), .limited(.deliveries))
     },
-    Promise("an attempt is taken once, sets the next, and leaves the message in the queue") { bench in
+    Promise("an attempt is claimed once, sets the next, and leaves the message in the queue") { bench in
       var one = bench.delivery("1")
       try await bench.prepare(.delivery(.enqueue(one, queueMax: 9)))
       let next = Bench.noon.adding(millis: 20)
@@ -110,7 +110,7 @@ extension Promise {
       try bench.equal(
         try await bench.commit(.delivery(.claim(id: "1", attempts: 1, nextAttemptAt: next))), .committed)
     },
-    Promise("the queue holds its maximum, and what was sent or buried leaves its place") { bench in
+    Promise("the queue accepts its maximum, and a sent or buried message frees its place") { bench in
       func enqueue(_ id: String) async throws -> Outcome {
         try await bench.commit(.delivery(.enqueue(bench.delivery(id), queueMax: 1)))
       }
@@ -123,7 +123,7 @@ extension Promise {
       try bench.equal(try await enqueue("3"), .committed)
       try bench.equal(try await enqueue("4"), .limited(.deliveries))
     },
-    Promise("a message put in and taken out by one change leaves nothing, and a full queue refuses it") { bench in
+    Promise("a message that one change adds and removes leaves nothing, and a full queue rejects it") { bench in
       func passThrough() async throws -> Outcome {
         try await bench.commit(.delivery(.enqueue(bench.delivery("1"), queueMax: 1)), .delivery(.remove(id: "1")))
       }
@@ -133,7 +133,7 @@ extension Promise {
       try bench.equal(try await passThrough(), .limited(.deliveries))
       try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
     },
-    Promise("a buried message is due no more, is counted once, and a sweep takes it when it was kept") { bench in
+    Promise("a buried message is no longer due, is counted once, and is swept after its retention") { bench in
       try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
       let bury = Write.delivery(
         .bury(
@@ -148,7 +148,7 @@ extension Promise {
       try bench.equal(try await bench.queue(afterMillis: 10), DeliveryQueue())
       try await bench.prepare(bury, .delivery(.remove(id: "1")))
     },
-    Promise("a buried message can be removed, and is counted no more") { bench in
+    Promise("a buried message can be removed, and is then no longer counted") { bench in
       try await bench.prepare(
         .delivery(.enqueue(bench.delivery("1"), queueMax: 9)),
         .delivery(.bury(id: "1", at: Bench.noon, reason: "refused", keptUntil: Bench.noon.adding(millis: 10))))

@@ -22,7 +22,7 @@ extension Promise {
       try await bench.prepare(.record(.appendAudit(bench.event(3))))
       try bench.equal(try await bench.events(after: 0).map(\.position), [1, 2])
     },
-    Promise("positions go on where they were when the store is opened again, though all rows were swept") { bench in
+    Promise("positions continue when the store is opened again, even if all rows were swept") { bench in
       for number in 1...3 { try await bench.prepare(.record(.appendAudit(bench.event(number)))) }
       let after = bench.later(1)
       try bench.equal(try await bench.store.sweep(at: bench.later(0), rowsMax: 10, auditedBefore: after), 2)
@@ -33,7 +33,7 @@ extension Promise {
       try bench.equal(try await again.events(after: 0).map(\.position), [3, 4])
       await store.close()
     },
-    Promise("a sweep removes the audit rows before a moment, the oldest first and so many at most") { bench in
+    Promise("a sweep removes audit rows from before a time, the oldest first and up to a limit") { bench in
       for number in 1...5 { try await bench.prepare(.record(.appendAudit(bench.event(number, at: Int64(number))))) }
       for removed in [2, 1, 0] {
         try bench.equal(

@@ -18,7 +18,7 @@ extension Promise {
       try bench.equal(facts.pendingAccount, AccountState(account: bench.account("ann")))
       try bench.equal(try await bench.loadPending(bare.digest), bare)
     },
-    Promise("an attempt is spent at the version that was looked at, down to none") { bench in
+    Promise("an attempt is spent at the version that was read, down to none") { bench in
       let pending = bench.pending(1, of: "ann")
       try await bench.prepare(.pending(.insert(pending, limits: .wide)))
       try await bench.prepare(.pending(.spendAttempt(pending.digest, version: 1)))
@@ -29,7 +29,7 @@ extension Promise {
       try bench.equal(try await bench.loadPending(pending.digest)?.attemptsLeft, 0)
       try bench.equal(try await bench.commit(.pending(.spendAttempt(bench.digest(9), version: 1))), .stale)
     },
-    Promise("a row is sealed anew at the version that was looked at, and not once it is completed") { bench in
+    Promise("a row is resealed at the version that was read, and not once it is completed") { bench in
       let pending = bench.pending(1, of: "ann")
       try await bench.prepare(.pending(.insert(pending, limits: .wide)))
       try await bench.prepare(.pending(.reseal(pending.digest, version: 1, sealed: [7])))
@@ -42,7 +42,7 @@ extension Promise {
         .pending(.complete(pending.digest, version: 2, at: Bench.noon, accountID: "ann", sessionID: "s")))
       try bench.equal(try await bench.commit(.pending(.reseal(pending.digest, version: 3, sealed: [9]))), .stale)
     },
-    Promise("two rows are read together, whoever's they are") { bench in
+    Promise("two rows of different accounts are read together") { bench in
       let (one, two) = (bench.pending(1, of: "ann"), bench.pending(5, of: "bob"))
       try await bench.prepare(.pending(.insert(one, limits: .wide)), .pending(.insert(two, limits: .wide)))
       let facts = try await bench.load {
@@ -52,7 +52,7 @@ extension Promise {
       try bench.equal(facts.pending, one)
       try bench.equal(facts.alsoPending, two)
     },
-    Promise("an account, a caller and the table hold their maximum of pending rows, and none more") { bench in
+    Promise("an account, a caller and the table have at most their maximum of pending rows") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
       func hold(_ number: Int, _ account: String, _ caller: String) async throws -> Outcome {
         try await bench.commit(.pending(.insert(bench.pending(number, of: account, caller: caller), limits: limits)))
@@ -65,7 +65,7 @@ extension Promise {
       try bench.equal(try await hold(6, "dan", "mail"), .limited(.total))
       try bench.equal(try await bench.loadPending(bench.digest(6)), nil)
     },
-    Promise("rows of strangers leave an account's places to those who proved its address or a way in") { bench in
+    Promise("unverified pending rows leave places for users who verified the account's address or a method") { bench in
       let one = PendingLimits(perAccountMax: 1, perCallerMax: 9, totalMax: 9)
       func hold(_ number: Int, _ tier: TrustTier, _ purpose: PendingPurpose = .link) async throws -> Outcome {
         var pending = bench.pending(number, of: "ann")
@@ -91,7 +91,7 @@ extension Promise {
       try bench.equal(try await hold(9, .verified), .limited(.account))
       try bench.equal(try await hold(9, .unverified), .committed)
     },
-    Promise("a completed row gives its account's place back, once, and keeps its caller's") { bench in
+    Promise("a completed row frees its account's place once, and keeps its caller's") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 3, totalMax: 9)
       func hold(_ number: Int) async throws -> Outcome {
         try await bench.commit(.pending(.insert(bench.pending(number, of: "ann"), limits: limits)))
@@ -110,7 +110,7 @@ extension Promise {
       try bench.equal(try await hold(4), .committed)
       try bench.equal(try await hold(5), .limited(.account))
     },
-    Promise("a row of no account is counted by its caller and in all, and takes no account's place") { bench in
+    Promise("a row without an account counts for its caller and in total, and takes no account's place") { bench in
       let limits = PendingLimits(perAccountMax: 1, perCallerMax: 2, totalMax: 3)
       func hold(_ number: Int, _ account: String, _ caller: String = "shop") async throws -> Outcome {
         var pending = bench.pending(number, of: account, caller: caller)
@@ -126,7 +126,7 @@ extension Promise {
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 4)
       try bench.equal(try await hold(7, ""), .committed)
     },
-    Promise("a purpose whose places are full, with a caller and in all, leaves those of every other purpose") { bench in
+    Promise("full places of one purpose, for a caller and in total, leave those of every other purpose") { bench in
       let one = PendingLimits(perAccountMax: 99, perCallerMax: 1, totalMax: 2)
       func hold(_ number: Int, _ purpose: PendingPurpose, _ caller: String = "shop") async throws -> Outcome {
         var pending = bench.pending(number, of: "ann", caller: caller)
@@ -187,7 +187,7 @@ extension Promise {
       try bench.equal(
         try await bench.commit(.pending(.insert(bench.pending(8, of: "ann"), limits: three))), .limited(.account))
     },
-    Promise("a maximum of none holds none") { bench in
+    Promise("a maximum of zero allows no row") { bench in
       let none = PendingLimits(perAccountMax: 0, perCallerMax: 1, totalMax: 1)
       try bench.equal(
         try await bench.commit(.pending(.insert(bench.pending(1, of: "ann"), limits: none))), .limited(.account))
@@ -220,12 +220,12 @@ extension Promise {
         .pending(.insert(bench.pending(4, of: "ann"), limits: two)),
         .pending(.insert(bench.pending(5, of: "ann"), limits: two)))
     },
-    Promise("deleting the pending rows of an account spares those of others") { bench in
+    Promise("deleting the pending rows of an account keeps those of others") { bench in
       try await bench.prepare(.pending(.insert(bench.pending(1, of: "bob"), limits: .wide)))
       try await bench.prepare(.pending(.deleteAll(accountID: "ann", except: nil)))
       try bench.equal(try await bench.loadPending(bench.digest(1)), bench.pending(1, of: "bob"))
     },
-    Promise("deleting the pending rows of an account can spare purposes") { bench in
+    Promise("deleting the pending rows of an account can keep some purposes") { bench in
       var wayBack = bench.pending(2, of: "ann")
       wayBack.purpose = .revertEmail
       var reset = bench.pending(3, of: "ann")
@@ -242,7 +242,7 @@ extension Promise {
       try await bench.prepare(.pending(.deleteAll(accountID: "ann")))
       try bench.equal(try await bench.loadPending(bench.digest(2)), nil)
     },
-    Promise("a completion is kept with what it led to, and raises the version") { bench in
+    Promise("a completion is stored with its result, and raises the version") { bench in
       var pending = bench.pending(1, of: "ann")
       try await bench.prepare(.pending(.insert(pending, limits: .wide)))
       try await bench.prepare(
@@ -279,7 +279,7 @@ extension Promise {
         try await bench.commit(
           .pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s"))), .stale)
     },
-    Promise("a code that is asked for again ends those of its purpose and identity only, and leaves their counts") {
+    Promise("a new code ends only the earlier ones of its purpose and identity, and keeps their counts") {
       bench in
       let three = PendingLimits(perAccountMax: 3, perCallerMax: 3, totalMax: 3)
       func code(_ number: Int, _ purpose: PendingPurpose, _ subject: String) -> PendingRecord {
@@ -302,7 +302,7 @@ extension Promise {
         try bench.equal(try await bench.loadPending(pending.digest), pending)
       }
     },
-    Promise("rows can be ended from a moment on, and older ones stay") { bench in
+    Promise("rows from a time on can be ended, and older ones stay") { bench in
       func row(_ number: Int, afterMillis: Int64) -> PendingRecord {
         var pending = bench.pending(number, of: "ann")
         pending.purpose = .revertEmail
@@ -318,7 +318,7 @@ extension Promise {
       try bench.equal(try await bench.loadPending(rows[1].digest), rows[1])
       try bench.equal(try await bench.loadPending(rows[2].digest), nil)
     },
-    Promise("a code is read beside another row, and its account is not looked up") { bench in
+    Promise("a code is read together with another row, without its account") { bench in
       let (code, held) = (bench.pending(1, of: "ann"), bench.pending(2, of: "bob"))
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .pending(.insert(code, limits: .wide)),

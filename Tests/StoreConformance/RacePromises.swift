@@ -3,7 +3,7 @@ import Store
 /// Promises that hold for concurrent calls.
 extension Promise {
   static let races = [
-    Promise("of many that insert one identity, exactly one commits") { bench in
+    Promise("exactly one of many inserts of one identity commits") { bench in
       try await race(bench, others: .conflict(.identity)) { bench, runner in
         [
           .account(.insert(bench.account("a\(runner)"))), .identity(.insert(bench.identity("1", of: "a\(runner)"))),
@@ -16,19 +16,19 @@ extension Promise {
       try bench.equal(accounts, 1)
       try bench.equal(owner.identities.map(\.accountID), [owner.account.id])
     },
-    Promise("of many that take one address, exactly one commits") { bench in
+    Promise("exactly one of many changes that take one address commits") { bench in
       try await race(bench, others: .conflict(.email)) { bench, runner in
         [.account(.insert(bench.account("a\(runner)", email: "x@example.com")))]
       }
     },
-    Promise("of two that rely on it that nobody has the address which the other takes, one commits") { bench in
+    Promise("one of two changes commits if each requires that the address taken by the other is free") { bench in
       let outcomes = try await start(bench) { bench, runner in
         let (mine, other) = ("\(runner)@example.com", "\(runner ^ 1)@example.com")
         return [.account(.requireFreeEmail(other)), .account(.insert(bench.account("a\(runner)", email: mine)))]
       }
       try bench.equal(outcomes, [.committed: runners / 2, .conflict(.email): runners / 2])
     },
-    Promise("of sessions that are opened in another one while all are ended, none stays open") { bench in
+    Promise("no session that is opened from another one while all are ended stays open") { bench in
       for pair in 0..<runners / 2 {
         let id = "a\(pair)"
         try await bench.prepare(
@@ -53,26 +53,26 @@ extension Promise {
         try bench.equal(try await bench.load { $0.openSessions = open }.openSessions.map(\.id), [])
       }
     },
-    Promise("of many that make the first signing key, each another one, exactly one commits") { bench in
+    Promise("exactly one of many changes that create different first signing keys commits") { bench in
       try await race(bench, others: .stale) { bench, runner in
         [.signingKey(.requireNone), .signingKey(.insert(bench.signingKey("k\(runner)")))]
       }
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
     },
-    Promise("of many that change one version, exactly one commits") { bench in
+    Promise("exactly one of many changes of one version commits") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await race(bench, others: .stale) { bench, runner in
         [.account(.update(bench.account("ann", email: "\(runner)@example.com")))]
       }
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
     },
-    Promise("of many that complete one pending row, exactly one commits") { bench in
+    Promise("exactly one of many completions of one pending row commits") { bench in
       try await bench.prepare(.pending(.insert(bench.pending(1, of: "ann"), limits: .wide)))
       try await race(bench, others: .stale) { bench, runner in
         [.pending(.complete(bench.digest(1), version: 1, at: Bench.noon, accountID: "ann", sessionID: "s\(runner)"))]
       }
     },
-    Promise("of many that rotate one session, exactly one commits") { bench in
+    Promise("exactly one of many rotations of one session commits") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       try await race(bench, others: .stale) { bench, runner in
         [
@@ -82,12 +82,12 @@ extension Promise {
         ]
       }
     },
-    Promise("of many that use one idempotency key, exactly one commits") { bench in
+    Promise("exactly one of many changes with one idempotency key commits") { bench in
       try await race(bench, others: .conflict(.idempotency)) { bench, runner in
         [.account(.insert(bench.account("a\(runner)"))), .record(.insertIdempotency(bench.idempotency(1)))]
       }
     },
-    Promise("of many that hold the last place of the pending table, exactly one commits") { bench in
+    Promise("exactly one of many changes that take the last place of the pending table commits") { bench in
       try await race(bench, others: .limited(.total)) { bench, runner in
         [
           .pending(.insert(
@@ -96,7 +96,7 @@ extension Promise {
         ]
       }
     },
-    Promise("of many that are counted under one key, each is") { bench in
+    Promise("each of many concurrent counts under one key is counted") { bench in
       let outcomes = try await start(bench) { bench, _ in
         var count = bench.count(1)
         count.rule.countMax = 2 * runners
@@ -105,26 +105,26 @@ extension Promise {
       try bench.equal(outcomes[.committed], runners)
       try bench.equal(try await bench.throttle(1)?.count, runners)
     },
-    Promise("of many that refuse blocked keys, exactly as many commit as the rule allows") { bench in
+    Promise("exactly as many concurrent counts as the rule allows commit before the key is blocked") { bench in
       let outcomes = try await start(bench) { bench, _ in [.throttle(.count(bench.count(1, refusesBlocked: true)))] }
       try bench.equal(
         outcomes, [.committed: 5, .throttled(.sendsPerRecipient, until: bench.later(1000)): runners - 5])
     },
-    Promise("of many that append audit rows, each has a position of its own, without a gap") { bench in
+    Promise("concurrent appends of audit rows get unique positions without a gap") { bench in
       let outcomes = try await start(bench) { bench, runner in [.record(.appendAudit(bench.event(runner)))] }
       try bench.equal(outcomes[.committed], runners)
       let rows = try await bench.events(after: 0)
       try bench.equal(rows.map(\.position), Array(1...Int64(runners)))
       try bench.equal(Set(rows.map(\.id)).count, runners)
     },
-    Promise("many that touch one account all commit") { bench in
+    Promise("many concurrent touches of one account all commit") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       let outcomes = try await start(bench) { bench, runner in
         [.account(.touch(id: "ann", version: 1, lastSignInAt: Bench.noon.adding(millis: Int64(runner))))]
       }
       try bench.equal(outcomes[.committed], runners)
     },
-    Promise("many that cut one account off all commit") { bench in
+    Promise("many concurrent cut-offs of one account all commit") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       let outcomes = try await start(bench) { bench, runner in
         [.account(.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: false))]
@@ -134,14 +134,14 @@ extension Promise {
       try bench.equal(account.version, Int64(1 + runners))
       try bench.equal(account.tokensValidAfter, Bench.noon.adding(millis: Int64(runners - 1)))
     },
-    Promise("of many that shut one account, exactly one commits") { bench in
+    Promise("exactly one of many changes that disable one account commits") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await race(bench, others: .stale) { bench, runner in
         [.account(.cutOff(accountID: "ann", at: Bench.noon.adding(millis: Int64(runner)), disabling: true))]
       }
       try bench.equal(try await bench.loadAccount("ann")?.account.version, 2)
     },
-    Promise("a cancellation racing its commit is told of it if and only if nothing was written") { bench in
+    Promise("a cancellation that races with its commit succeeds if and only if nothing was written") { bench in
       for round in 0..<runners {
         let commitDecision = CommitDecision()
         async let outcome = bench.commit(.account(.insert(bench.account("a\(round)"))), commitDecision: commitDecision)
@@ -162,7 +162,7 @@ extension Promise {
       }
       try bench.equal(try await bench.queue(afterMillis: 0).waitingCount, 1)
     },
-    Promise("of two who take one attempt at once, one gets it") { bench in
+    Promise("one of two concurrent callers gets the only attempt") { bench in
       try await bench.prepare(.delivery(.enqueue(bench.delivery("1"), queueMax: 9)))
       let next = Bench.noon.adding(millis: 20)
       async let left = bench.commit(.delivery(.claim(id: "1", attempts: 0, nextAttemptAt: next)))

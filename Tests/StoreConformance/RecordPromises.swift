@@ -10,7 +10,7 @@ extension Promise {
       try bench.equal(try await bench.commit(.record(.insertIdempotency(other))), .conflict(.idempotency))
       try bench.equal(try await bench.load { $0.idempotency = record.key }.idempotency, record)
     },
-    Promise("a key is free again from the moment its record has expired, swept or not") { bench in
+    Promise("a key is free again as soon as its record expires, swept or not") { bench in
       try await bench.prepare(.record(.insertIdempotency(bench.idempotency(1, lifeMillis: 500))))
       var next = bench.idempotency(1)
       next.request = bench.digest(9)
@@ -48,7 +48,7 @@ extension Promise {
       key.retiredAt = Bench.noon
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
     },
-    Promise("a guard that there is no signing key passes over retired ones, and is stale where one is left") { bench in
+    Promise("a guard that there is no signing key ignores retired ones, and is stale if another is left") { bench in
       let (first, second) = (bench.signingKey("a"), bench.signingKey("b"))
       try await bench.prepare(.signingKey(.requireNone), .signingKey(.insert(first)))
       try bench.equal(try await bench.commit(.signingKey(.requireNone), .signingKey(.insert(second))), .stale)
@@ -56,7 +56,7 @@ extension Promise {
       try await bench.prepare(.signingKey(.retire(keyID: "a", at: Bench.noon)))
       try await bench.prepare(.signingKey(.requireNone), .signingKey(.insert(second)))
     },
-    Promise("signing keys that were retired by a moment are removed, and those that are not stay") { bench in
+    Promise("signing keys that were retired by a time are removed, and others stay") { bench in
       let keys = ["a", "b", "c"].map { bench.signingKey($0) }
       try await bench.prepare(
         .signingKey(.insert(keys[0])), .signingKey(.insert(keys[1])), .signingKey(.insert(keys[2])),
@@ -67,7 +67,7 @@ extension Promise {
       try await bench.prepare(.signingKey(.delete(retiredBy: Bench.noon)))
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["b", "c"])
     },
-    Promise("a sweep removes exactly what has ended, and lets go of its counts") { bench in
+    Promise("a sweep removes exactly the rows that have ended, and their counts") { bench in
       let one = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
       let (over, alive) = (Int64(500), Int64(501))
       try await bench.prepare(
@@ -99,7 +99,7 @@ extension Promise {
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 999), rowsMax: 10), 0)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 1000), rowsMax: 10), 1)
     },
-    Promise("a sweep removes the sessions that ended before today, for whatever reason") { bench in
+    Promise("a sweep removes the sessions that ended before today, for any reason") { bench in
       let (day, soon) = (Int64(86_400_000), Int64(1_000))
       let tomorrow = Timestamp(millis: (Bench.noon.millis / day + 1) * day)
       let refreshed = bench.session("refreshed", of: "ann", idleMillis: soon, absoluteMillis: 3 * day)
@@ -124,7 +124,7 @@ extension Promise {
       for id in ["open", "moved"] { try bench.equal(try await bench.loadSession(id) != nil, true) }
       try bench.equal(try await bench.store.sweep(at: tomorrow.adding(millis: day), rowsMax: 3), 1)
     },
-    Promise("a sweep takes no more rows of a kind than asked, and the next goes on") { bench in
+    Promise("a sweep removes at most the requested rows of a kind, and the next one continues") { bench in
       for number in 1...5 { try await bench.prepare(.record(.insertIdempotency(bench.idempotency(number)))) }
       let later = Bench.noon.adding(millis: 1000)
       for removed in [2, 2, 1, 0] { try bench.equal(try await bench.store.sweep(at: later, rowsMax: 2), removed) }

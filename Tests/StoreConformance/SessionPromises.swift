@@ -17,7 +17,7 @@ extension Promise {
       try bench.equal(facts.sessionAccount, AccountState(account: bench.account("ann")))
       try bench.equal(try await bench.loadSession("t"), closed)
     },
-    Promise("the sign-in that a session was opened by is its account's last, also once the session is gone") { bench in
+    Promise("the sign-in that opened a session is its account's last one, also after the session is deleted") { bench in
       func lastSignIn() async throws -> Timestamp? {
         let state = try await bench.loadAccount("ann")
         return state?.account.lastSignInAt
@@ -47,7 +47,7 @@ extension Promise {
       try bench.equal(try await bench.loadSession("t"), nil)
       try bench.equal(try await bench.loadAccount("bob")?.account.lastSignInAt, nil)
     },
-    Promise("the last sign-in is the later one of what the account and its sessions tell, also once those are gone") {
+    Promise("the last sign-in is the latest of the account and its sessions, also after those are deleted") {
       bench in
       let day: Int64 = 86_400_000
       func lastSignIn(_ id: String) async throws -> Timestamp? {
@@ -70,7 +70,7 @@ extension Promise {
         try bench.equal(try await lastSignIn(id), Bench.noon.adding(millis: 5))
       }
     },
-    Promise("a sweep of so many rows at a time keeps the last sign-in, in whatever order the sessions end") { bench in
+    Promise("a sweep in portions keeps the last sign-in, in whatever order the sessions end") { bench in
       let day: Int64 = 86_400_000
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       for (id, at, days) in [("later", Int64(2), Int64(1)), ("sooner", 1, 3), ("first", 0, 2)] {
@@ -88,7 +88,7 @@ extension Promise {
         try bench.equal(there, left)
       }
     },
-    Promise("no session is opened by a sign-in to an account that has changed or is gone") { bench in
+    Promise("a sign-in to an account that has changed or was deleted opens no session") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))), .account(.raise(id: "ann", version: 1)))
       for (id, version) in [("ann", Int64(1)), ("bob", 1)] {
         let outcome = try await bench.commit(
@@ -99,7 +99,7 @@ extension Promise {
       try bench.equal(try await bench.loadSession("s"), nil)
       try bench.equal(try await bench.loadAccount("ann")?.account.lastSignInAt, nil)
     },
-    Promise("a rotation moves to the next token and keeps the one before") { bench in
+    Promise("a rotation changes to the next token and keeps the previous one") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       let (at, idle) = (Bench.noon.adding(millis: 10), Bench.noon.adding(millis: 2000))
       try await bench.prepare(
@@ -111,7 +111,7 @@ extension Promise {
       wanted.idleExpiresAt = idle
       try bench.equal(try await bench.loadSession("s"), wanted)
     },
-    Promise("a session can change what its login is called, while it is open") { bench in
+    Promise("an open session can change the name of its login") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       func rename(_ id: String, after millis: Int64) -> Write {
         .session(
@@ -139,7 +139,7 @@ extension Promise {
       }
       try bench.equal(try await bench.loadSession("s"), bench.session("s", of: "ann", refresh: 1))
     },
-    Promise("a session is open until its idle end, its absolute end or its closing, no longer") { bench in
+    Promise("a session is open until its idle end, its absolute end or its closing") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann", refresh: 1))))
       try await expectOpen(bench, "s", until: 1000)
       try await bench.prepare(
@@ -151,7 +151,7 @@ extension Promise {
       try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: .signedOut)))
       try bench.equal(try await bench.commit(.session(.requireOpen(id: "s", at: Bench.noon))), .stale)
     },
-    Promise("a rotation of a session that is closed, idle too long or over is stale") { bench in
+    Promise("a rotation of a session that is closed, idle for too long or expired is stale") { bench in
       try await bench.prepare(
         .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("idle", of: "ann"))),
         .session(.close(id: "closed", at: Bench.noon, reason: .signedOut)))
@@ -174,7 +174,7 @@ extension Promise {
       try bench.equal(session.closed?.at, Bench.noon)
       try bench.equal(session.closed?.reason, .signedOut)
     },
-    Promise("closing the sessions of an account spares one, if asked, and those of others") { bench in
+    Promise("closing the sessions of an account can keep one, and keeps those of other accounts") { bench in
       try await openSessions(bench)
       try await bench.prepare(
         .session(.closeAll(accountID: "ann", except: "ann-google", at: Bench.noon, reason: .passwordChanged)))
@@ -183,7 +183,7 @@ extension Promise {
         .session(.closeAll(accountID: "ann", except: nil, at: Bench.noon, reason: .passwordChanged)))
       try bench.equal(try await openIDs(bench), ["bob-google"])
     },
-    Promise("closing the sessions of a provider spares one, if asked, and those of other providers") { bench in
+    Promise("closing the sessions of a provider can keep one, and keeps those of other providers") { bench in
       try await openSessions(bench)
       try await bench.prepare(.session(.insert(bench.session("ann-google-2", of: "ann", provider: "google.com"))))
       try await bench.prepare(
@@ -198,7 +198,7 @@ extension Promise {
             accountID: "ann", beganWith: "google.com", except: nil, at: Bench.noon, reason: .unlinked)))
       try bench.equal(try await bench.loadSession("ann-google-2")?.closed?.reason, .unlinked)
     },
-    Promise("closing the sessions of a provider goes by what they began with, not by what was linked since") { bench in
+    Promise("closing the sessions of a provider selects those that began with it, not by later links") { bench in
       for (id, began, linked) in [("kept", "password", "google.com"), ("ended", "google.com", "password")] {
         var session = bench.session(id, of: "ann", provider: began)
         session.signInProviderID = linked

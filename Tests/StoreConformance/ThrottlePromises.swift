@@ -2,7 +2,7 @@ import Store
 
 extension Promise {
   static let throttles = [
-    Promise("what is counted reads back, and begins again with its window") { bench in
+    Promise("a count reads back, and starts again with its window") { bench in
       for moment in [0, 1, 999] { try await bench.prepare(.throttle(.count(bench.count(1, at: Int64(moment))))) }
       let row = try bench.require(try await bench.throttle(1))
       try bench.equal(
@@ -11,7 +11,7 @@ extension Promise {
       try bench.equal(try await bench.throttle(1)?.count, 1)
       try bench.equal(try await bench.throttle(2), nil)
     },
-    Promise("the last that a window allows blocks its key until the window ends, and then it is free") { bench in
+    Promise("the last count that a window allows blocks its key until the window ends") { bench in
       for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1, at: 10, refusesBlocked: true)))) }
       let until = bench.later(1010)
       try bench.equal(try await bench.throttle(1)?.block(at: bench.later(1009)), until)
@@ -29,7 +29,7 @@ extension Promise {
         try await bench.throttle(1),
         ThrottleRecord(key: bench.digest(1), count: 1, since: bench.later(1), expiresAt: bench.later(1001)))
     },
-    Promise("what is refused for its throttle writes nothing else either") { bench in
+    Promise("a change that is rejected by a throttle writes nothing else") { bench in
       for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1, refusesBlocked: true)))) }
       let refused = bench.count(1, refusesBlocked: true)
       try bench.equal(
@@ -37,11 +37,11 @@ extension Promise {
         .throttled(refused.kind, until: bench.later(1000)))
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
-    Promise("a failure that was begun before a block is counted after it") { bench in
+    Promise("a failure that began before a block is counted after it") { bench in
       for _ in 0..<6 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       try bench.equal(try await bench.throttle(1)?.count, 1)
     },
-    Promise("a reset forgets what was counted, and no block") { bench in
+    Promise("a reset deletes the count, and no block") { bench in
       let reset = Write.throttle(.reset(bench.digest(1), .sendsPerRecipient, at: bench.later(1)))
       try await bench.prepare(reset)
       for _ in 0..<4 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
@@ -51,7 +51,7 @@ extension Promise {
       try bench.equal(
         try await bench.commit(reset), .throttled(.sendsPerRecipient, until: bench.later(1000)))
     },
-    Promise("a reset that lifts blocks ends one") { bench in
+    Promise("a reset that lifts blocks ends a block") { bench in
       for _ in 0..<5 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       for _ in 0..<2 {
         try await bench.prepare(
@@ -74,7 +74,7 @@ extension Promise {
         try bench.equal(facts.deviceIsKnown, isKnown)
       }
     },
-    Promise("a device is known where its owner has a session on it that nobody else ended") { bench in
+    Promise("a device is known if its owner has a session on it that only its owner may have ended") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100"))),
         .account(.insert(bench.account("bob"))),
@@ -110,7 +110,7 @@ extension Promise {
       }
       try bench.equal(closed.deviceIsKnown, false)
     },
-    Promise("where a device has to be a certain account's, no other's is known, whoever else is found") { bench in
+    Promise("a device of a given account is known only to that account, even if others are found") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann", email: "ann@example.com", phoneNumber: "+4915100"))),
         .account(.insert(bench.account("bob"))),
@@ -132,7 +132,7 @@ extension Promise {
       try await bench.prepare(.session(.close(id: "t", at: Bench.noon, reason: .factorEnrolled)))
       try bench.equal(try await isOf("bob"), false)
     },
-    Promise("a sweep removes what counts no more") { bench in
+    Promise("a sweep removes counts that have no more effect") { bench in
       try await bench.prepare(.throttle(.count(bench.count(1))), .throttle(.count(bench.count(2, at: 1))))
       try bench.equal(try await bench.store.sweep(at: bench.later(1000), rowsMax: 10), 1)
       try bench.equal(try await bench.throttle(1), nil)

@@ -7,7 +7,7 @@ import Testing
 
 /// The limits on waiting changes, and the reports of failures.
 @Suite(.enabled(if: Place.isThere)) struct BoundTests {
-  @Test func `past the queue's maximum a change is refused, and one that waits too long is given up`() async throws {
+  @Test func `past the queue's maximum a change is refused, and one that waits too long fails`() async throws {
     let place = try Place(database: true)
     let notes = FullNotes()
     let store = try place.open(observer: notes) {
@@ -45,7 +45,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a lock that cannot be had in time fails its change, which can be cancelled then`() async throws {
+  @Test func `a change that does not get a lock in time fails, and can then be cancelled`() async throws {
     let place = try Place()
     let store = try place.open { $0.lockMillis = 100 }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -62,7 +62,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a server that does not answer counts as lost, and another connection is made`() async throws {
+  @Test func `a server that does not answer counts as lost, and a new connection is opened`() async throws {
     let place = try Place(database: true)
     let store = try place.open {
       $0.statementMillis = 60_000
@@ -81,7 +81,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `what touches all sessions of an account has more time than other statements, at both ends`()
+  @Test func `statements for all sessions of an account have a longer limit, in the client and the server`()
     async throws
   {
     let place = try Place()
@@ -118,7 +118,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a failure is told with its state and its constraint, and without what was stored`() async throws {
+  @Test func `an error contains its state and its constraint, and no stored value`() async throws {
     let place = try Place()
     let store = try place.open()
     let factor = FactorRecord(id: "secret-value", accountID: "ann", kind: .totp, enrolledAt: Timestamp(millis: 0))
@@ -148,7 +148,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a text keeps all but the character that PostgreSQL cannot keep`() async throws {
+  @Test func `a text keeps all characters except the one that PostgreSQL cannot store`() async throws {
     let place = try Place()
     let store = try place.open()
     var account = AccountRecord("ann")
@@ -158,7 +158,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `pending rows and waiting messages are told of as changes add to them, and pending rows as they go`()
+  @Test func `the observer receives the numbers of pending rows and waiting messages after changes`()
     async throws
   {
     let place = try Place()
@@ -184,7 +184,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `whoever appended them, audit rows are told of`() async throws {
+  @Test func `audit rows of every writer are reported`() async throws {
     let place = try Place()
     let told = Atomic<Int>(0)
     let (store, other) = (try place.open(appended: { told.add(1, ordering: .relaxed) }), try place.open())

@@ -22,7 +22,7 @@ import Testing
       id: id, from: digest, to: digest, at: Timestamp(millis: 1), idleExpiresAt: Timestamp(millis: 10)))
   }
 
-  @Test func `who makes the first signing key waits for another who does, and then finds that there is one`()
+  @Test func `a concurrent creation of the first signing key waits for the other, and then finds its key`()
     async throws
   {
     let place = try Place(database: true)
@@ -44,7 +44,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `changes that lock the same rows in opposite request all commit`() async throws {
+  @Test func `changes that lock the same rows in opposite order all commit`() async throws {
     let place = try Place()
     let store = try place.open()
     #expect(try await store.commit(Self.session("one"), Self.session("two")) == .committed)
@@ -59,7 +59,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a session that is opened in another one while all are ended is ended with them`() async throws {
+  @Test func `a session that is opened from another one while all are ended is ended with them`() async throws {
     let place = try Place()
     let store = try place.open()
     let outcome = try await store.commit(
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `who waits for the sessions of an account keeps nobody from having pending rows`(isClosed: Bool) async throws {
+  func `a wait for the sessions of an account does not block pending rows`(isClosed: Bool) async throws {
     let place = try Place()
     let store = try place.open()
     let began = try await store.commit(.account(.insert(AccountRecord("ann"))), Self.session("own"), Self.pending(1))
@@ -117,7 +117,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `an account that is confirmed is changed only behind the change that has confirmed it`() async throws {
+  @Test func `a change of an account waits for a change that has confirmed it`() async throws {
     let place = try Place()
     let store = try place.open()
     #expect(try await store.commit(.account(.insert(AccountRecord("ann"))), Self.session("own")) == .committed)
@@ -138,7 +138,7 @@ import Testing
   }
 
   /// For both orders in which two changes are sent, events are in the order in which the changes locked the account.
-  @Test func `the event of a change that waited for another stands behind that one's`() async throws {
+  @Test func `the event of a change that waited for another follows the other's event`() async throws {
     let place = try Place()
     let store = try place.open { $0.placingMillis = 60_000 }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -156,7 +156,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `what the server gives up for the sake of another is begun again, and not for ever`() async throws {
+  @Test func `a transaction that the database aborts for another is retried a limited number of times`() async throws {
     let place = try Place()
     let store = try place.open { $0.retriesMax = 3 }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -173,7 +173,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `stores that open an empty place at once all find its schema`() async throws {
+  @Test func `stores that open an empty database concurrently all find its schema`() async throws {
     let place = try Place()
     try await withThrowingTaskGroup(of: Void.self) { group in
       for index in 0..<6 {
@@ -189,7 +189,7 @@ import Testing
     #expect(try place.text("SELECT version FROM schema_version") == "\(Migrations.steps.count)")
   }
 
-  @Test func `a place that a newer version wrote is refused`() async throws {
+  @Test func `a database of a newer version is rejected`() async throws {
     let place = try Place()
     await (try place.open()).close()
     try place.run("UPDATE schema_version SET version = 99")
@@ -197,7 +197,7 @@ import Testing
     #expect("\(try #require(error))".contains("schema 99, this program knows \(Migrations.steps.count)"))
   }
 
-  @Test func `who follows the audit rows of two stores misses none of them`() async throws {
+  @Test func `a reader of the audit rows of two stores misses none of them`() async throws {
     let place = try Place()
     let stores = [try place.open(), try place.open()]
     let wanted = 400

@@ -5,7 +5,7 @@ import Testing
 
 /// A thread with its own connections.
 @Suite(.enabled(if: Place.isThere)) struct ConnectionPoolTests {
-  @Test func `an attached thread watches a descriptor, has to wait, and is answered on its own connections`()
+  @Test func `an attached thread watches a descriptor, waits, and is answered on its own connections`()
     async throws
   {
     let place = try Place(database: true)
@@ -25,7 +25,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `many calls of one thread are under way at once, each with its own answer`() async throws {
+  @Test func `many calls of one thread run concurrently, each with its own answer`() async throws {
     let place = try Place()
     let store = try place.open { $0.connections = 2 }
     try await ReactorThread.run(on: store) { _ in
@@ -43,7 +43,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a look-up that fails leaves those behind it on the same connection their answers`() async throws {
+  @Test func `later look-ups on the same connection are answered after a failed one`() async throws {
     let place = try Place()
     let store = try place.open { $0.connections = 1 }
     #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -64,7 +64,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a store that was closed takes no thread and no call`() async throws {
+  @Test func `a closed store accepts no thread and no call`() async throws {
     let place = try Place()
     let store = try place.open()
     await store.close()

@@ -16,7 +16,7 @@ import Testing
     #expect(request == [0, 1, 2, 0, 2, 0])
   }
 
-  @Test func `a pool that is gone gets none`() {
+  @Test func `a pool that was released gets no connection`() {
     let (gone, other) = (ConnectionPool(), ConnectionPool())
     var waiting = ConnectionWaiters<ConnectionPool>()
     for pool in [gone, gone, other] { waiting.add(pool) }
@@ -24,7 +24,7 @@ import Testing
     #expect(waiting.next() === other && waiting.next() == nil)
   }
 
-  @Test func `the host that was found late is looked for first, until it fails`() {
+  @Test func `a host that was found late is tried first, until it fails`() {
     let host = Host(name: "db2", address: "192.0.2.2", port: "5432")
     var memory = HostMemory()
     memory.connected(to: host, tookMillis: HostMemory.promptMillis - 1)
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test(.enabled(if: Place.isThere))
-  func `a host that is silent takes its time once, and not of each connection`() async throws {
+  func `a silent host delays only one connection attempt, not each`() async throws {
     let place = try Place()
     await (try place.open()).close()
     let session = try place.session()

@@ -25,7 +25,7 @@ import Testing
   }
 
   /// A commit that waits for a standby is already known to this server: ending the wait loses only the answer.
-  @Test func `a change whose connection was lost behind its commit is not carried out again`() async throws {
+  @Test func `a change whose connection was lost after its commit is not carried out again`() async throws {
     let place = try Place(database: true)
     let notes = LossNotes()
     let store = try place.open(observer: notes)
@@ -75,7 +75,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `connections that were ended are replaced, and callers notice nothing but the time`() async throws {
+  @Test func `terminated connections are replaced, and callers notice only a delay`() async throws {
     let place = try Place(database: true)
     let store = try place.open()
     for round in 0..<5 {
@@ -86,7 +86,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a database that is gone is told of, refuses at once after a second, and is found again`() async throws {
+  @Test func `a lost database is reported, fails calls immediately after a second, and is found again`() async throws {
     let place = try Place(database: true)
     let notes = LossNotes()
     let store = try place.open(observer: notes)

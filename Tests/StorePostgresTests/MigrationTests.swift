@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `a step waits for who reads its table, and lets others pass meanwhile`() async throws {
+  @Test func `a step waits for readers of its table, and does not block others while it waits`() async throws {
     let place = try await Self.place()
     let (reader, other) = (try Self.reader(place), try place.session())
     defer {
@@ -59,7 +59,7 @@ import Testing
     #expect(try place.text("SELECT count(later) FROM accounts") == "0")
   }
 
-  @Test func `a step that never gets its table is given up, and says why`() async throws {
+  @Test func `a step that never gets its table fails, and reports why`() async throws {
     let place = try await Self.place()
     let (reader, session) = (try Self.reader(place), try place.session())
     defer {
@@ -75,7 +75,7 @@ import Testing
     try Migrations.run(on: session, steps: Self.steps)
   }
 
-  @Test func `who waits for another that brings the schema up to date waits for as long as it takes`() async throws {
+  @Test func `a store that waits for another's migration waits as long as necessary`() async throws {
     let place = try await Self.place()
     let other = try place.session()
     defer { other.abandon() }

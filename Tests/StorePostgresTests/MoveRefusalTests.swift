@@ -32,7 +32,7 @@ import Testing
     connection.close()
   }
 
-  @Test func `a file that a server holds is not moved, nor one that is not there`() async throws {
+  @Test func `a file that a server holds, or a missing one, is not moved`() async throws {
     let (embedded, place) = (try await Embedded.filled { _ in }, try Place())
     let store = try embedded.open()
     guard case .source(let held) = try why({ () throws(MoveError) in _ = try embedded.move(to: place) }) else {
@@ -47,7 +47,7 @@ import Testing
     #expect(why.contains("cannot be read"))
   }
 
-  @Test func `a file with rows of no account, or with a text that is none, is not moved`() async throws {
+  @Test func `a file with rows without an account, or with invalid text, is not moved`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     try run("INSERT INTO unlinks VALUES (9999, 'x', 'y', 0)", on: embedded)
     guard case .source(let orphan) = try why({ () throws(MoveError) in _ = try embedded.move(to: place).run() }) else {
@@ -63,7 +63,7 @@ import Testing
     try expectEmpty(place)
   }
 
-  @Test func `a database that holds rows, or a newer schema, or does not answer is left alone`() async throws {
+  @Test func `a database that has rows or a newer schema, or does not answer, is not changed`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     _ = try embedded.move(to: place).run()
     guard case .target(let held) = try why({ () throws(MoveError) in _ = try embedded.move(to: place) }) else {
@@ -91,7 +91,7 @@ import Testing
     ("audit", "UPDATE audit SET position = position + 1 WHERE position = 5"),
     ("pending_counts", "UPDATE pending_counts SET held = held + 1 WHERE scope = 'total'"),
   ])
-  func `a difference is found in its table`(table: String, sql: String) async throws {
+  func `a difference is reported with its table`(table: String, sql: String) async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     let move = try embedded.move(to: place)
     try move.copy()
@@ -100,7 +100,7 @@ import Testing
     #expect(try move.compare().filter { !$0.isSame }.map(\.name) == [table])
   }
 
-  @Test func `where counts are not those of the rows, nothing is moved`() async throws {
+  @Test func `nothing is moved if counts do not match the rows`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     try run("UPDATE pending_counts SET held = held + 1 WHERE scope = 'caller'", on: embedded)
     guard case .differs(let tables) = try why({ () throws(MoveError) in _ = try embedded.move(to: place).run() })
@@ -109,7 +109,7 @@ import Testing
     try expectEmpty(place)
   }
 
-  @Test func `a move that is cut off leaves nothing, and can be made again`() async throws {
+  @Test func `an interrupted move leaves nothing, and can be repeated`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place(database: true))
     var move: Move? = try embedded.move(to: place)
     try move?.copy(.accounts)
@@ -127,7 +127,7 @@ import Testing
     #expect(try embedded.move(to: place).run().tables.allSatisfy(\.isSame))
   }
 
-  @Test func `a connection that is lost at the end leaves it open what became of the move`() async throws {
+  @Test func `a connection that is lost at the end leaves the result of the move unknown`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place(database: true))
     let move = try embedded.move(to: place)
     try move.copy()
@@ -138,7 +138,7 @@ import Testing
     }
   }
 
-  @Test func `a server that is started meanwhile waits, and finds everything`() async throws {
+  @Test func `a server that starts during a move waits, and finds everything`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     let move = try embedded.move(to: place)
     try move.copy()

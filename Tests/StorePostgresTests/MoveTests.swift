@@ -29,7 +29,7 @@ import Testing
     await to.close()
   }
 
-  @Test func `a store that was moved goes on where the file stood`() async throws {
+  @Test func `a moved store continues from the state of the file`() async throws {
     let (embedded, place) = (try await Embedded.filled(), try Place())
     _ = try embedded.move(to: place).run()
     let store = try place.open()
@@ -96,7 +96,7 @@ import Testing
     #expect(try place.text("SELECT last FROM audit_position") == "2000")
   }
 
-  @Test func `a character that PostgreSQL cannot keep takes the form that it has in every write`() async throws {
+  @Test func `a character that PostgreSQL cannot store is replaced as in every write`() async throws {
     let embedded = try await Embedded.filled { store async throws in
       var account = Embedded.bare("ann")
       account.displayName = "a\u{0}b\u{0}"
@@ -109,7 +109,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `the tables of the database have the columns that are moved, and no others`() throws {
+  @Test func `the tables of the database have exactly the columns that are moved`() throws {
     let place = try Place()
     _ = try PostgresTables(conninfo: place.conninfo, passwordFile: "")
     let found = try place.text(

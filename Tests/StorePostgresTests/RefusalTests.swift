@@ -13,7 +13,7 @@ import Testing
   "connection to server at \"b\" failed: FATAL:  no pg_hba.conf entry for host could not translate host name \"a\" to "
     + "address: Temporary failure in name resolution",
 ])
-func `a database that does not answer may do so later`(text: String) {
+func `a missing answer of the database is a temporary error`(text: String) {
   #expect(!ReadyConnection.Refusal(text: text).isLasting)
 }
 
@@ -26,17 +26,17 @@ func `a database that does not answer may do so later`(text: String) {
   "the store has schema 9, this program knows 3: it was written by a newer version",
   "the database has the encoding LATIN1, which cannot hold every text: use one that was created WITH ENCODING 'UTF8'",
 ])
-func `what an operator has to mend does not pass by itself`(text: String) {
+func `an error that an operator must fix is permanent`(text: String) {
   #expect(ReadyConnection.Refusal(text: text).isLasting)
 }
 
 @Test(arguments: [("55P03", false), ("40001", false), ("57P01", false), ("53300", false), ("42501", true)])
-func `where the server says a state, it decides`(state: String, isLasting: Bool) {
+func `the SQLSTATE decides, if the server sends one`(state: String, isLasting: Bool) {
   #expect(ReadyConnection.Refusal(text: "", state: state).isLasting == isLasting)
 }
 
 @Test(.enabled(if: Place.isThere), arguments: ["LATIN1", "SQL_ASCII"])
-func `a database that cannot hold every text is refused by a server and by a move, and nothing is written into it`(
+func `a server and a move reject a database that cannot store every text, and write nothing`(
   encoding: String
 ) throws {
   let place = try Place(encoding: encoding)

@@ -13,7 +13,7 @@ func keeps(promise: Promise) async throws {
 }
 
 @Test(
-  "Two stores on one database keep together:", .enabled(if: Place.isThere), .timeLimit(.minutes(2)),
+  "Two stores on one database keep a promise together:", .enabled(if: Place.isThere), .timeLimit(.minutes(2)),
   arguments: Promise.concurrent)
 func keepTogether(promise: Promise) async throws {
   let place = try Place()

@@ -27,7 +27,7 @@ import Testing
     return store
   }
 
-  @Test func `a kind that cannot be swept is told of, and the others are swept`() async throws {
+  @Test func `a kind that cannot be swept is reported, and the others are swept`() async throws {
     let store = try await store()
     try place.run("ALTER TABLE idempotency RENAME TO away")
     #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 1)
@@ -39,7 +39,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `audit rows that cannot be given their positions hold up no sweep`() async throws {
+  @Test func `audit rows that cannot get their positions do not delay a sweep`() async throws {
     let store = try await store { $0.placingMillis = 3_600_000 }
     try place.run("ALTER TABLE audit_position RENAME TO away")
     #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 2)
@@ -47,7 +47,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a lock that another holds for long leaves its kind to the next sweep, and is told of from then on once`()
+  @Test func `a locked kind is left to the next sweep, and reported once if it is still locked then`()
     async throws
   {
     let store = try await store { $0.lockMillis = 50 }
@@ -64,7 +64,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `audit rows that nobody can be told of are told of as that, and that they go on`() async throws {
+  @Test func `a failure to position audit rows is reported once, and so is its end`() async throws {
     let store = try await store { $0.placingMillis = 10 }
     try place.run("ALTER TABLE audit_position RENAME TO away")
     try await until { notes.events.withLock { $0.count } == 1 }
@@ -94,7 +94,7 @@ import Testing
     #expect(holds())
   }
 
-  @Test func `a store that is closed is swept no more`() async throws {
+  @Test func `a closed store is no longer swept`() async throws {
     let store = try await store()
     await store.close()
     await #expect(throws: StoreError.closed) { try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) }

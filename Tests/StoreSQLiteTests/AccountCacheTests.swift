@@ -25,7 +25,7 @@ import Testing
     .identity(IdentityKey(providerID: providerID, subject: subject))
   }
 
-  @Test func `what was kept is found, by its own identity alone`() {
+  @Test func `an entry is found only by its own identity`() {
     cache.keep(owner(), of: key, asOf: marks.commit)
     #expect(cache.find(key) == owner())
     #expect(cache.find(identity("2")) == nil)
@@ -33,7 +33,7 @@ import Testing
     #expect(cache.find(.id("1")) == nil)
   }
 
-  @Test func `what was kept of an id is found by it, and by no identity of the same text`() {
+  @Test func `an entry of an id is found by it, and by no identity of the same text`() {
     cache.keep(owner(), of: .id("ann"), asOf: marks.commit)
     #expect(cache.find(.id("ann")) == owner())
     #expect(cache.find(.id("bob")) == nil)
@@ -42,7 +42,7 @@ import Testing
     #expect(cache.find(.id("ann")) == nil)
   }
 
-  @Test func `subjects that Unicode calls equivalent are two people's`() {
+  @Test func `subjects that are equivalent in Unicode belong to different accounts`() {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     #expect(composed == decomposed)
     cache.keep(owner(), of: identity(composed), asOf: marks.commit)
@@ -50,7 +50,7 @@ import Testing
     #expect(cache.find(identity(composed)) == owner())
   }
 
-  @Test func `that nobody has an identity is not kept, since its account would have no mark`() {
+  @Test func `a missing identity is not cached, since no account could invalidate it`() {
     cache.keep(Held(wrappedValue: nil), of: key, asOf: marks.commit)
     #expect(cache.find(key) == nil)
   }
@@ -65,7 +65,7 @@ import Testing
     #expect(cache.find(key) == owner())
   }
 
-  @Test func `a reader whose snapshot is older than the change cannot bring back what it saw`() {
+  @Test func `a reader with an older snapshot than the change cannot restore an old entry`() {
     let before = marks.commit
     marks.touch(AccountCache.hash(ofAccount: "ann"))
     cache.keep(owner(), of: key, asOf: before)
@@ -103,7 +103,9 @@ import Testing
 
   private static func text(_ bytes: Int) -> String { String(repeating: "n", count: bytes) }
 
-  @Test(arguments: growths.indices) func `an account is kept up to its bytes, and not with one more`(growth: Int) {
+  @Test(arguments: growths.indices) func `an account is cached up to the maximum size, and not with one byte more`(
+    growth: Int
+  ) {
     var state = AccountState(account: AccountRecord("ann"))
     let most = AccountCache.bytesMax - "ann".utf8.count
     Self.growths[growth](&state, most + 1)
@@ -114,7 +116,7 @@ import Testing
     #expect(cache.find(key)?.wrappedValue == state)
   }
 
-  @Test func `however many are asked for, no more are kept than there is room for`() {
+  @Test func `the cache never keeps more entries than it has room for`() {
     for number in 0..<1000 {
       let key = identity("\(number)")
       cache.keep(owner(), of: key, asOf: marks.commit)
@@ -124,7 +126,7 @@ import Testing
     #expect((1...64).contains(kept.count))
   }
 
-  @Test func `without room nothing is kept`() {
+  @Test func `a cache without room keeps nothing`() {
     let cache = AccountCache(room: 0, marks: marks)
     cache.keep(owner(), of: key, asOf: marks.commit)
     #expect(cache.find(key) == nil)

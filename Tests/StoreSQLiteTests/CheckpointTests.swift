@@ -12,7 +12,7 @@ import Testing
     return options
   }
 
-  @Test func `a long log is moved beside its readers, and one four times as long waits for them`() {
+  @Test func `a long log is checkpointed alongside readers, and one four times as long waits for them`() {
     let plan = CheckpointPlan(options)
     func due(_ pages: Int32) -> CheckpointPlan.Kind? { plan.due(logPages: pages, isLogHeld: false, nowMillis: 0) }
     #expect([9, 10, 39, 40].map(due) == [nil, .passive, .passive, .restart])
@@ -22,14 +22,14 @@ import Testing
     #expect(CheckpointPlan(options).due(logPages: 40, isLogHeld: true, nowMillis: 0) == .passive)
   }
 
-  @Test func `a checkpoint that has waited for a reader in vain does not wait again for a while`() {
+  @Test func `a checkpoint that has waited for a reader without success does not wait again for a while`() {
     var plan = CheckpointPlan(options)
     plan.metReader(nowMillis: 1_000)
     func due(_ now: Int64) -> CheckpointPlan.Kind? { plan.due(logPages: 40, isLogHeld: false, nowMillis: now) }
     #expect([1_000, 1_099, 1_100].map(due) == [.passive, .passive, .restart])
   }
 
-  @Test func `a foreign reader that never ends its look holds up no change for long`() async throws {
+  @Test func `a foreign reader that never ends its transaction does not delay a change for long`() async throws {
     let folder = try Folder()
     var options = Options()
     options.checkpointPages = 10

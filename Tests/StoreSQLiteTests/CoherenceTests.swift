@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `what is kept tells what the file holds, after each of a thousand changes`() async throws {
+  @Test func `the caches match the file after each of a thousand changes`() async throws {
     let store = try SQLiteStore(path: folder.file)
     var random = SystemRandomNumberGenerator()
     var committed = 0

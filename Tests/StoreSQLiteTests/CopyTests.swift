@@ -33,7 +33,7 @@ import Testing
     #expect(try await store.commit(.account(.insert(account)), .record(.appendAudit(audit))) == .committed)
   }
 
-  @Test func `a copy holds what was committed, and a store is opened on it`() async throws {
+  @Test func `a copy contains everything that was committed, and a store can open it`() async throws {
     let store = try SQLiteStore(path: folder.file)
     for number in 1...300 { try await Self.commit(number, to: store) }
     #expect(try await store.copy(to: place.file) { true } == StoreCopy(accountCount: 300, lastEvent: 300))
@@ -52,14 +52,14 @@ import Testing
     #expect(try SQLiteTables(path: place.file).integrityCheck() == ["ok"])
   }
 
-  @Test func `a copy of an empty store is one`() async throws {
+  @Test func `an empty store can be copied`() async throws {
     let store = try SQLiteStore(path: folder.file)
     #expect(try await store.copy(to: place.file) { true } == StoreCopy(accountCount: 0, lastEvent: 0))
     await store.close()
     await (try SQLiteStore(path: place.file)).close()
   }
 
-  @Test func `a copy is one file for its owner alone that needs no other`() async throws {
+  @Test func `a copy is a single file that only its owner can read`() async throws {
     let store = try SQLiteStore(path: folder.file)
     try await Self.commit(1, to: store)
     _ = try await store.copy(to: place.file) { true }
@@ -71,7 +71,7 @@ import Testing
     #expect(try connection.text("PRAGMA journal_mode") == "delete")
   }
 
-  @Test func `a copy is one moment, with all before it and nothing after, while changes go on`() async throws {
+  @Test func `a copy is a consistent snapshot while changes continue`() async throws {
     let store = try SQLiteStore(path: folder.file, options: Self.slow)
     for number in 1...500 { try await Self.commit(number, to: store) }
     let last = Atomic<Int>(500)
@@ -97,7 +97,9 @@ import Testing
     #expect(ids == (1...copy.accountCount).map { "account-\($0)" })
   }
 
-  @Test func `no commit waits for a copy, however long the log grows, and the log is cut afterwards`() async throws {
+  @Test func `no commit waits for a copy, however long the log grows, and the log is truncated afterwards`()
+    async throws
+  {
     var options = Self.slow
     options.checkpointPages = 20
     options.logBytesKept = 1 << 20
@@ -132,7 +134,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a copy that nobody wants any more ends`() async throws {
+  @Test func `a cancelled copy ends`() async throws {
     let store = try SQLiteStore(path: folder.file, options: Self.slow)
     for number in 1...300 { try await Self.commit(number, to: store) }
     await #expect(throws: StoreCopyError.unwanted) { try await store.copy(to: place.file) { false } }
@@ -157,7 +159,7 @@ import Testing
     await #expect(throws: StoreError.closed) { try await store.copy(to: place) { true } }
   }
 
-  @Test func `a copy that cannot be written is none, and the store goes on`() async throws {
+  @Test func `a copy that cannot be written fails, and the store continues`() async throws {
     let store = try SQLiteStore(path: folder.file)
     try await Self.commit(1, to: store)
     let failure = await #expect(throws: StoreCopyError.self) { try await store.copy(to: "/nowhere/copy") { true } }

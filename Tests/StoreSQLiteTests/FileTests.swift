@@ -10,7 +10,7 @@ import Testing
 
   init() throws { folder = try Folder() }
 
-  @Test func `the file, its log and its lock are nobody else's to read`() async throws {
+  @Test func `only the owner can read the file, its log and its lock`() async throws {
     let store = try SQLiteStore(path: folder.file)
     _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     for name in ["store", "store-wal", "store-shm", "store.lock"] {
@@ -30,12 +30,12 @@ import Testing
     await (try SQLiteStore(path: folder.file)).close()
   }
 
-  @Test func `a place where no file can be is refused for good`() throws {
+  @Test func `an impossible path is rejected permanently`() throws {
     let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.path + "/none/store") }
     guard case .unusable = refusal else { throw StoreError.corrupt("\(String(describing: refusal))") }
   }
 
-  @Test func `a file that is held is refused under each of its names, a link or one of its folder`() async throws {
+  @Test func `a file that is open is rejected under each of its names, also through symbolic links`() async throws {
     let (link, other) = (folder.path + "/link", folder.path + "-other")
     #expect(unsafe symlink("store", link) == 0 && symlink(folder.path, other) == 0)
     defer { for name in [link, other] { _ = unsafe unlink(name) } }
@@ -51,7 +51,7 @@ import Testing
     _ = try SQLiteTables(path: link)
   }
 
-  @Test func `a store that nobody closed lets its file go`() async throws {
+  @Test func `a store that was not closed releases its file`() async throws {
     var store: SQLiteStore? = try SQLiteStore(path: folder.file)
     _ = try await store?.commit(.account(.insert(AccountRecord("ann"))))
     store = nil
@@ -68,7 +68,7 @@ import Testing
     #expect(throws: SQLiteError.self) { try connection.requireFullSync() }
   }
 
-  @Test func `the file cannot bring code or a changed schema along`() throws {
+  @Test func `the file cannot contain code or a changed schema`() throws {
     let connection = try folder.newFile()
     #expect(try connection.integer("PRAGMA trusted_schema") == 0)
     #expect(try connection.integer("PRAGMA secure_delete") == 1)
@@ -86,7 +86,7 @@ import Testing
     #expect(try #require(refusal).text == "attempt to write a readonly database")
   }
 
-  @Test func `a file that is no database is refused as corrupt`() throws {
+  @Test func `a file that is not a database is rejected as corrupt`() throws {
     try #require(write(text: String(repeating: "no database ", count: 100)))
     let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
     #expect(refusal == .corrupt("file is not a database"))

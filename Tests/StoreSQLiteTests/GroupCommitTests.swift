@@ -14,7 +14,7 @@ import Testing
   /// Commits `count` changes: the writer takes the first and waits with it until all others are in the queue.
   private func commitTogether(
     _ store: SQLiteStore, count: Int, queueMax: Int = .max, fates: [Int: CommitDecision] = [:],
-    meanwhile: () throws -> Void = {},
+    during: () throws -> Void = {},
     _ change: @escaping @Sendable (Int) -> Change
   ) async throws -> Answers {
     let foreign = try Connection.writer(path: folder.file, options: Options())
@@ -39,14 +39,14 @@ import Testing
       while answers.count < count - 1 - queueMax, let (number, answer) = try await group.next() {
         answers[number] = answer
       }
-      try meanwhile()
+      try during()
       try foreign.execute("ROLLBACK")
       for try await (number, answer) in group { answers[number] = answer }
       return answers
     }
   }
 
-  @Test func `changes that wait together share a transaction`() async throws {
+  @Test func `changes that wait at the same time share a transaction`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let answers = try await commitTogether(store, count: 100) { Change([.account(.insert(AccountRecord("a\($0)")))]) }
     #expect(answers.values.count { (try? $0.get()) == .committed } == 100)
@@ -54,7 +54,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a transaction holds no more changes than its maximum`() async throws {
+  @Test func `a transaction has no more changes than its maximum`() async throws {
     var options = Options()
     options.groupMax = 10
     let store = try SQLiteStore(path: folder.file, options: options)
@@ -63,7 +63,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a refused change leaves the others of its transaction alone`() async throws {
+  @Test func `a rejected change does not affect the others of its transaction`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let answers = try await commitTogether(store, count: 30) { number in
       var writes: [Write] = [.account(.insert(AccountRecord("a\(number)")))]
@@ -100,7 +100,7 @@ import Testing
     var cancelled: Set<Int> = []
     let answers = try await commitTogether(
       store, count: 20, fates: fates,
-      meanwhile: {
+      during: {
         for (number, commitDecision) in fates where number != 7 && commitDecision.cancel() { cancelled.insert(number) }
       }
     ) { Change([.account(.insert(AccountRecord("a\($0)")))]) }
@@ -112,7 +112,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a full queue refuses at once`() async throws {
+  @Test func `a full queue refuses immediately`() async throws {
     var options = Options()
     options.queueMax = 5
     let store = try SQLiteStore(path: folder.file, options: options)
@@ -129,7 +129,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `when a transaction is lost half way no commit is told that was not, and each change is tried alone`()
+  @Test func `a transaction that fails midway acknowledges no change, and each change is tried separately`()
     async throws
   {
     await (try SQLiteStore(path: folder.file)).close()

@@ -17,7 +17,7 @@ import Testing
     #expect(cache.find(1) == "second")
   }
 
-  @Test func `a set holds four, and who comes then takes the place of the one that was read longest ago`() {
+  @Test func `a set has four entries, and a new one replaces the least recently read`() {
     let cache = MarkedCache<Int, Int>(room: 4, marks: marks)
     let others = AccountCache.hash(ofAccount: "bob")
     for key in [3, 1, 2, 4] {
@@ -30,7 +30,7 @@ import Testing
     #expect((1...5).map { cache.find($0) } == [nil, 2, 3, 4, 5])
   }
 
-  @Test func `a change of its account makes a value unknown until it is read anew`() {
+  @Test func `a change of its account invalidates a value until it is read again`() {
     let cache = MarkedCache<Int, String>(room: 4, marks: marks)
     cache.keep("before", of: 1, account: hash, asOf: marks.commit)
     marks.touch(hash)
@@ -42,13 +42,13 @@ import Testing
     #expect(cache.find(1) == "after")
   }
 
-  @Test func `a table half full has kept nearly all`() {
+  @Test func `a half-full table keeps nearly all entries`() {
     let cache = MarkedCache<Int, Int>(room: 4096, marks: marks)
     for key in 0..<2048 { cache.keep(key, of: key, account: hash, asOf: marks.commit) }
     #expect((0..<2048).count { cache.find($0) == $0 } > 1900)
   }
 
-  @Test func `without room nothing is kept`() {
+  @Test func `a table without room keeps nothing`() {
     let cache = MarkedCache<Int, Int>(room: 0, marks: marks)
     cache.keep(1, of: 1, account: hash, asOf: marks.commit)
     #expect(cache.find(1) == nil)

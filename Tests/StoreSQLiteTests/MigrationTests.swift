@@ -15,13 +15,13 @@ import Testing
   private static let first = "CREATE TABLE notes (id TEXT); INSERT INTO notes VALUES ('old');"
   private static let second = "ALTER TABLE notes ADD COLUMN at INTEGER NOT NULL DEFAULT 7;"
 
-  @Test func `a new file takes all steps, and a second start none`() throws {
+  @Test func `a new file runs all steps, and a second start runs none`() throws {
     try Migrations.run(on: connection)
     try Migrations.run(on: connection)
     #expect(try connection.integer("PRAGMA user_version") == Int64(Migrations.steps.count))
   }
 
-  @Test func `an old file takes the steps it lacks and keeps its rows`() throws {
+  @Test func `an old file runs the missing steps and keeps its rows`() throws {
     try Migrations.run(on: connection, steps: [Self.first])
     try Migrations.run(on: connection, steps: [Self.first, Self.second])
     #expect(try connection.integer("PRAGMA user_version") == 2)
@@ -34,7 +34,7 @@ import Testing
       ("pendings", "purpose", "favor"), ("pendings", "tier", "-1"), ("deliveries", "channel", "pigeon"),
       ("deliveries", "priority", "2"), ("pending_counts", "scope", "galaxy"), ("sessions", "closed_reason", "boredom"),
     ])
-  func `a value of no closed set is rejected`(table: String, column: String, value: String) throws {
+  func `a value outside its closed set is rejected`(table: String, column: String, value: String) throws {
     try Migrations.run(on: connection)
     let known = [
       "email_verification": "'reset'", "kind": "'totp'", "purpose": "'link'", "channel": "'mail'", "scope": "'total'",
@@ -65,7 +65,7 @@ import Testing
     #expect(!connection.isInTransaction)
   }
 
-  @Test func `a file of a newer version is refused and left alone`() throws {
+  @Test func `a file of a newer version is rejected and not changed`() throws {
     try Migrations.run(on: connection)
     try connection.execute("PRAGMA user_version = 99")
     connection.close()

@@ -63,7 +63,7 @@ private final class Notes: PartialObserver {
     return .pending(.insert(pending, limits: PendingLimits(perAccountMax: 2, perCallerMax: perCallerMax, totalMax: 9)))
   }
 
-  @Test func `a commit is told with its size before anyone is answered, and each change by what it came to`()
+  @Test func `a commit is reported with its size before any answer, and each change with its outcome`()
     async throws
   {
     let store = try SQLiteStore(path: folder.file, observer: notes)
@@ -80,7 +80,7 @@ private final class Notes: PartialObserver {
     await store.close()
   }
 
-  @Test func `the number of pending rows is told when it changes, and at the opening`() async throws {
+  @Test func `the number of pending rows is reported when it changes, and when the store opens`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     _ = try await store.commit(.account(.insert(AccountRecord("a"))))
     _ = notes.take()
@@ -102,7 +102,7 @@ private final class Notes: PartialObserver {
     await again.close()
   }
 
-  @Test func `a row that makes room is reported once, and not when the change is refused after all`() async throws {
+  @Test func `a row that makes room is reported once, and not if the change is rejected`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     for number in 1...2 as ClosedRange<UInt8> {
       _ = try await store.commit(pending(number, of: "", network: 1, perCallerMax: 2))
@@ -118,7 +118,7 @@ private final class Notes: PartialObserver {
     await store.close()
   }
 
-  @Test func `the number of messages that wait is told when it changes`() async throws {
+  @Test func `the number of waiting messages is reported when it changes`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     _ = notes.take()
     let (now, later) = (Timestamp(millis: 0), Timestamp(millis: 9))
@@ -133,7 +133,7 @@ private final class Notes: PartialObserver {
     await store.close()
   }
 
-  @Test func `a full queue is told, a closed store is not`() async throws {
+  @Test func `a full queue is reported, and a closed store is not`() async throws {
     var options = Options()
     options.queueMax = 0
     let store = try SQLiteStore(path: folder.file, options: options, observer: notes)
@@ -145,7 +145,7 @@ private final class Notes: PartialObserver {
     #expect(notes.take() == [])
   }
 
-  @Test func `half of a caller's limit is reported once in a window, and of no other limit`() async throws {
+  @Test func `half of a caller's limit is reported once in a window, and half of other limits is not`() async throws {
     let store = try SQLiteStore(path: folder.file, observer: notes)
     func reported(_ kind: ThrottleKind, _ times: Int, at: Int64 = 0) async throws -> Int {
       _ = notes.take()

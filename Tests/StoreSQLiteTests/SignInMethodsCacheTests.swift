@@ -24,7 +24,7 @@ import Testing
 
   @Test func `an address that was never looked up is not known`() { #expect(find(key) == .none) }
 
-  @Test func `what was kept is found, providers in their order, by every reader`() {
+  @Test func `every reader finds an entry, with providers in their order`() {
     for flags in 0..<32 {
       for providerIDs in [[], ["a"], ["b", "a"], ["a", "b", "a"], (0..<8).map { "p\($0)" }] {
         let record = SignInMethodsRecord(
@@ -36,12 +36,12 @@ import Testing
     }
   }
 
-  @Test func `that nobody owns an address is known too`() {
+  @Test func `an address without an owner is cached too`() {
     keep(nil)
     #expect(find(key) == .some(nil))
   }
 
-  @Test func `what does not fit into an entry is not kept`() {
+  @Test func `a value that does not fit into an entry is not cached`() {
     keep(SignInMethodsRecord(providerIDs: (0..<9).map { "p\($0)" }))
     #expect(find(key) == .none)
   }
@@ -53,7 +53,7 @@ import Testing
     #expect(find(key) == .some(SignInMethodsRecord(providerIDs: ["p254"])))
   }
 
-  @Test func `an address is one question with linked addresses and another without`() {
+  @Test func `an address has separate entries with and without linked addresses`() {
     keep(record)
     #expect(find(SignInMethodsCache.Key(SignInMethodsQuery(email: "ann@example.com"))) == .none)
     let other = SignInMethodsQuery(email: "ann@example.org", includesLinkedEmail: true)
@@ -68,7 +68,7 @@ import Testing
     #expect(find(key) == .none)
   }
 
-  @Test func `a reader whose snapshot is older than the change cannot bring back what it saw`() {
+  @Test func `a reader with an older snapshot than the change cannot restore old methods`() {
     let before = marks.commit
     cache.mark("ann@example.com")
     keep(record, asOf: before)
@@ -80,7 +80,7 @@ import Testing
     #expect(find(key) == .some(nil))
   }
 
-  @Test func `a cache of one entry forgets one address for the next`() {
+  @Test func `a cache of one entry replaces one address with the next`() {
     let cache = SignInMethodsCache(accounts: 1_000_000, bytesMax: SignInMethodsCache.entryBytes, marks: marks)
     let names = ProviderNames(cache)
     for number in 0..<20 {

@@ -19,7 +19,7 @@ import Testing
     return query
   }()
 
-  @Test func `a turn reads from one snapshot, and the next turn sees what was committed meanwhile`() async throws {
+  @Test func `a turn reads from one snapshot, and the next turn sees the commits since`() async throws {
     try await ReactorThread.run(on: store) { [store] () async throws in
       #expect(try store.now(Self.ann) == Facts())
       #expect(try await store.commit(.account(.insert(AccountRecord("ann")))) == .committed)
@@ -30,7 +30,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a load on an attached thread leaves the turn's snapshot for a newer one`() async throws {
+  @Test func `a load on an attached thread replaces the turn's snapshot with a newer one`() async throws {
     try await ReactorThread.run(on: store) { [store] () async throws in
       #expect(try store.now(Self.ann) == Facts())
       _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
@@ -43,7 +43,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a thread that is not attached has no answer on the spot`() async throws {
+  @Test func `a thread that is not attached gets no immediate answer`() async throws {
     #expect(try store.now(Self.ann) == nil)
     try await ReactorThread.run(on: store) { [store] () async throws in
       store.detachThread()
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test func `a row that this program never wrote is corrupt, not a crash`() async throws {
+  @Test func `a row that this program never wrote is reported as corrupt and causes no crash`() async throws {
     let connection = try Connection.writer(path: folder.file, options: Options())
     try connection.execute("PRAGMA ignore_check_constraints = ON")
     for (damage, word) in [("tier = 9", "tier"), ("email_verification = 'x'", "EmailVerification")] {
@@ -83,7 +83,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a disk that cannot be read spoils the question, and no later one`() async throws {
+  @Test func `a read error of the disk fails one load, and no later one`() async throws {
     _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     await store.close()
     var options = Options()

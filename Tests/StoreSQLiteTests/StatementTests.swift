@@ -15,7 +15,7 @@ import Testing
   }
 
   /// The statement's buffer grows with its values up to a limit. Above the limit, SQLite copies the values.
-  @Test func `values of any size and order come out as they went in, run after run`() throws {
+  @Test func `values of any size and order read back as they were bound, in every run`() throws {
     let insert = try connection.prepare("INSERT INTO kept VALUES (?, ?, ?, ?)")
     let sizes = [0, 1, 7, 300, 3, 301, 5_000, 0, 9_000, 16_383, 16_384, 16_385, 100_000, 12, 5_000, 0]
     func values(_ round: Int) -> (text: String, bytes: [UInt8], also: String?) {
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test func `what was bound once is gone with the reset`() throws {
+  @Test func `a reset clears bound values`() throws {
     let select = try connection.prepare("SELECT ? || ?")
     for (left, right) in [("first", "value"), ("", "x"), ("a much longer one than before", "y")] {
       #expect(try select.bind(left).bind(right).step())

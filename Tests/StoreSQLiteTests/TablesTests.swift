@@ -17,7 +17,7 @@ import Testing
   }
 
   @Test(arguments: StoredTable.allCases)
-  func `a table is read along an index, whatever its size`(table: StoredTable) throws {
+  func `a table of any size is read along an index`(table: StoredTable) throws {
     try made()
     let connection = try Connection.reader(path: folder.file, options: Options())
     let plan = try connection.prepare("EXPLAIN QUERY PLAN \(table.select)")
@@ -29,7 +29,7 @@ import Testing
     #expect(!steps.isEmpty && !steps.contains { $0.contains("TEMP B-TREE") }, "\(steps)")
   }
 
-  @Test func `the tables of the file have the columns that are moved, and what is made of them`() throws {
+  @Test func `the tables of the file have only columns that are moved or derived from them`() throws {
     try made()
     let connection = try Connection.reader(path: folder.file, options: Options())
     let found = try connection.texts(
@@ -50,7 +50,7 @@ import Testing
     #expect(Set(found) == Set(wanted + own).subtracting(["sessions.expires_day"]))
   }
 
-  @Test func `a file of another schema is refused and left as it is`() throws {
+  @Test func `a file with another schema is rejected and not changed`() throws {
     try made("PRAGMA user_version = 0")
     var refusal = #expect(throws: StoreError.self) { try SQLiteTables(path: folder.file) }
     #expect("\(try #require(refusal))".contains("the store has schema 0"))
@@ -62,7 +62,7 @@ import Testing
     #expect("\(try #require(refusal))".contains("newer version"))
   }
 
-  @Test func `a file that is none, or that is damaged, is told of`() throws {
+  @Test func `an invalid or damaged file is reported`() throws {
     try made()
     let connection = try Connection.writer(path: folder.file, options: Options())
     try connection.checkpoint()
@@ -86,7 +86,7 @@ import Testing
     guard written == count else { throw StoreError.unavailable("the file cannot be written") }
   }
 
-  @Test func `what a crash has left in the log is read as well, and stays there`() async throws {
+  @Test func `rows that a crash left in the log are read as well, and stay there`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let account = AccountRecord(id: "ann", createdAt: Timestamp(millis: 0))
     #expect(
@@ -107,7 +107,7 @@ import Testing
     #expect(count == 2)
   }
 
-  @Test func `a row is told from bytes that are none`() {
+  @Test func `a row is distinguished from invalid bytes`() {
     var rows = StoredRows()
     rows.beginRow(columns: 4)
     rows.append(-2 as Int64)

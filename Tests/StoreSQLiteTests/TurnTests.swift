@@ -29,7 +29,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a long turn hands its changes over before it ends`() async throws {
+  @Test func `a long turn passes on its changes before it ends`() async throws {
     var options = Options()
     options.handOverMax = 4
     let store = try SQLiteStore(path: folder.file, options: options)
@@ -49,7 +49,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `changes of a turn that find the queue full are refused, and those before them are not`() async throws {
+  @Test func `changes of a turn past the queue's maximum are refused, and earlier ones are not`() async throws {
     var options = Options()
     options.queueMax = 8
     let store = try SQLiteStore(path: folder.file, options: options)
@@ -61,7 +61,7 @@ import Testing
     await store.close()
   }
 
-  @Test func `a thread that is detached leaves no change behind`() async throws {
+  @Test func `a detached thread leaves no change behind`() async throws {
     let store = try SQLiteStore(path: folder.file)
     let task = try await ReactorThread.run(on: store) {
       let task = Task.immediate { try await store.commit(.account(.insert(AccountRecord("ann")))) }

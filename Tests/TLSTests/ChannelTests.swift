@@ -15,7 +15,7 @@ private func presenting(_ name: String) -> [String] {
   h2 + ["-cert", here.path(name + ".pem"), "-key", here.path(name + ".key")]
 }
 
-@Test func `bytes go both ways under TLS 1.3, until the server says goodbye`() async throws {
+@Test func `bytes travel in both directions under TLS 1.3, until the server closes`() async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()), serverEnds: true)
   #expect(meeting.isMade, "\(meeting.handshake)")
   #expect(meeting.heard == Array("hello\n".utf8))
@@ -25,13 +25,13 @@ private func presenting(_ name: String) -> [String] {
   #expect(meeting.client.contains("welcome"))
 }
 
-@Test func `a client's goodbye is a plain close, after all that it said`() async throws {
+@Test func `a client's close_notify is a normal close, after all its bytes`() async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()))
   #expect(meeting.heard == Array("hello\n".utf8))
   #expect(meeting.end == .closed)
 }
 
-@Test func `TLS 1.2 is served with an AEAD suite, and not where 1.3 alone is wanted`() async throws {
+@Test func `TLS 1.2 is served with an AEAD suite, and not if only 1.3 is configured`() async throws {
   let both = try await Meeting.of(TLSContext(here.settings()), h2 + ["-tls1_2"])
   #expect(both.isMade)
   #expect(both.client.contains("Protocol version: TLSv1.2"))
@@ -46,14 +46,14 @@ func `RFC 9113 9.2.2: under TLS 1.2 no suite without GCM or ChaCha20 is served`(
 }
 
 @Test(arguments: [[], ["-alpn", "http/1.1"], ["-alpn", "h2c,h3"]])
-func `RFC 7301: without h2 among a client's protocols there is no handshake`(protocols: [String]) async throws {
+func `RFC 7301: the handshake of a client that does not offer h2 fails`(protocols: [String]) async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()), protocols)
   #expect(!meeting.failure.isEmpty)
   #expect(meeting.client.contains("no application protocol"))
 }
 
 @Test(arguments: [[], ["-alpn", "http/1.1"], ["-alpn", "h2,http/1.1"]])
-func `a port of HTTP/1.1 takes who offers it, and who offers nothing`(protocols: [String]) async throws {
+func `a port of HTTP/1.1 accepts clients that offer it, or no protocol`(protocols: [String]) async throws {
   var settings = here.settings()
   settings.serves = .http1
   let meeting = try await Meeting.of(TLSContext(settings), protocols)
@@ -61,7 +61,9 @@ func `a port of HTTP/1.1 takes who offers it, and who offers nothing`(protocols:
 }
 
 @Test(arguments: ["h2", "h2c,h3", "http/1.0"])
-func `RFC 7301: a port of HTTP/1.1 makes no handshake with who wants something else`(protocols: String) async throws {
+func `RFC 7301: a port of HTTP/1.1 rejects the handshake of a client with only other protocols`(
+  protocols: String
+) async throws {
   var settings = here.settings()
   settings.serves = .http1
   let meeting = try await Meeting.of(TLSContext(settings), ["-alpn", protocols])
@@ -69,7 +71,7 @@ func `RFC 7301: a port of HTTP/1.1 makes no handshake with who wants something e
   #expect(meeting.client.contains("no application protocol"))
 }
 
-@Test func `RFC 7301: h2 is chosen wherever it stands among a client's protocols`() async throws {
+@Test func `RFC 7301: h2 is chosen at any place among a client's protocols`() async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()), ["-alpn", "h2c,http/1.1,h2"])
   #expect(meeting.isMade)
 }
@@ -78,7 +80,7 @@ func `RFC 7301: a port of HTTP/1.1 makes no handshake with who wants something e
   ("uri", PeerName.name("uri:spiffe://corp.test/caller")), ("dns", .name("dns:only.test")), ("nameless", .unusable),
   ("impostor", .name("dns:spiffe://corp.test/caller")), ("capitals", .name("dns:only.test")),
 ])
-func `a client is named by its certificate: by its first URI, else by its first DNS name`(
+func `the first URI of its certificate names a client, or otherwise the first DNS name`(
   certificate: String, name: PeerName
 ) async throws {
   for clients in [ClientCertificates.optional, .required] {
@@ -88,7 +90,7 @@ func `a client is named by its certificate: by its first URI, else by its first 
   }
 }
 
-@Test func `a client without a certificate has no name where one is optional, and no entry where it is required`()
+@Test func `a client without a certificate has no name if one is optional, and is rejected if required`()
   async throws
 {
   let optional = try await Meeting.of(TLSContext(here.settings(clients: .optional)))
@@ -99,12 +101,12 @@ func `a client is named by its certificate: by its first URI, else by its first 
 }
 
 @Test(arguments: [ClientCertificates.optional, .required])
-func `a certificate of an authority that is not ours has no entry`(clients: ClientCertificates) async throws {
+func `a client's certificate of an unknown authority is rejected`(clients: ClientCertificates) async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings(clients: clients)), presenting("stranger"))
   #expect(meeting.failure.contains("certificate verify failed"))
 }
 
-@Test func `a certificate that was not asked for names nobody`() async throws {
+@Test func `a certificate that was not requested names no client`() async throws {
   let meeting = try await Meeting.of(TLSContext(here.settings()), presenting("uri"))
   #expect(meeting.isMade)
   #expect(meeting.peerName == .none)

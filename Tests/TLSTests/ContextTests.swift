@@ -15,7 +15,7 @@ private func refusal(_ settings: TLSSettings) -> TLSError? {
   }
 }
 
-@Test func `a certificate with its key makes a context, whoever may come`() {
+@Test func `a certificate with its key makes a context in every client certificate mode`() {
   for clients in ClientCertificates.allCases {
     #expect(refusal(here.settings(clients: clients)) == nil)
     #expect(refusal(here.settings(clients: clients, tls13Only: true)) == nil)
@@ -23,7 +23,7 @@ private func refusal(_ settings: TLSSettings) -> TLSError? {
 }
 
 @Test(arguments: ["missing.pem", "garbage.pem", "empty.pem", "server.key"])
-func `a certificate file that cannot be used is named with its setting`(file: String) throws {
+func `the error for an unusable certificate file names its setting`(file: String) throws {
   let error = try #require(refusal(here.settings(certificate: file)))
   #expect(error.setting == "tls.certificate_file")
   #expect(error.why.contains(here.path(file)))
@@ -31,13 +31,13 @@ func `a certificate file that cannot be used is named with its setting`(file: St
 }
 
 @Test(arguments: ["missing.key", "garbage.pem", "empty.pem", "server.pem"])
-func `a key file that cannot be used is named with its setting`(file: String) throws {
+func `the error for an unusable key file names its setting`(file: String) throws {
   let error = try #require(refusal(here.settings(key: file)))
   #expect(error.setting == "tls.key_file")
   #expect(error.why.contains(here.path(file)))
 }
 
-@Test func `files that are refused again and again leave nothing behind`() {
+@Test func `files that are rejected repeatedly leave nothing behind`() {
   func residentPages() -> Int {
     let numbers = readFile("/proc/self/statm", bytesMax: 4_096) ?? []
     return Int(String(decoding: numbers, as: UTF8.self).split(separator: " ")[1]) ?? 0
@@ -51,14 +51,14 @@ func `a key file that cannot be used is named with its setting`(file: String) th
 }
 
 @Test(arguments: ["dns.key", "other-kind.key"])
-func `a key that does not belong to the certificate is named so`(key: String) throws {
+func `the error for a key that does not match the certificate says so`(key: String) throws {
   let error = try #require(refusal(here.settings(key: key)))
   #expect(error.setting == "tls.key_file")
   #expect(error.why.contains("does not belong to the certificate"))
 }
 
 @Test(arguments: ["missing.pem", "garbage.pem", "empty.pem"], [ClientCertificates.optional, .required])
-func `a client authority file that cannot be used is named with its setting`(
+func `the error for an unusable client authority file names its setting`(
   file: String, clients: ClientCertificates
 ) throws {
   let error = try #require(refusal(here.settings(authority: file, clients: clients)))
@@ -67,7 +67,7 @@ func `a client authority file that cannot be used is named with its setting`(
 }
 
 @Test(arguments: ["locked.key", "locked-pkcs8.key"])
-func `a key that wants a passphrase is refused without asking anybody`(key: String) throws {
+func `a TLS key with a passphrase is rejected without a prompt`(key: String) throws {
   let error = try #require(refusal(here.settings(key: key)))
   #expect(error.setting == "tls.key_file")
   #expect(error.why.contains("is encrypted"))
@@ -86,7 +86,7 @@ func `RFC 8446 4.4.2: a chain in which a certificate does not certify the one be
   #expect(error.why.contains("certificate 1 was not signed by the one after it"))
 }
 
-@Test func `a certificate that no client would take for a server's is refused`() throws {
+@Test func `a certificate that clients would not accept from a server is rejected`() throws {
   let error = try #require(refusal(here.settings(certificate: "client-only.pem", key: "client-only.key")))
   #expect(error.setting == "tls.certificate_file")
   #expect(error.why.contains("does not start with a server certificate"))
@@ -98,7 +98,7 @@ private let moments: [(seconds: Int64, why: String?)] = [
 ]
 
 @Test(arguments: moments, ["server", "chain"])
-func `a chain is refused before and after the time of any of its certificates`(
+func `a chain is rejected before and after the validity of any of its certificates`(
   moment: (seconds: Int64, why: String?), name: String
 ) throws {
   let key = name == "chain" ? "below-middle.key" : "server.key"
@@ -124,17 +124,17 @@ func `a chain is refused before and after the time of any of its certificates`(
   #expect(error.why.contains("more than \(settings.limits.fileBytesMax) bytes"))
 }
 
-@Test func `a pipe in place of a file is refused instead of being waited for`() throws {
+@Test func `a pipe in place of a file is rejected without waiting for it`() throws {
   let error = try #require(refusal(here.settings(certificate: "pipe.pem")))
   #expect(error.setting == "tls.certificate_file")
   #expect(error.why.contains("not a regular file"))
 }
 
-@Test func `a client authority file is not looked at where no client certificates are wanted`() {
+@Test func `a client authority file is not read if no client certificates are requested`() {
   #expect(refusal(here.settings(authority: "missing.pem", clients: .none)) == nil)
 }
 
-@Test func `a context that failed is let go once`() async {
+@Test func `a context that failed is freed once`() async {
   // In a separate process, because a double free would end it, or corrupt its memory.
   await #expect(processExitsWith: .success) {
     for _ in 0..<50 {

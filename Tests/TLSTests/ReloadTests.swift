@@ -57,7 +57,7 @@ private func serial(_ name: String) -> String {
   String(run("openssl", ["x509", "-in", here.path(name), "-noout", "-serial"]).dropFirst("serial=".count).dropLast())
 }
 
-@Test func `files that stay the same are not loaded again, unless somebody asks for it`() throws {
+@Test func `unchanged files are not loaded again, unless requested`() throws {
   let served = try Served()
   let first = served.current.context
   for _ in 0..<3 { #expect(served.look().isUnchanged) }
@@ -81,14 +81,14 @@ private func serial(_ name: String) -> String {
   #expect(served.look().isUnchanged)
 }
 
-@Test func `the exchange of a symbolic link on the way to the files is seen`() throws {
+@Test func `a replaced symbolic link on the path to the files is detected`() throws {
   let served = try Served(linked: true)
   #expect(served.look().isUnchanged)
   served.exchangeLink()
   #expect(served.look().loaded?.certificate.serial == serial("second.pem"))
 }
 
-@Test func `the authorities of clients are taken over with the pair`() async throws {
+@Test func `the client authorities are reloaded with the pair`() async throws {
   let served = try Served()
   let stranger = ["-alpn", "h2", "-cert", here.path("stranger.pem"), "-key", here.path("stranger.key")]
   let before = try await Meeting.of(served.current.context, stranger)
@@ -109,7 +109,7 @@ private let unusable: [(file: String, content: String, setting: String)] = [
 ]
 
 @Test(arguments: unusable)
-func `files that cannot be used leave what was loaded in place, and are spoken of once`(
+func `unusable files keep the loaded ones in place, and are reported once`(
   file: String, content: String, setting: String
 ) throws {
   let served = try Served()
@@ -122,7 +122,7 @@ func `files that cannot be used leave what was loaded in place, and are spoken o
   #expect(served.look(demanded: true).refused?.setting == setting, "who asks is answered")
 }
 
-@Test func `half a file is refused wherever it was cut, and the whole is taken`() throws {
+@Test func `a partial file is rejected wherever it was cut, and the complete one is accepted`() throws {
   let served = try Served()
   let whole = run("cat", [here.path("chain.pem")])
   served.put("below-middle.key", "tls.key")
@@ -135,7 +135,7 @@ func `files that cannot be used leave what was loaded in place, and are spoken o
   #expect(served.look().loaded?.certificate.serial == serial("below-middle.pem"))
 }
 
-@Test func `a file that is gone is named, and what was loaded stays`() throws {
+@Test func `the error names a missing file, and the loaded ones stay`() throws {
   let served = try Served()
   run("rm", [served.settings.keyFile])
   let error = try #require(served.look().refused)
@@ -143,7 +143,7 @@ func `files that cannot be used leave what was loaded in place, and are spoken o
   #expect(served.look().isUnchanged)
 }
 
-@Test func `a certificate whose time has not come is loaded once it has, without a change of its file`() throws {
+@Test func `a certificate that is not valid yet is loaded once it is, without a change of its file`() throws {
   let served = try Served()
   served.put("second.pem", "tls.crt")
   served.put("second.key", "tls.key")
@@ -152,14 +152,14 @@ func `files that cannot be used leave what was loaded in place, and are spoken o
   #expect(served.look().loaded?.certificate.serial == serial("second.pem"))
 }
 
-@Test func `a certificate that expires while it is served goes on being served: there is no better one`() throws {
+@Test func `a certificate that expires while it is served stays in use, since there is no better one`() throws {
   let served = try Served()
   #expect(served.look(afterSeconds: 4 * 86_400).isUnchanged)
   #expect(served.look(demanded: true, afterSeconds: 4 * 86_400).refused?.why.contains("expired at") == true)
   #expect(served.current.status.certificate.serial == serial("server.pem"))
 }
 
-@Test func `nothing that is said of a key file holds any of it`() throws {
+@Test func `no message about a key file contains any part of it`() throws {
   let served = try Served()
   let secret = run("cat", [here.path("second.key")]).split(separator: "\n").filter { !$0.hasPrefix("-----") }
   try #require(!secret.isEmpty)

@@ -47,7 +47,7 @@ func `a ticket of one context resumes at the next, which has another certificate
   #expect(try await client.resumes(context(keys)))
 }
 
-@Test func `a ticket of other keys is passed over, and the handshake is a full one`() async throws {
+@Test func `a ticket of other keys is ignored, and the handshake is a full one`() async throws {
   var client = Client()
   #expect(try await client.resumes(context(TicketKeys(nowMillis: 0))) == false)
   #expect(try await client.resumes(context(TicketKeys(nowMillis: 0))) == false)
@@ -79,7 +79,7 @@ func `a key opens its tickets for one rotation more, and not for two`(version: S
   #expect(try await client.resumes(context), "one rotation for any number of requests")
 }
 
-@Test func `renewed tickets are good no longer than the first: a client cannot resume for ever`() async throws {
+@Test func `renewed tickets expire with the first: a client cannot resume indefinitely`() async throws {
   let lifetimeSeconds = 2
   let context = try context(TicketKeys(nowMillis: 0), lifetimeSeconds: lifetimeSeconds)
   var client = Client()
@@ -93,7 +93,7 @@ func `a key opens its tickets for one rotation more, and not for two`(version: S
 }
 
 @Test(arguments: [ClientCertificates.optional, .required], ["-tls1_2", "-tls1_3"])
-func `a session ends where the authorities of clients are others, or another mode asks for them`(
+func `a session cannot resume with other client authorities or another certificate mode`(
   clients: ClientCertificates, version: String
 ) async throws {
   let keys = try TicketKeys(nowMillis: 0)

@@ -36,21 +36,21 @@ private let spellings: [(String, String?)] = [
 ]
 
 @Test(arguments: spellings)
-func `an address has one spelling, or is rejected`(text: String, expected: String?) {
+func `an address has one canonical spelling, or is rejected`(text: String, expected: String?) {
   #expect(IPAddress(text)?.text == expected)
 }
 
-@Test func `the spelling of an address is an address itself`() {
+@Test func `the canonical spelling of an address is an address`() {
   for text in spellings.compactMap(\.1) { #expect(IPAddress(text)?.text == text) }
 }
 
-@Test func `a text that no address needs is rejected by its length`() {
+@Test func `text that is longer than any address is rejected`() {
   let blanks = String(repeating: " ", count: IPAddress.textBytesMax - 7)
   #expect(IPAddress("1.2.3.4" + blanks)?.text == "1.2.3.4")
   #expect(IPAddress("1.2.3.4" + blanks + " ") == nil)
 }
 
 @Test(arguments: ["203.0.113.77:51514", "203.0.113.77:51515", "::ffff:203.0.113.77", " 203.0.113.77"])
-func `check 104: another port or spelling is no other network`(text: String) {
+func `check 104: another port or spelling is the same network`(text: String) {
   #expect(Network(text)?.text == "203.0.113.77")
 }

@@ -6,7 +6,7 @@ import Text
     "2001:db8:0:1::1", "2001:DB8:0000:0001:ffff:ffff:ffff:ffff", "2001:db8:0:1:0:0:192.0.2.1", "2001:db8:0:1::%eth0",
     "2001:db8:0:1::",
   ])
-  func `check 104: the addresses of one /64 network are one, in whatever spelling`(_ address: String) {
+  func `check 104: the addresses of one /64 network count as one, in any spelling`(_ address: String) {
     #expect(Network(address)?.text == "2001:db8:0:1::/64")
   }
 
@@ -14,7 +14,7 @@ import Text
     ("2001:db8:0:2::1", "2001:db8:0:2::/64"), ("::1", "0:0:0:0::/64"), ("192.0.2.1", "192.0.2.1"),
     ("::ffff:192.0.2.1", "192.0.2.1"), ("::ffff:c000:201", "192.0.2.1"), ("192.0.2.2", "192.0.2.2"),
   ])
-  func `another network, an IPv4 address and its IPv6 form are each what they are`(_ address: String, _ text: String) {
+  func `other networks differ, and an IPv4 address equals its IPv6 form`(_ address: String, _ text: String) {
     #expect(Network(address)?.text == text)
   }
 
@@ -31,7 +31,7 @@ import Text
     ("", nil), ("unknown", "unknown"), ("1:2:3", "1:2:3"), ("1::2::3", "1::2::3"), (":1:2:3:4:5:6:7", ":1:2:3:4:5:6:7"),
     ("12345::", "12345::"), ("::1.2.3", "::1.2.3"), ("1:2:3:4:5:6:7::8:9", "1:2:3:4:5:6:7::8:9"),
   ] as [(String, String?)])
-  func `no address is no network, and what is no address counts as itself`(_ address: String, _ text: String?) {
+  func `a missing address has no network, and invalid text counts as itself`(_ address: String, _ text: String?) {
     #expect(Network(address)?.text == text)
   }
 }

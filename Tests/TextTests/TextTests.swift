@@ -16,7 +16,7 @@ struct PasswordTextTests {
     #expect(normalisePassword("Ä b") == "Ä b")
   }
 
-  @Test func `A password with a NUL, which the shape check has to refuse, is not cut here`() {
+  @Test func `A password with a NUL is not cut here, since the shape check rejects it`() {
     #expect(normalisePassword("ä\u{0}b").utf8.count == 4)
   }
 }
@@ -45,7 +45,7 @@ struct PhoneTests {
     "+1 650 555 3434 x12", "+1 650 555 3434 ext. 2", "tel:+16505553434", "+1650555\u{1B}3434", "+¹⁶⁵⁰⁵⁵⁵³⁴³⁴",
     "+1 650 555 3434, +1 650 555 3435",
   ])
-  func `Anything else is no number: national forms, letters, extensions, 6 or 16 digits`(number: String) {
+  func `National forms, letters, extensions and 6 or 16 digits are not phone numbers`(number: String) {
     #expect(throws: TextError.invalidPhoneNumber) { try e164(number) }
   }
 
@@ -59,7 +59,7 @@ struct PhoneTests {
     ("+39 06 6982 0000", "+390669820000"), ("+225 07 12 34 56 78", "+2250712345678"), ("+242 06 123 4567",
     "+242061234567"),
   ])
-  func `A trunk zero is dropped where the country has one`(number: String, expected: String) throws {
+  func `A trunk zero is dropped if the country has one`(number: String, expected: String) throws {
     #expect(try e164(number) == expected)
   }
 
@@ -79,7 +79,7 @@ struct OneTimeCodeTests {
     "123456"),
     ("ABCD-efgh ABCD\u{2011}EFGH", "abcdefghabcdefgh"), ("ＡＢ", "ab"), ("12a", "12a"), ("", ""),
   ])
-  func `A code is compared without what it was pasted with`(code: String, plain: String) {
+  func `A code is compared without pasted blanks and hyphens`(code: String, plain: String) {
     #expect(oneTimeCode(code) == plain)
   }
 }

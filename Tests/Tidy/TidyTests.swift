@@ -11,7 +11,7 @@ private func places(
   }
 }
 
-@Test func `the tree that is looked at is the whole one`() {
+@Test func `the checks see the whole tree`() {
   #expect(Set(Tree.sources.compactMap(\.module)) == Set(Layers.all.map(\.module)))
   #expect(Tree.files.contains { $0.path.hasPrefix("Tests/") && $0.isSwift })
   #expect(Tree.files.contains { $0.path == "deploy/run" })
@@ -26,12 +26,12 @@ private func places(
   #expect(wrong == [])
 }
 
-@Test func `no file is longer than 500 lines, and none of the program than 408`() {
+@Test func `no file is longer than 500 lines, and no source file longer than 408`() {
   #expect(Tree.files.filter { $0.lines.count > 501 }.map(\.path) == [])
   #expect(Tree.sources.filter { $0.lines.count > 409 }.map(\.path) == [])
 }
 
-@Test func `no function is longer than 70 lines, and none of the program than 60`() {
+@Test func `no function is longer than 70 lines, and no function in the sources longer than 60`() {
   let long = Tree.files.filter(\.isSwift).flatMap { file in
     Functions.lengths(file.code).filter { $0.length > (file.module == nil ? 70 : 60) }
       .map { "\(file.path):\($0.line) (\($0.length) lines)" }
@@ -39,7 +39,7 @@ private func places(
   #expect(long == [])
 }
 
-@Test func `the length of a function is that of its text, from its first line to its last`() {
+@Test func `the length of a function is the number of lines from its first to its last`() {
   let code = [
     "struct A {", "  func short() {}", "  func long(", "    a: Int", "  ) -> Int {", "    if a { 1 }", "  }",
     "  init() {", "    b = 1", "  }", "  var c: Int {", "    1", "  }", "  var d: Int", "  func required()", "}",
@@ -49,7 +49,7 @@ private func places(
   #expect(lengths == [[2, 1], [3, 5], [8, 3], [11, 3], [14, 1], [15, 1], [17, 1]])
 }
 
-@Test func `code is what is left of a file without comments and strings`() {
+@Test func `code is a file without comments and strings`() {
   let lines = [
     "import Store // why", "let a = \"try! // x\\\"y\" + b // c", "let text = \"\"\"", "  as! unsafe", "  \"\"\"",
     "let d = 1 / 2",
@@ -74,7 +74,7 @@ private func places(
   #expect(astray == [])
 }
 
-@Test func `what a layer allows is imported somewhere in its module`() {
+@Test func `every import that a layer allows is used in its module`() {
   let idle = Layers.all.flatMap { layer in
     let imported = Set(Tree.sources.filter { $0.module == layer.module }.flatMap(\.imports))
     return (layer.ours + layer.c + layer.others).filter { !imported.contains($0) }.map { "\(layer.module): \($0)" }
@@ -82,7 +82,7 @@ private func places(
   #expect(idle == [])
 }
 
-@Test func `each C library has one importer, except those that are listed with theirs`() {
+@Test func `each C library has one importer, except the listed ones`() {
   let shared = [
     "COpenSSL": ["Crypto", "TLS"], "CLinux": ["Reactor", "StoreSQLite"],
     "CProtobufC": ["Protobuf"], "Messages": ["API", "Protobuf"], "CSodium": ["Crypto", "Encodings"],
@@ -97,7 +97,7 @@ private func places(
   }
 }
 
-@Test func `Foundation is nowhere, and its essentials only where JSON and configuration are read`() {
+@Test func `Foundation is not imported, and FoundationEssentials only to read JSON and configuration`() {
   let full = Tree.sources.filter { $0.imports.contains("Foundation") }.map(\.path)
   #expect(full == [])
   let homes = [
@@ -108,7 +108,7 @@ private func places(
   #expect(essentials.filter { path in !homes.contains(where: path.hasPrefix) } == [])
 }
 
-@Test func `what the compiler cannot prove safe is only in wrappers of C, and around bytes of the wire`() {
+@Test func `unsafe code is only in wrappers of C, and around bytes of the wire`() {
   let wire = [
     "Sources/Transport/Connection.swift", "Sources/Transport/Worker.swift", "Sources/Client/Connection.swift",
     "Sources/Client/EventLoop.swift", "Sources/GRPC/HeaderText.swift",
@@ -119,14 +119,14 @@ private func places(
   #expect(unsafe == [])
 }
 
-@Test func `nothing is forced where it can fail otherwise`() {
+@Test func `no code forces a try or a cast`() {
   let forced = places(in: Tree.files.filter(\.isSwift)) { code, _ in
     code.utf8.contains(UInt8(ascii: "!")) && code.contains(/\btry!|\bas!/)
   }
   #expect(forced == [])
 }
 
-@Test func `nothing is left to be done`() {
+@Test func `no marker for unfinished work is left`() {
   // In two parts; otherwise the test would find this line.
   let words = ["TO" + "DO", "FIX" + "ME"]
   let left = Tree.files.flatMap { file in
@@ -142,7 +142,7 @@ private func places(
 
 /// The wrappers of values and two containers are public, because the compiler inlines only public functions into other
 /// modules.
-@Test func `modules are for each other, and only the client is for the world`() {
+@Test func `only the client has public declarations`() {
   let inlined = ["Store/Boxed.swift", "Reactor/SlotTable.swift", "Reactor/FIFOQueue.swift"].map { "Sources/\($0)" }
   let open = places(in: Tree.sources) { code, file in
     file.module != "Client" && !inlined.contains(file.path) && code.contains(/\bpublic\b/)
@@ -151,7 +151,7 @@ private func places(
 }
 
 @Test(arguments: Layers.all.map(\.module))
-func `a module's first file opens with what it owns, what it does not, and where to read on`(module: String) throws {
+func `a module's first file states what it owns, what it does not, and where to read on`(module: String) throws {
   let layer = try #require(Layers.layer(module))
   let path = "Sources/\(module)/\(layer.firstFile)"
   let opening = try #require(Tree.sources.first { $0.path == path }, "\(path) is not there").opening

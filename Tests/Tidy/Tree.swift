@@ -21,7 +21,7 @@ struct TextFile: Sendable {
 
   var isSwift: Bool { path.hasSuffix(".swift") }
 
-  /// `Server` of `Sources/Server/Log.swift`; nil outside of Sources.
+  /// `Observability` of `Sources/Observability/Log.swift`; nil outside of Sources.
   var module: String? {
     path.hasPrefix("Sources/") ? path.split(separator: "/").dropFirst().first.map(String.init) : nil
   }

@@ -26,13 +26,13 @@ import Tokens
   }
 
   @Test(arguments: ["billing-7", "billing-", "b/1"])
-  func `a token for an account of its own is taken, with its claims`(uid: String) throws {
+  func `a token for the signer's own account is accepted, with its claims`(uid: String) throws {
     let claims = try verify(backend.token(Self.claims(uid: uid, more: #","claims":{"plan":"gold"}"#)))
     #expect(claims.accountID == uid && claims.claims.json == #"{"plan":"gold"}"#)
   }
 
   @Test(arguments: ["", "7", "billing", "Billing-7", "x-billing-7", "0123456789abcdef"])
-  func `it may not speak for an account that is not its own`(uid: String) throws {
+  func `a signer cannot sign for an account that is not its own`(uid: String) throws {
     let token = try backend.token(Self.claims(uid: uid))
     #expect(throws: TokenError.accountNotAllowed) { try verify(token) }
   }
@@ -45,14 +45,14 @@ import Tokens
     (claims(issuedAt: now + 61, expiresAt: now + 100), .malformed(.claims)),
     (claims(more: #","claims":{"sub":"x"}"#), .malformed(.claims)),
   ])
-  func `another issuer or audience, a longer life and reserved claims are refused`(
+  func `another issuer or audience, a longer lifetime and reserved claims are rejected`(
     claims: String, expected: TokenError
   ) throws {
     let token = try backend.token(claims)
     #expect(throws: expected) { try verify(token) }
   }
 
-  @Test func `another's key, an unknown one and a token of another kind are refused`() throws {
+  @Test func `another signer's key, an unknown key and a token of another kind are rejected`() throws {
     let forged = try Signer().token(Self.claims())
     #expect(throws: TokenError.badSignature) { try verify(forged) }
     let unknown = try Signer(keyID: "k2").token(Self.claims())

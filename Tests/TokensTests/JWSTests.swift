@@ -80,7 +80,7 @@ struct JWSTests {
     }
   }
 
-  @Test func `A key that the token brings along or points to is ignored (check 44)`() throws {
+  @Test func `A key that the token contains or points to is ignored (check 44)`() throws {
     let provider = try Signer()
     let attacker = try Signer()
     for member in [
@@ -94,7 +94,7 @@ struct JWSTests {
     }
   }
 
-  @Test func `A critical header, whatever it asks for, is refused (RFC 7515 4.1.11)`() throws {
+  @Test func `Any critical header is rejected (RFC 7515 4.1.11)`() throws {
     for critical in [#"["b64"]"#, "[]", "null"] {
       let token = try Signer().token("{}", header: #"{"alg":"ES256","crit":\#(critical)}"#)
       #expect(throws: TokenError.malformed(.criticalHeader)) { try JWS(token) }
@@ -105,7 +105,7 @@ struct JWSTests {
     "[]", "{", #"{"kid":"k1"}"#, #"{"alg":1}"#, #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","typ":null}"#,
     #"{"alg":"ES256","alg":"none"}"#, "",
   ])
-  func `A header that is no object, lacks alg, repeats a name or has odd types is refused`(header: String) {
+  func `A header that is not an object, lacks alg, repeats a name or has wrong types is rejected`(header: String) {
     let token = Base64URL.encode(Array(header.utf8)) + "." + Self.claims + "." + Self.es256Signature
     #expect(throws: TokenError.malformed(.header)) { try JWS(token) }
   }

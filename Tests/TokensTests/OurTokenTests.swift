@@ -15,7 +15,7 @@ struct KeyRingTests {
   }
 
   @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256), (.ed25519, .edDSA), (.rsa, .rs256)])
-  func `What the ring signs it verifies, and so does anybody with its published keys (check 101)`(
+  func `The ring and any verifier with its published keys verify its tokens (check 101)`(
     kind: KeyKind, algorithm: SignatureAlgorithm
   ) throws {
     let ring = KeyRing([try key(kind, algorithm)], tokenLifetimeSecondsMax: 3_600)
@@ -28,7 +28,7 @@ struct KeyRingTests {
     #expect(token.isSigned(by: verifier))
   }
 
-  @Test func `The published set names kid, use and alg, and holds no private member`() throws {
+  @Test func `The published set has kid, use and alg, and no private member`() throws {
     let key = try key()
     let ring = KeyRing([key, try self.key(.rsa, .rs256)], tokenLifetimeSecondsMax: 3_600)
     let keys = try #require(json(ring.jwks(at: now))["keys"]?.array)
@@ -39,7 +39,7 @@ struct KeyRingTests {
     #expect(keys[1]["alg"]?.string == "RS256")
   }
 
-  @Test func `An ID token and a custom token cannot stand in for each other (check 100)`() throws {
+  @Test func `An ID token and a custom token cannot replace each other (check 100)`() throws {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     for type in TokenType.allCases {
       for other in TokenType.allCases where other != type {
@@ -75,7 +75,7 @@ struct KeyRingTests {
     }
   }
 
-  @Test func `A payload that the ring signed but that is no JSON object is no set of claims`() throws {
+  @Test func `A signed payload that is not a JSON object is rejected as claims`() throws {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     #expect(throws: TokenError.malformed(.claims)) {
       try ring.verify(ring.unsigned(Array("[]".utf8), .idToken, at: now).signed(), .idToken, at: now)
@@ -100,7 +100,7 @@ struct KeyRingTests {
     #expect(try published(4_600) == [new.keyID])
   }
 
-  @Test func `Of two active keys the one that took over last signs, and none signs before it is published`() throws {
+  @Test func `The active key that took over last signs, and no key signs before it is published`() throws {
     let first = try key(activeFrom: now - 50)
     let second = try key(activeFrom: now - 20)
     let early = try key(publishedAt: now + 1, activeFrom: now - 1)
@@ -144,7 +144,7 @@ struct IDTokenClaimsTests {
     return claims
   }
 
-  @Test func `The fewest claims make exactly this document`() {
+  @Test func `The minimal claims give exactly this document`() {
     #expect(
       String(decoding: claims().encoded(), as: UTF8.self) == """
         {"iss":"https://latchkey.example","aud":"shop","sub":"acc1","iat":100,"exp":3700,"auth_time":90,"sid":"s1",\
@@ -152,7 +152,7 @@ struct IDTokenClaimsTests {
         """)
   }
 
-  @Test func `Every claim comes back as it was, custom claims at the top level`() throws {
+  @Test func `Every claim reads back as it was written, with custom claims at the top level`() throws {
     let full = try full()
     let document = try JSONValue.parse(full.encoded(), byteCountMax: 4_096)
     #expect(try IDTokenClaims(document) == full)
@@ -196,7 +196,7 @@ struct CustomClaimsTests {
     "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "acr", "amr", "at_hash", "auth_time", "azp", "c_hash", "cnf",
     "nonce", "firebase", "sid", "email", "email_verified", "phone_number", "name", "picture", "latchkey", "uid",
   ])
-  func `A reserved name is forbidden and named, also when it is escaped`(name: String) {
+  func `A reserved name is forbidden and named in the error, also if it is escaped`(name: String) {
     let first = String(name.unicodeScalars.first?.value ?? 0, radix: 16)
     for spelling in [name, #"\u00\#(first)"# + name.dropFirst()] {
       #expect(throws: CustomClaimsError.forbidden(name)) {
@@ -230,7 +230,7 @@ struct CustomClaimsTests {
     #expect(throws: CustomClaimsError.controlCharacter) { try CustomClaims(validating: text) }
   }
 
-  @Test func `Claims that an earlier version stored lose what is forbidden now, and keep the rest`() throws {
+  @Test func `Claims that an earlier version stored lose forbidden names, and keep the rest`() throws {
     let stored = try CustomClaims.stored(#"{"SUB":1, "role" : 1e15, "Role":2,"\u0000":3}"#)
     #expect(stored.json == #"{"role" : 1e15}"#)
     #expect(try CustomClaims.stored(#"{"a":1}"#).json == #"{"a":1}"#)
@@ -242,12 +242,12 @@ struct CustomClaimsTests {
     #expect(account.overridden(by: try CustomClaims(validating: #"{"ROLE":"admin"}"#)).json == #"{"ROLE":"admin"}"#)
   }
 
-  @Test func `A reserved name inside a claim of one's own is allowed`() throws {
+  @Test func `A reserved name inside a custom claim is allowed`() throws {
     let claims = try CustomClaims(validating: #"{"tenant":{"sub":"x"},"subs":1}"#)
     #expect(claims.json == #"{"tenant":{"sub":"x"},"subs":1}"#)
   }
 
-  @Test func `Claims of a session win over those of the account of the same name, the others stay`() throws {
+  @Test func `Claims of a session override those of the account with the same name, and the others stay`() throws {
     let account = try CustomClaims(validating: #"{"role":"reader","tenant":7}"#)
     let session = try CustomClaims(validating: #"{"role":"admin"}"#)
     #expect(account.overridden(by: session).json == #"{"tenant":7,"role":"admin"}"#)
@@ -255,7 +255,7 @@ struct CustomClaimsTests {
     #expect(CustomClaims.none.overridden(by: session) == session)
   }
 
-  @Test func `1000 bytes are allowed, 1001 are too large, counted in bytes and not in characters`() throws {
+  @Test func `1000 bytes of claims are allowed and 1001 are too large, counted in bytes, not characters`() throws {
     let frame = #"{"a":""}"#.utf8.count
     func text(_ count: Int) -> String { #"{"a":"\#(String(repeating: "x", count: count - frame))"}"# }
     #expect(try CustomClaims(validating: text(1_000)).json == text(1_000))
@@ -265,11 +265,11 @@ struct CustomClaimsTests {
   }
 
   @Test(arguments: ["", "null", "[]", "1", #""{}""#, "{", "{}}", #"{"a":1,"a":2}"#, "{a:1}", #"{"a":1} x"#])
-  func `What is no strict JSON object is refused`(text: String) {
+  func `Claims that are not a strict JSON object are rejected`(text: String) {
     #expect(throws: CustomClaimsError.malformed) { try CustomClaims(validating: text) }
   }
 
-  @Test func `An empty object is none, and numbers keep every digit`() throws {
+  @Test func `An empty object counts as no claims, and numbers keep every digit`() throws {
     #expect(try CustomClaims(validating: " { } ") == .none)
     #expect(CustomClaims.none.json == "{}")
     let exact = #"{"n":12345678901234567890.10}"#
@@ -278,7 +278,7 @@ struct CustomClaimsTests {
     #expect(both.json == #"{"n":12345678901234567890.10,"m" : 1e15}"#)
   }
 
-  @Test func `Claims nest as deep as a custom token can carry them, and no deeper`() throws {
+  @Test func `Claims can nest as deep as in a custom token, and no deeper`() throws {
     func nested(_ depth: Int) -> String {
       #"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
     }
@@ -299,7 +299,7 @@ struct CustomTokenTests {
     try claims.check(issuer: "https://latchkey.example", audience: "https://latchkey.example", now: now)
   }
 
-  @Test func `Its claims come back as they were, with session claims and without`() throws {
+  @Test func `The claims of a custom token read back unchanged, with session claims and without`() throws {
     let claims = try claims()
     #expect(try CustomTokenClaims(payload: claims.encoded()) == claims)
     let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2}"#
@@ -311,21 +311,21 @@ struct CustomTokenTests {
   @Test(arguments: [
     #"{"a":[[[[[[1]]]]]]}"#, #"{"n":12345678901234567890.10}"#, "{\"a\":[\(String(repeating: "1e15,", count: 198))0]}",
   ])
-  func `Whatever claims are allowed arrive through a signed token as they were given`(json: String) throws {
+  func `All allowed claims pass through a signed token unchanged`(json: String) throws {
     let claims = CustomTokenClaims(
       issuer: "i", audience: "a", accountID: "u", issuedAt: 1, expiresAt: 2, claims: try CustomClaims(validating: json))
     _ = try JSONValue.parse(claims.encoded(), byteCountMax: JWS.byteCountMax)
     #expect(try CustomTokenClaims(payload: claims.encoded()).claims.json == json)
   }
 
-  @Test func `Reserved session claims are refused even in a token with a good signature`() {
+  @Test func `Reserved session claims are rejected even in a token with a valid signature`() {
     for session in [#"{"sub":"other"}"#, "[]", #""{}""#, "null"] {
       let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2,"claims":\#(session)}"#
       #expect(throws: TokenError.malformed(.claims)) { try CustomTokenClaims(payload: Array(text.utf8)) }
     }
   }
 
-  @Test func `Expired, for another, from the future, or longer than an hour: refused`() throws {
+  @Test func `A custom token that is expired, misdirected, from the future or too long-lived is rejected`() throws {
     try check(claims(), now: 3_699)
     #expect(throws: TokenError.expired) { try check(claims(), now: 3_700) }
     #expect(throws: TokenError.malformed(.claims)) { try check(claims(expiresAt: 3_701), now: 100) }

@@ -39,7 +39,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A token that keeps every rule gives its claims, and its nonce to the caller`() throws {
+  @Test func `A token that follows every rule returns its claims and its nonce`() throws {
     let claims = try verify(["nonce": #""n-1""#, "email": #""ada@example.com""#])
     #expect(claims.issuer == "https://issuer.example" && claims.subject == "subject-1" && claims.audiences == ["web"])
     #expect(claims.issuedAt == now - 10 && claims.expiresAt == now + 300)
@@ -55,7 +55,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `Several audiences with one that is not ours are refused (check 41)`() throws {
+  @Test func `Several audiences with an unknown one are rejected (check 41)`() throws {
     #expect(try refusal(["aud": #"["web","other"]"#, "azp": #""web""#]) == .untrustedAudience)
     #expect(try refusal(["aud": #"["web","ios"]"#, "azp": #""web""#]) == nil)
     #expect(try refusal(["aud": #"["web"]"#]) == nil)
@@ -68,7 +68,7 @@ struct ProviderTokenTests {
     (#"["web","project","other"]"#, #""web""#, .untrustedAudience),
     (#"["web","Project"]"#, #""web""#, .untrustedAudience),
   ] as [(String, String?, TokenRefusal?)])
-  func `An additional audience is accepted next to a client id and an azp of ours, and never alone (check 41)`(
+  func `An additional audience is accepted only next to a known client id and azp (check 41)`(
     audience: String, party: String?, expected: TokenRefusal?
   ) {
     let rules = ProviderTokenRules(
@@ -82,7 +82,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A missing azp beside several audiences, and a foreign one beside any, are refused (check 41)`() throws {
+  @Test func `A missing azp with several audiences, and a foreign azp, are rejected (check 41)`() throws {
     #expect(try refusal(["aud": #"["web","ios"]"#]) == .authorizedParty)
     for party in [#""other""#, "1", "null", #""""#, #"["web"]"#] {
       #expect(try refusal(["azp": party]) == .authorizedParty)
@@ -101,14 +101,16 @@ struct ProviderTokenTests {
     #expect(throws: TokenRefusal.issuer) { try verify(["iss": #""https://e\u0301.example""#], rules: rules) }
   }
 
-  @Test func `An algorithm outside the pinned ones is refused, though key and signature are good (check 43)`() throws {
+  @Test func `An algorithm that is not pinned is rejected even if key and signature are valid (check 43)`() throws {
     let signer = try Signer(.rsa, .ps256)
     #expect(throws: TokenRefusal.algorithmNotPinned) {
       try rules.verify(JWS(signer.token(claims())), keys: keySet(signer.jwk()), accessToken: nil, now: now)
     }
   }
 
-  @Test func `An unknown key and a foreign signature are refused, and told apart for the refetch (check 53)`() throws {
+  @Test func `An unknown key and a foreign signature are rejected with different errors for the refetch (check 53)`()
+    throws
+  {
     let attacker = try Signer()
     let stranger = try Signer(keyID: "k2")
     #expect(throws: TokenRefusal.badSignature) {
@@ -119,7 +121,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A signed payload that is no JSON object is refused`() throws {
+  @Test func `A signed payload that is not a JSON object is rejected`() throws {
     for payload in ["", "[]", "null", #"{"a":1,"a":2}"#, "{"] {
       #expect(throws: TokenRefusal.malformedClaims) {
         try rules.verify(JWS(signer.token(payload)), keys: keySet(signer.jwk()), accessToken: nil, now: now)
@@ -153,7 +155,7 @@ struct ProviderTokenTests {
     for subject in [#""\#(edge)s""#, #""""#, "1", "null", nil] { #expect(try refusal(["sub": subject]) == .subject) }
   }
 
-  @Test func `A nonce that is no text is refused, not taken as absent (check 46)`() throws {
+  @Test func `A nonce that is not text is rejected, and does not count as absent (check 46)`() throws {
     for nonce in ["1", "null", "[]"] { #expect(try refusal(["nonce": nonce]) == .nonce) }
   }
 
@@ -182,7 +184,7 @@ struct ProviderTokenTests {
     #expect(claims.accessTokenIsBound)
   }
 
-  @Test func `An at_hash that is wrong, short or no text is refused when the access token is there (check 52)`() {
+  @Test func `An at_hash that is wrong, short or not text is rejected if the access token is present (check 52)`() {
     for hash in [#""AAAAAAAAAAAAAAAAAAAAAA""#, #""77QmUPtjPfzWtF2AnpK9""#, #""""#, #""!""#, "1", "null"] {
       #expect(throws: TokenRefusal.accessTokenHash) {
         try verify(["at_hash": hash], accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
@@ -190,7 +192,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `An access token withheld from its at_hash is refused where the policy needs it (check 52)`() throws {
+  @Test func `An at_hash without its access token is rejected if the policy requires it (check 52)`() throws {
     let hash = ["at_hash": #""77QmUPtjPfzWtF2AnpK9RQ""#]
     let strict = ProviderTokenRules(
       issuers: rules.issuers, clientIDs: rules.clientIDs, algorithms: [.es256], requireAccessToken: true)
@@ -211,7 +213,7 @@ struct ProviderTokenTests {
     #expect(throws: TokenRefusal.codeHash) { try verify("Qcb0") }
   }
 
-  @Test func `An issuer of many tenants is that of the tenant which the token names (check 42)`() throws {
+  @Test func `An issuer for many tenants must match the tenant in the token (check 42)`() throws {
     let tenants = ProviderTokenRules(
       issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
     func issuer(_ issuer: String, _ tenant: String?) throws -> String {
@@ -227,7 +229,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A key that is some tenants' signs the tokens of no other`() throws {
+  @Test func `A key of some tenants cannot sign tokens of another tenant`() throws {
     let tenants = ProviderTokenRules(
       issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
     func refusal(_ rules: ProviderTokenRules, issuer: String, ofKey member: String) throws -> TokenRefusal? {
@@ -254,7 +256,7 @@ struct ProviderTokenTests {
     "at+jwt", "application/at+jwt", "AT+JWT", "Application/At+Jwt", "logout+jwt", "secevent+jwt", "dpop+jwt",
     "token-introspection+jwt", "oauth-authz-req+jwt", "+jwt",
   ])
-  func `A token that says it is of another kind is refused (RFC 8725 3.11)`(type: String) throws {
+  func `A token with another type in its header is rejected (RFC 8725 3.11)`(type: String) throws {
     let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
     #expect(throws: TokenRefusal.type) {
       try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now)
@@ -262,12 +264,12 @@ struct ProviderTokenTests {
   }
 
   @Test(arguments: ["JWT", "jwt", "application/jwt", "JWS", "id_token", "", "at+jwt2", "jwt+at"])
-  func `A token of no kind in particular is accepted`(type: String) throws {
+  func `A token without a type is accepted`(type: String) throws {
     let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
     #expect(try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now).subject == "subject-1")
   }
 
-  @Test func `A logout token, or another event, is refused also where its header does not say what it is`() throws {
+  @Test func `A logout token, or another event, is rejected even if its header has no type`() throws {
     for events in [#"{"http://schemas.openid.net/event/backchannel-logout":{}}"#, "{}", #""{}""#] {
       #expect(try refusal(["events": events]) == .type)
     }

@@ -14,7 +14,7 @@ private func load(connections: Int, newcomers: Int) -> Load {
   ([(0, 0)], 0), ([(2, 0), (1, 0), (3, 0)], 1), ([(1, 63), (2, 0)], 0), ([(1, 64), (2, 0)], 1),
   ([(100, 64), (200, 63), (300, 0)], 1), ([(100, 64), (200, 64)], nil), ([(64, 64), (63, 63)], 1), ([], nil),
 ] as [([(connections: Int, newcomers: Int)], Int?)])
-func `the next connection goes to the reactor with the fewest, of those with fewer newcomers than the limit`(
+func `the next connection goes to the reactor with the fewest, if its newcomers are below the limit`(
   reactors: [(connections: Int, newcomers: Int)], chosen: Int?
 ) {
   let loads = reactors.map { load(connections: $0.connections, newcomers: $0.newcomers) }

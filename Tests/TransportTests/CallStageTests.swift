@@ -34,7 +34,7 @@ private func names(_ property: (CallStage) -> Bool) -> [String] { all.filter(pro
   #expect(changes { _ = $0.resume() } == ["delivering": "receiving"])
 }
 
-@Test func `input that waits is kept through the work, and comes back once`() {
+@Test func `input that waits is kept during the work, and returned once`() {
   var stage = CallStage.receiving
   stage.start()
   stage.keep(waiting)
@@ -53,14 +53,14 @@ private func names(_ property: (CallStage) -> Bool) -> [String] { all.filter(pro
   #expect(back?.last == true)
 }
 
-@Test func `only a call that is paused keeps input`() {
+@Test func `only a paused call keeps input`() {
   #expect(
     changes { $0.keep(waiting) } == [
       "starting": "starting", "working": "working", "delivering": "delivering",
     ])
 }
 
-@Test func `a call whose client has gone is unheard as long as its task runs`() {
+@Test func `a call whose client has gone is in the stage unheard while its task runs`() {
   #expect(changes { _ = $0.leave() } == ["running": "unheard", "working": "unheard"])
   for stage in all {
     var after = stage
@@ -77,7 +77,7 @@ private func names(_ property: (CallStage) -> Bool) -> [String] { all.filter(pro
   }
 }
 
-@Test func `the properties of the stages`() {
+@Test func `each stage has the right properties`() {
   #expect(names(\.isOpen) == ["receiving", "starting", "working", "delivering"])
   #expect(names(\.isPaused) == ["starting", "working", "delivering"])
   #expect(names(\.hasTask) == ["running", "working", "unheard"])

@@ -19,7 +19,7 @@ private func table() -> CallerTable {
     unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: [])
 }
 
-@Test func `a connection's cache of its caller is good for the same credentials only`() throws {
+@Test func `a connection's cached caller is valid for the same credentials only`() throws {
   var cache = ConnectionCaller()
   func name(_ authorization: String) throws -> String {
     try cache.identify(table(), authorization: Array(authorization.utf8)).name.text
@@ -44,7 +44,7 @@ private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool 
 }
 
 @Test(arguments: [1_024, 65_536, 65_537, 4_194_304])
-func `a message of the configured limit is taken and one byte more is not, and batches have their own`(
+func `a message of the configured limit is accepted and a larger one is not, and batches have their own limit`(
   configured: Int
 ) throws {
   for method in HealthService(HealthState(), services: []).methods {
@@ -56,7 +56,7 @@ func `a message of the configured limit is taken and one byte more is not, and b
   #expect(!takes(batches, bytes: 2_001, configured: configured))
 }
 
-@Test func `a drain waits for every call that ends by itself, and not for one that only watches`() throws {
+@Test func `a drain waits for every call except watches`() throws {
   let health = HealthService(HealthState(), services: []).methods
   let check = try #require(health.first)
   let watch = try #require(health.last)
@@ -75,7 +75,7 @@ func `a message of the configured limit is taken and one byte more is not, and b
   (Failure(.cancelled), 99, Failure(.cancelled)), (Failure(.cancelled), 100, Failure(.deadlineExceeded)),
   (Failure(.cancelled), 101, Failure(.deadlineExceeded)), (Failure(.userDisabled), 101, Failure(.userDisabled)),
 ] as [(Failure, Int64, Failure)])
-func `work that gave up when the call's time was up failed of that`(failure: Failure, millis: Int64, reason: Failure)
+func `work that ends at the call's deadline fails with that reason`(failure: Failure, millis: Int64, reason: Failure)
   throws
 {
   let check = try #require(HealthService(HealthState(), services: []).methods.first)

@@ -19,19 +19,19 @@ extension ConnectionCounts {
   fileprivate func enter(_ address: String) -> LimitKind? { enter(address, nowMillis: 0) }
 }
 
-@Test func `one address has as many connections as its limit, and not one more`() {
+@Test func `one address can have as many connections as its limit, and no more`() {
   let counts = counts(perAddressMax: 3)
   #expect((0..<4).map { _ in counts.enter("192.0.2.1") } == [nil, nil, nil, .connectionsPerAddress])
   // It does not affect other addresses.
   #expect(counts.enter("192.0.2.2") == nil)
 }
 
-@Test func `all addresses together have as many connections as the server's limit`() {
+@Test func `all addresses together can have as many connections as the server's limit`() {
   let counts = counts(connectionsMax: 3, perAddressMax: 2)
   #expect(["a", "a", "b", "c", "a"].map(counts.enter) == [nil, nil, nil, .connections, .connections])
 }
 
-@Test func `who leaves makes room, for his address and for all`() {
+@Test func `a closed connection frees a place for its address and in total`() {
   let counts = counts(connectionsMax: 2, perAddressMax: 1)
   #expect(["a", "b", "c"].map(counts.enter) == [nil, nil, .connections])
   counts.left("a")
@@ -41,26 +41,26 @@ extension ConnectionCounts {
   #expect(["c", "a", "b"].map(counts.enter) == [nil, nil, .connections])
 }
 
-@Test func `who was turned away does not count`() {
+@Test func `a refused connection does not count`() {
   let counts = counts(connectionsMax: 10, perAddressMax: 1)
   #expect((0..<20).map { _ in counts.enter("a") }.filter { $0 == nil }.count == 1)
   #expect((0..<20).map { counts.enter("b\($0)") }.filter { $0 == nil }.count == 9)
 }
 
-@Test func `one host with many addresses of its network has the connections of one`() {
+@Test func `one host with many addresses of its network counts as one address`() {
   let counts = counts(perAddressMax: 1)
   #expect(["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"].map(counts.enter) == [nil, .connectionsPerAddress, nil])
   counts.left("2001:db8::2")
   #expect(counts.enter("2001:db8::3") == nil)
 }
 
-@Test func `a host has the connections of one whether it comes over IPv4 or over the IPv6 form of its address`() {
+@Test func `a host counts as one address over IPv4 and over the IPv6 form of its address`() {
   let counts = counts(perAddressMax: 1)
   let answers = ["192.0.2.1", "::ffff:192.0.2.1", "::ffff:192.0.2.2", ""].map(counts.enter)
   #expect(answers == [nil, .connectionsPerAddress, nil, nil])
 }
 
-@Test func `offences are those of a network as well`() {
+@Test func `offences count for a network as well`() {
   let counts = counts(offencesMax: 0)
   counts.offended("2001:db8::1", nowMillis: 0)
   #expect(counts.enter("2001:db8::2") == .offencesPerAddress)
@@ -69,7 +69,7 @@ extension ConnectionCounts {
 
 // MARK: Reconnecting after abuse
 
-@Test func `an address may offend up to its limit, after one more it stays out until its time is over`() {
+@Test func `an address may offend up to its limit, and is refused for a time after one more`() {
   let counts = counts(offencesMax: 3)
   for _ in 0..<3 { counts.offended("a", nowMillis: 100) }
   #expect(counts.enter("a", nowMillis: 100) == nil)
@@ -80,13 +80,13 @@ extension ConnectionCounts {
   #expect(counts.enter("a", nowMillis: 160) == nil)
 }
 
-@Test func `offences are forgotten when their time is over`() {
+@Test func `offences are forgotten when their time ends`() {
   let counts = counts(offencesMax: 3)
   for at in [0, 30, 59, 60, 90, 119] as [Int64] { counts.offended("a", nowMillis: at) }
   #expect(counts.enter("a", nowMillis: 119) == nil)
 }
 
-@Test func `however many addresses offend, what is remembered of them has a bound, and it lets in rather than out`() {
+@Test func `the number of recorded offenders is limited, and past it an earlier offender is admitted`() {
   let counts = counts(offencesMax: 0)
   for index in 0..<4_096 { counts.offended("a\(index)", nowMillis: 0) }
   #expect(counts.enter("a1", nowMillis: 0) == .offencesPerAddress)
@@ -99,12 +99,12 @@ extension ConnectionCounts {
   Budget.Kind.unfinishedReset.rawValue, Budget.Kind.untaken.rawValue, "too_many_pings", "slow_frame",
   "stream_id_going_back",
 ])
-func `what haste, distance or a wrong keepalive bring about is no offence`(word: String) {
+func `faults that haste, distance or a wrong keepalive can cause are not offences`(word: String) {
   #expect(!Fault(code: .enhanceYourCalm, debugData: word).isOffence)
   #expect(Fault(code: .enhanceYourCalm, debugData: Budget.Kind.headerBomb.rawValue).isOffence)
 }
 
-@Test func `every word that ends a connection for abuse is the name of a limit`() {
+@Test func `every reason that ends a connection for abuse is the name of a limit`() {
   let words = Budget.Kind.allCases.map(\.rawValue) + ["too_many_pings", "slow_frame"]
   for word in words { #expect(LimitKind(rawValue: word) != nil, "\(word)") }
 }

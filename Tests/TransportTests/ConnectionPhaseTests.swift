@@ -27,14 +27,14 @@ private func counts(calls: Int = 0, holding: Int = 0) -> ConnectionLoad {
   return counts
 }
 
-@Test func `a connection stops to be a newcomer once`() {
+@Test func `a connection stops being a newcomer once`() {
   #expect(changes { _ = $0.processed() } == [.handshaking(isNewcomer: true): .handshaking(isNewcomer: false)])
   var phase = Phase.handshaking(isNewcomer: true)
   let ended = [phase.processed(), phase.processed()]
   #expect(ended == [true, false])
 }
 
-@Test func `a handshake ends in serving`() {
+@Test func `a connection serves after its handshake`() {
   #expect(
     changes { $0.established() } == [
       .handshaking(isNewcomer: true): .serving, .handshaking(isNewcomer: false): .serving,
@@ -49,7 +49,7 @@ private func counts(calls: Int = 0, holding: Int = 0) -> ConnectionLoad {
   #expect(changes { $0.rejectedInput() } == [.serving: .closing, .draining: .closing])
 }
 
-@Test func `a connection closes once, and keeps how it closed`() {
+@Test func `a connection closes once, and keeps the way it closed`() {
   for phase in all {
     var after = phase
     let closes = after.close(.inOrder)
@@ -60,7 +60,7 @@ private func counts(calls: Int = 0, holding: Int = 0) -> ConnectionLoad {
   }
 }
 
-@Test func `a closing connection closes as soon as its output is sent, whatever its calls do`() {
+@Test func `a closing connection closes as soon as its output is sent, even with open calls`() {
   #expect(Phase.closing.sentOutput(End(), counts(calls: 2, holding: 2)) == .close(.abrupt))
   #expect(Phase.closing.sentOutput(End(isOver: true, clientLeaves: true), counts()) == .close(.abrupt))
 }
@@ -70,7 +70,7 @@ private func counts(calls: Int = 0, holding: Int = 0) -> ConnectionLoad {
   (End(isOver: true, clientLeaves: true), .close(.inOrder)),
   (End(isOver: true, hasFault: true, clientLeaves: true), .close(.abrupt)),
 ] as [(ConnectionPhase.SessionEnd, ConnectionPhase.AfterOutput)])
-func `a connection that serves ends with its session, in order if the client left`(
+func `a serving connection ends with its session, regularly if the client left`(
   end: ConnectionPhase.SessionEnd, next: ConnectionPhase.AfterOutput
 ) {
   #expect(Phase.serving.sentOutput(end, counts(calls: 1, holding: 1)) == next)
@@ -94,7 +94,7 @@ func `a connection without a session does nothing after its output`(phase: Conne
 
 // MARK: Counts, timers and queues
 
-@Test func `a call counts where it belongs, and leaves no trace`() {
+@Test func `a call is counted under its kind, and leaves no count when it ends`() {
   var load = ConnectionLoad()
   let watch = ConnectionLoad.Kind(isStreaming: true, follows: true)
   let unary = ConnectionLoad.Kind(holdsDrain: true)
@@ -120,7 +120,7 @@ func `a connection without a session does nothing after its output`(phase: Conne
   #expect(load.deliveringCalls == 0)
 }
 
-@Test func `a timer starts once until it fires, and does not keep another from starting`() {
+@Test func `a timer starts once until it fires, and does not block other timers`() {
   var timers: ConnectionTimers = []
   let starts = [timers.start(.begun), timers.start(.begun), timers.start(.untaken)]
   #expect(starts == [true, false, true])

@@ -102,13 +102,13 @@ static inline SSL_TICKET_RETURN lk_tls_ticket_judge(SSL *ssl, SSL_SESSION *sessi
   if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
   void *data;
   size_t bytes;
-  int64_t proved, now = time(NULL);
-  if (SSL_SESSION_get0_ticket_appdata(session, &data, &bytes) != 1 || bytes != sizeof proved) {
+  int64_t verified_at, now = time(NULL);
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &bytes) != 1 || bytes != sizeof verified_at) {
     return SSL_TICKET_RETURN_IGNORE_RENEW;
   }
-  memcpy(&proved, data, sizeof proved);
+  memcpy(&verified_at, data, sizeof verified_at);
   X509 *client = SSL_SESSION_get0_peer(session);
-  if (now < proved || now - proved >= SSL_CTX_get_timeout(SSL_get_SSL_CTX(ssl)) ||
+  if (now < verified_at || now - verified_at >= SSL_CTX_get_timeout(SSL_get_SSL_CTX(ssl)) ||
       (client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0)) {
     return SSL_TICKET_RETURN_IGNORE_RENEW;
   }

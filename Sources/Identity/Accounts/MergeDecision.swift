@@ -200,8 +200,8 @@ extension MergePlan {
   ///
   /// An example is a password with an unverified email address, which an account without an address cannot take.
   fileprivate func lockOut(_ policy: Policy) -> Failure? {
-    let hadWayIn = !SignInMethods(other, policy).isEmpty || other.account.customToken
-    guard hadWayIn, !edit.state.account.customToken, SignInMethods(edit.state, policy).isEmpty else { return nil }
+    let hadMethod = !SignInMethods(other, policy).isEmpty || other.account.customToken
+    guard hadMethod, !edit.state.account.customToken, SignInMethods(edit.state, policy).isEmpty else { return nil }
     return Failure(
       .lastSignInMethod, field: MergeSide.survivor.tokenField,
       hint: "The survivor would have no sign-in method. Merge in the other direction.")
@@ -218,7 +218,7 @@ extension MergePlan {
       let theirs = other.identities.filter { $0.key.providerID == providerID }
       if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
         for identity in survivor.identities where identity.key.providerID == providerID {
-          edit.hanging.append(.identity(.delete(identity.key, accountID: survivor.account.id)))
+          edit.dependent.append(.identity(.delete(identity.key, accountID: survivor.account.id)))
           remember(unlinkOf: identity.key, now: now)
         }
         edit.edited.identities.removeAll { $0.key.providerID == providerID }
@@ -237,10 +237,10 @@ extension MergePlan {
     identity.accountID = survivor.account.id
     identity.linkedAt = now
     edit.edited.identities.append(identity)
-    edit.hanging.append(.identity(.insert(identity)))
+    edit.dependent.append(.identity(.insert(identity)))
     if edit.edited.unlinks.contains(where: { $0.key == identity.key }) {
       edit.edited.unlinks.removeAll { $0.key == identity.key }
-      edit.hanging.append(.unlink(.forget(accountID: identity.accountID, identity.key)))
+      edit.dependent.append(.unlink(.forget(accountID: identity.accountID, identity.key)))
     }
   }
 
@@ -249,7 +249,7 @@ extension MergePlan {
     let unlink = UnlinkRecord(accountID: survivor.account.id, key: key, at: now)
     edit.edited.unlinks.removeAll { $0.key == key }
     edit.edited.unlinks.append(unlink)
-    edit.hanging.append(.unlink(.remember(unlink)))
+    edit.dependent.append(.unlink(.remember(unlink)))
   }
 
   /// Moves the second factors. Recovery codes do not count towards the limit. The codes of the account whose factors
@@ -262,7 +262,7 @@ extension MergePlan {
       let field = MergePlan.secondFactors
       guard takes(field, mine.isEmpty ? nil : String(mine.count), String(theirs.count)) else { return }
       for factor in survivor.factors {
-        edit.hanging.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
+        edit.dependent.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
       }
       edit.edited.factors = []
     } else if survivor.factors.count > mine.count {

@@ -28,7 +28,7 @@ package struct SignInMethods: Hashable, Sendable {
   /// Returns the methods of an account that has none, such as one that no user could sign in to yet (S12).
   ///
   /// The only method is a link to the account's own email address, if the operator allows links.
-  init(mailedLinkUnder policy: Policy) {
+  init(emailLinkUnder policy: Policy) {
     if policy.emailLinkEnabled { methods = [SignInMethods.emailLink] }
   }
 

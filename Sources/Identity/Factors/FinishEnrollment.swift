@@ -154,12 +154,12 @@ extension FinishEnrollment {
 extension AccountEdit {
   mutating func enrol(_ factor: FactorRecord) {
     edited.factors.append(factor)
-    hanging.append(.factor(.insert(factor)))
+    dependent.append(.factor(.insert(factor)))
   }
 
   mutating func withdraw(_ factor: FactorRecord) {
     edited.factors.removeAll { $0.id == factor.id }
-    hanging.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
+    dependent.append(.factor(.delete(id: factor.id, accountID: factor.accountID)))
   }
 
   /// Replaces the recovery codes by a new factor that is enrolled now.

@@ -8,7 +8,7 @@ import Store
 struct AccountEdit: Hashable, Sendable {
   let before: AccountRecord
   var edited: AccountState
-  var hanging: [Write] = []
+  var dependent: [Write] = []
 
   init(_ state: AccountState) {
     before = state.account
@@ -25,7 +25,7 @@ struct AccountEdit: Hashable, Sendable {
     let account = edited.account
     let guarding = account == before
       ? Write.account(.raise(id: account.id, version: account.version)) : .account(.update(account))
-    return [guarding] + hanging
+    return [guarding] + dependent
   }
 }
 
@@ -60,10 +60,10 @@ extension AccountEdit {
     let account = edited.account
     let record = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
     edited.identities.append(record)
-    hanging.append(.identity(.insert(record)))
+    dependent.append(.identity(.insert(record)))
     if edited.unlinks.contains(where: { $0.key == record.key }) {
       edited.unlinks.removeAll { $0.key == record.key }
-      hanging.append(.unlink(.forget(accountID: account.id, record.key)))
+      dependent.append(.unlink(.forget(accountID: account.id, record.key)))
     }
     edited.account.anonymous = false
     if account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
@@ -80,7 +80,7 @@ extension AccountEdit {
     if edited.account.email == nil {
       edited.account.emailAddress = EmailAddress(email, source: providerID)
     }
-    guard edited.account.email == email else { return hanging.append(.account(.requireFreeEmail(email))) }
+    guard edited.account.email == email else { return dependent.append(.account(.requireFreeEmail(email))) }
     guard !edited.account.emailVerified, assertion.tier >= .verified else { return }
     edited.account.emailAddress?.verification = .assertion(providerID: providerID)
     noteProof(at: now)
@@ -158,10 +158,10 @@ extension AccountEdit {
   /// - Parameter keepsAddress: whether the email address stays, even if it came from this identity alone.
   mutating func unlink(_ identity: IdentityRecord, keepsAddress: Bool, policy: Policy, now: Timestamp) {
     edited.identities.removeAll { $0.key == identity.key }
-    hanging.append(.identity(.delete(identity.key, accountID: identity.accountID)))
+    dependent.append(.identity(.delete(identity.key, accountID: identity.accountID)))
     let unlink = UnlinkRecord(accountID: identity.accountID, key: identity.key, at: now)
     edited.unlinks.append(unlink)
-    hanging.append(.unlink(.remember(unlink)))
+    dependent.append(.unlink(.remember(unlink)))
     settleAddress(after: identity.key.providerID, keepsAddress: keepsAddress, policy: policy)
   }
 

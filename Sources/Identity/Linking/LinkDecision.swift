@@ -95,16 +95,16 @@ enum LinkDecision: Hashable, Sendable {
     if !facts.replacesNumber(by: assertion), let failure = state.refusal(ofFirstFactor: assertion.identity.providerID) {
       return .refuse(failure)
     }
-    let isMailedLink = assertion.identity.providerID == SignInMethods.emailLink
+    let isEmailLink = assertion.identity.providerID == SignInMethods.emailLink
     if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
       return .refuse(.otherSubjectIsLinked(field: "credential"))
     }
-    if policy.oneAccountPerEmail || isMailedLink, let owner = facts.emailOwner,
+    if policy.oneAccountPerEmail || isEmailLink, let owner = facts.emailOwner,
       owner.account.id != state.account.id
     {
       return .refuse(.addressOfIdentityIsTaken(field: "credential", email: assertion.email))
     }
-    if isMailedLink, let own = state.account.email, own != assertion.email {
+    if isEmailLink, let own = state.account.email, own != assertion.email {
       return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
     }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),

@@ -80,7 +80,7 @@ extension AssertionDecision {
   private func adopt(_ owner: AccountState) -> SignInDecision {
     let wasUnlinked = owner.unlinks.contains { $0.key == assertion.identity }
     guard assertion.tier == .authoritative, !wasUnlinked else {
-      return .accountExists(conflict(owner, SignInMethods(mailedLinkUnder: policy)))
+      return .accountExists(conflict(owner, SignInMethods(emailLinkUnder: policy)))
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     return link(owner, details: ["proof": "authoritative assertion"])

@@ -90,8 +90,8 @@ extension SignIn {
     case .completed(_, let sessionID): query.sessionID = sessionID
     case .held(let row, let held):
       query.identity = row.identity
-      let isMailedLink = row.identity.providerID == SignInMethods.emailLink
-      query.email = environment.policy.oneAccountPerEmail || isMailedLink ? row.email : nil
+      let isEmailLink = row.identity.providerID == SignInMethods.emailLink
+      query.email = environment.policy.oneAccountPerEmail || isEmailLink ? row.email : nil
       query.spentToken = (attempt.held.singleUse ?? held.singleUse)?.digest
       attempt.userInfo = UserInfo(held.assertion)
       // Codes have their own limit, and an owner must be able to recover the account with a sign-in link.

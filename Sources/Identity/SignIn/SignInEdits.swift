@@ -7,9 +7,9 @@ extension AccountEdit {
   var signInWrites: [Write] {
     var account = edited.account
     account.lastSignInAt = before.lastSignInAt
-    let addsNothing = hanging.allSatisfy { if case .identity(.update) = $0 { true } else { false } }
+    let addsNothing = dependent.allSatisfy { if case .identity(.update) = $0 { true } else { false } }
     guard account == before, addsNothing, let lastSignInAt = edited.account.lastSignInAt else { return writes }
-    return [.account(.touch(id: before.id, version: before.version, lastSignInAt: lastSignInAt))] + hanging
+    return [.account(.touch(id: before.id, version: before.version, lastSignInAt: lastSignInAt))] + dependent
   }
 
   /// Updates the identity's profile with the fields that the provider returned (S1).
@@ -28,7 +28,7 @@ extension AccountEdit {
     if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }
     guard new != old else { return }
     edited.identities[index] = new
-    hanging.append(.identity(.update(new)))
+    dependent.append(.identity(.update(new)))
   }
 
   /// Sets a missing email address, and marks an unverified one as verified (S1).
@@ -40,10 +40,10 @@ extension AccountEdit {
       edited.account.emailAddress = EmailAddress(email, source: assertion.identity.providerID)
     }
     let account = edited.account
-    let isOnlyWayIn =
+    let isOnlyMethod =
       account.passwordHash == nil && !account.emailLink && account.phoneNumber == nil && !account.customToken
       && edited.identities.count == 1
-    guard account.email == email, !account.emailVerified, assertion.tier >= .verified, isOnlyWayIn else { return }
+    guard account.email == email, !account.emailVerified, assertion.tier >= .verified, isOnlyMethod else { return }
     // No `emailVerifiedAt`: the account has no other sign-in method that could be in doubt.
     edited.account.emailAddress?.verification = .assertion(providerID: assertion.identity.providerID)
   }

@@ -104,14 +104,14 @@ extension AccountEdit {
   mutating func dropFactors(addedSince moment: Timestamp) -> [FactorRecord] {
     let gone = edited.factors.filter { $0.enrolledAt >= moment }
     edited.factors.removeAll { $0.enrolledAt >= moment }
-    hanging += gone.map { .factor(.delete(id: $0.id, accountID: $0.accountID)) }
+    dependent += gone.map { .factor(.delete(id: $0.id, accountID: $0.accountID)) }
     return gone
   }
 
   private mutating func dropIdentities(where isDropped: (IdentityRecord) -> Bool) -> [String] {
     let gone = edited.identities.filter(isDropped)
     edited.identities.removeAll(where: isDropped)
-    hanging += gone.map { .identity(.delete($0.key, accountID: $0.accountID)) }
+    dependent += gone.map { .identity(.delete($0.key, accountID: $0.accountID)) }
     return gone.map(\.key.providerID)
   }
 }

@@ -39,7 +39,7 @@ final class DeliveryWorker: Sendable {
   /// Stops claiming messages; `run` returns when attempts in progress have ended.
   func stop() {
     stopped.store(true, ordering: .releasing)
-    metrics.queueEvent.ring()
+    metrics.queueEvent.signal()
   }
 
   /// Runs until `stop`.
@@ -51,7 +51,7 @@ final class DeliveryWorker: Sendable {
           group.addTask { [self] in
             await attempt(record, nextAttemptAt: nextAttemptAt)
             count(record.deliveryClass, -1)
-            metrics.queueEvent.ring()
+            metrics.queueEvent.signal()
           }
         }
         await metrics.queueEvent.wait(millis: DeliveryWorker.lookMillis)

@@ -9,21 +9,21 @@ extension FuzzTarget: CustomTestStringConvertible {
 }
 
 @Test(arguments: FuzzTarget.all)
-func `no law is broken by what real clients send`(target: FuzzTarget) {
+func `messages of real clients break no law`(target: FuzzTarget) {
   for seed in target.seeds { run(target, "seed \(seed.name)", seed.bytes) }
 }
 
 @Test(arguments: FuzzTarget.all)
-func `no law is broken by what fuzzing found worth keeping`(target: FuzzTarget) throws {
+func `inputs that fuzzing kept break no law`(target: FuzzTarget) throws {
   for input in try Inputs.all(in: "Corpus/\(target.name)") { run(target, input.path, input.bytes) }
 }
 
 @Test(arguments: FuzzTarget.all)
-func `what once broke a law does not again`(target: FuzzTarget) throws {
+func `inputs that once broke a law no longer do`(target: FuzzTarget) throws {
   for input in try Inputs.all(in: "Failures/\(target.name)") { run(target, input.path, input.bytes) }
 }
 
-@Test func `every kept input is of a target that there is, and small`() throws {
+@Test func `every kept input is small and belongs to an existing target`() throws {
   let names = Set(FuzzTarget.all.map(\.name))
   #expect(names.count == FuzzTarget.all.count)
   for kind in ["Corpus", "Failures"] {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-struct `CreateAccount, every one` {
+struct `CreateAccount, all rules` {
   let world = World()
 
   func create(
@@ -27,14 +27,14 @@ struct `CreateAccount, every one` {
     #expect(world.store.contents.events(of: state.account.id) == ["ACCOUNT_CREATED"])
   }
 
-  @Test func `an owned address is refused and nothing is written`() async throws {
+  @Test func `an address that has an owner is rejected and nothing is written`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let before = world.store.contents
     await refused(.emailAlreadyInUse) { try await create() }
     #expect(world.store.contents.uncounted == before)
   }
 
-  @Test func `check 103: short, long and common passwords are refused before anything is looked up`() async throws {
+  @Test func `check 103: short, long and common passwords are rejected before any look-up`() async throws {
     #expect(await refused(.weakPassword) { try await create(ada, "seven77") }?.field == "password")
     await refused(.invalidField) { try await create(ada, String(repeating: "x", count: 1025)) }
     await refused(.weakPassword) { try await create(ada, "password1") }
@@ -47,7 +47,7 @@ struct `CreateAccount, every one` {
     #expect(world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `check 34: the same key makes one account and answers its session again`() async throws {
+  @Test func `check 34: the same key creates one account and returns its session again`() async throws {
     let first = try await create(ada, "a long secret", world.call(key: "k"))
     let again = try await create(ada, "a long secret", world.call(key: "k"))
     #expect(again.sessionID == first.sessionID && again.isNewAccount)
@@ -57,14 +57,14 @@ struct `CreateAccount, every one` {
     _ = try await Refresh(world.environment)(again.refreshToken, world.call())
   }
 
-  @Test func `a repeat whose session was signed out is refused as revoked`() async throws {
+  @Test func `a repeat whose session was signed out fails as revoked`() async throws {
     let first = try await create(ada, "a long secret", world.call(key: "k"))
     try await SignOut(world.environment)(.idToken(first.idToken), world.call())
     await refused(.tokenRevoked) { try await create(ada, "a long secret", world.call(key: "k")) }
   }
 
   @Test(arguments: 1...20)
-  func `of fifty accounts made for one address at once exactly one is`(_ seed: UInt64) async throws {
+  func `exactly one of fifty concurrent calls for one address creates an account`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let made = await withTaskGroup(of: Bool.self) { group in
       for _ in 0..<50 {
@@ -78,7 +78,7 @@ struct `CreateAccount, every one` {
     #expect(made == 1 && world.store.contents.accounts.count == 1 && world.store.contents.sessions.count == 1)
   }
 
-  @Test func `fifty repeats of one key at once make one account and answer one session`() async throws {
+  @Test func `fifty concurrent repeats of one key create one account and return one session`() async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true))
     let sessionIDs = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<50 {
@@ -93,10 +93,10 @@ struct `CreateAccount, every one` {
   }
 }
 
-struct `GetAccount, every one` {
+struct `GetAccount, all rules` {
   let world = World()
 
-  @Test func `the account is answered as it is now, not as the token says`() async throws {
+  @Test func `the answer is the account as it is now, not as it is in the token`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.store.edit { $0.accounts["account-y"]?.displayName = "Countess" }
@@ -113,14 +113,14 @@ struct `GetAccount, every one` {
   }
 }
 
-struct `DeleteAccount, every one` {
+struct `DeleteAccount, all rules` {
   let world = World()
 
   func delete(_ session: SessionGrant, _ call: CallFacts? = nil) async throws {
     try await DeleteAccount(world.environment)(idToken: session.idToken, call ?? world.call())
   }
 
-  @Test func `everything that hangs on the account goes, and an audit row stays`() async throws {
+  @Test func `everything that belongs to the account is deleted, and an audit row stays`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     _ = world.hold(corp(), for: "account-y")
@@ -142,7 +142,7 @@ struct `DeleteAccount, every one` {
     try await delete(session)
   }
 
-  @Test func `check 90: the window is the operator's to set`() async throws {
+  @Test func `check 90: the window is configurable`() async throws {
     let world = World { $0.recentLoginMillis = 1000 }
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -153,7 +153,7 @@ struct `DeleteAccount, every one` {
     #expect(failure?.metadata["max_age_seconds"] == "1")
   }
 
-  @Test func `check 87: a refresh does not open the window again`() async throws {
+  @Test func `check 87: a refresh does not reopen the window`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -161,14 +161,14 @@ struct `DeleteAccount, every one` {
     await refused(.requiresRecentLogin) { try await delete(refreshed) }
   }
 
-  @Test func `a session that did not pass the account's factor removes nothing`() async throws {
+  @Test func `a session that did not pass the account's factor deletes nothing`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     await refused(.requiresSecondFactor) { try await delete(session) }
     try await delete(try world.session(of: "account-y", secondFactor: "totp"))
   }
 
-  @Test func `check 91: an anonymous person may leave however old the session is`() async throws {
+  @Test func `check 91: an anonymous account can be deleted however old the session is`() async throws {
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -176,7 +176,7 @@ struct `DeleteAccount, every one` {
     #expect(world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `check 34: the same key is answered again although session and account are gone`() async throws {
+  @Test func `check 34: the same key gets the same answer although session and account are gone`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     try await delete(session, world.call(key: "k"))
@@ -197,7 +197,7 @@ struct `DeleteAccount, every one` {
 struct `Administration` {
   let world = World()
 
-  @Test func `an account is found by id, address, number and identity`() async throws {
+  @Test func `an account is found by id, email address, phone number and identity`() async throws {
     let state = account(.verified(ada), phone: "+15550100", identities: [google()])
     world.store.insert(state)
     let subjects: [LookupAccount.Subject] = [
@@ -206,7 +206,7 @@ struct `Administration` {
     for subject in subjects { #expect(try await world.environment.read(LookupAccount(subject)) == state) }
   }
 
-  @Test func `what names no account is not found`() async throws {
+  @Test func `an unknown id, address, number or identity is not found`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]))
     let subjects: [LookupAccount.Subject] = [
       .accountID("account-x"), .email("bob@example.com"), .phoneNumber("+15550100"), .identity(corp().identity),
@@ -220,7 +220,7 @@ struct `Administration` {
     try await CreateCustomToken(world.environment)(request, world.call())
   }
 
-  @Test func `a custom token says whose it is and ends after an hour at the latest`() async throws {
+  @Test func `a custom token names its account and expires after an hour at the latest`() async throws {
     let grant = try await mint(CreateCustomTokenRequest(accountID: "uid-1", claimsJSON: #"{"role":"a"}"#))
     let token = try world.tokens.verifyCustomToken(grant.customToken, at: world.now)
     #expect(token.accountID == "uid-1" && token.claimsJSON == #"{"role":"a"}"#)
@@ -229,7 +229,9 @@ struct `Administration` {
     #expect(short.expiresAt == world.now.adding(millis: 1000))
   }
 
-  @Test func `that a custom token was minted is remembered, of no account as well, and never the token`() async throws {
+  @Test func `an audit row records a custom token, even without an account, and never contains the token`()
+    async throws
+  {
     let call = world.call(caller: "admin")
     let grant = try await CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"), call)
     let row = try #require(world.store.contents.audit.first)
@@ -238,7 +240,7 @@ struct `Administration` {
     #expect(world.store.contents.audit.count == 1 && world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `a custom token that nobody waits for any more is neither remembered nor handed out`() async {
+  @Test func `a custom token of a cancelled call is neither recorded nor returned`() async {
     let commitDecision = CommitDecision()
     #expect(commitDecision.cancel())
     await refused(.cancelled) {
@@ -248,7 +250,7 @@ struct `Administration` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `the end that is announced is the one that the token itself, in whole seconds, says`() async throws {
+  @Test func `the reported expiry is that of the token, in whole seconds`() async throws {
     world.clock.advance(millis: 999)
     let custom = try await mint(CreateCustomTokenRequest(accountID: "uid"))
     let session = try await world.signIn(.anonymous).grant
@@ -280,7 +282,7 @@ struct `Administration` {
     #expect(failure?.field == "claims_json")
   }
 
-  @Test func `where custom tokens are not enabled none is minted`() async throws {
+  @Test func `no custom token is minted if custom tokens are disabled`() async throws {
     let world = World { $0.customTokenEnabled = false }
     await refused(.operationNotAllowed) {
       try await CreateCustomToken(world.environment)(CreateCustomTokenRequest(accountID: "uid"), world.call())

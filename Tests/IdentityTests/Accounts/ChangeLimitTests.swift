@@ -21,7 +21,7 @@ struct `Changes of one account` {
     #expect(failure?.throttle == .changesPerAccount && world.store.contents == before)
   }
 
-  @Test func `are as many as is allowed, and write nothing after that`() async throws {
+  @Test func `are allowed up to the limit, and write nothing after that`() async throws {
     let session = try await usedUp()
     try await refusedChange { try await world.update(session, name: "c") }
     world.clock.advance(millis: 600_000)
@@ -29,7 +29,7 @@ struct `Changes of one account` {
     #expect(world.store.state("account-y")?.account.displayName == "c")
   }
 
-  @Test func `of another account are counted apart`() async throws {
+  @Test func `of another account are counted separately`() async throws {
     _ = try await usedUp()
     world.store.insert(account(id: "account-z", .verified("zoe@example.com"), password: true))
     _ = try await world.update(try world.session(of: "account-z"), name: "Zoe")
@@ -59,7 +59,7 @@ struct `Changes of one account` {
     try await refusedChange { try await world.update(session, name: "c") }
   }
 
-  @Test func `hide no wrong password of a completion, which is counted as ever`() async throws {
+  @Test func `do not hide a wrong password of a completion, which still counts`() async throws {
     _ = try await usedUp()
     let handle = world.hold(corp(), for: "account-y")
     let wrong = Credential.password(email: ada, password: "wrong")
@@ -69,7 +69,7 @@ struct `Changes of one account` {
     #expect(world.store.contents.throttles.count > counted)
   }
 
-  @Test func `cost no redirect that was to complete one`() async throws {
+  @Test func `do not spend a redirect if the completion is over the limit`() async throws {
     _ = try await usedUp()
     let handle = world.hold(corp(), for: "account-y")
     let redirect = world.redirect(try await world.start(), google())
@@ -77,7 +77,7 @@ struct `Changes of one account` {
     #expect(world.providers.redeemed.isEmpty)
   }
 
-  @Test func `keep no owner of an address from what a unknown made of it`() async throws {
+  @Test func `do not keep the owner of an address from reclaiming an account that another user created`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let unknown = try world.session(of: "account-y")
     for name in ["a", "b"] { _ = try await world.update(unknown, name: name) }
@@ -93,7 +93,7 @@ struct `Changes of one account` {
     try await refusedChange { try await world.finishEnrollment(started, session, code) }
   }
 
-  @Test func `are not what a person drives a thief out by, which is never refused`() async throws {
+  @Test func `do not include Unlink, a new password and RevokeAll, which drive an attacker out`() async throws {
     let session = try await usedUp()
     let other = try await world.unlink("google.com", session)
     let fresh = try await world.update(other, password: "a longer secret")

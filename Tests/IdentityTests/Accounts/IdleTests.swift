@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-struct `RemoveIdleAccounts, every rule` {
+struct `RemoveIdleAccounts, all rules` {
   let world = World()
   let day = 86_400_000 as Int64
 
@@ -16,7 +16,9 @@ struct `RemoveIdleAccounts, every rule` {
     try await RemoveIdleAccounts(world.environment)(accountsMax: accountsMax)
   }
 
-  @Test func `an anonymous account unused for the time goes with its sessions, and leaves an audit row`() async throws {
+  @Test func `an anonymous account that was unused for the time is removed with its sessions, and leaves an audit row`()
+    async throws
+  {
     _ = try guest("idle")
     world.clock.advance(millis: world.policy.anonymousIdleMillis)
     #expect(try await remove() == 0)
@@ -27,7 +29,7 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(left.audit.first?.caller == CallerName("latchkeyd"))
   }
 
-  @Test func `one that was used stays, and is looked at again only a whole time after that use`() async throws {
+  @Test func `an account that was used stays, and is checked again only a full period after that use`() async throws {
     let session = try guest("used")
     world.clock.advance(millis: 20 * day)
     _ = try await Refresh(world.environment)(session.refreshToken, world.call())
@@ -44,7 +46,7 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(try await remove() == 0 && world.store.state("account-y") != nil)
   }
 
-  @Test func `as many are looked at as were asked for, longest unused first`() async throws {
+  @Test func `the requested number of accounts is checked, the longest unused first`() async throws {
     for number in 0..<5 {
       _ = try guest("guest-\(number)")
       world.clock.advance(millis: 1)
@@ -54,7 +56,7 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(Set(world.store.contents.accounts.keys) == ["guest-2", "guest-3", "guest-4"])
   }
 
-  @Test func `one that is used or linked right before it would go stays`() async throws {
+  @Test func `an account that is used or linked right before its removal stays`() async throws {
     let session = try guest("guest")
     world.clock.advance(millis: 31 * day)
     let now = world.now
@@ -70,7 +72,7 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(world.store.state("guest") != nil)
   }
 
-  @Test func `that one cannot be removed is told, once all had their turn`() async throws {
+  @Test func `a removal that fails is reported after all accounts were tried`() async throws {
     for id in ["one", "other"] { _ = try guest(id) }
     world.clock.advance(millis: 31 * day)
     let failing = world.environment(everyTime: true) { store in store.fail(with: .unavailable("gone")) }
@@ -79,7 +81,7 @@ struct `RemoveIdleAccounts, every rule` {
     #expect(try await remove() == 2 && world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `with no time set nobody is removed`() async throws {
+  @Test func `no account is removed without a configured time`() async throws {
     let world = World { $0.anonymousIdleMillis = 0 }
     world.store.insert(account(anonymous: true))
     #expect(try await RemoveIdleAccounts(world.environment)(accountsMax: 10) == 0)

@@ -33,10 +33,10 @@ private func sessions(
   return (try world.session(of: "account-y"), try world.session(of: "account-z"))
 }
 
-struct `Merge, what moves` {
+struct `Merge, moved items` {
   let world = World { $0.mailEnabled = true }
 
-  @Test func `check 30: identities, phone and factors move, the other is closed with its sessions and rows`()
+  @Test func `check 30: identities, phone and factors move, and the other account and its sessions are closed`()
     async throws
   {
     let other = account(
@@ -62,7 +62,7 @@ struct `Merge, what moves` {
     #expect(answer.session?.account == state)
   }
 
-  @Test func `the fresh session is the survivor's, and says what was passed in this call`() async throws {
+  @Test func `the new session belongs to the survivor, and names the factors of this call`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "account-z", identities: [google("g-2", email: nil)], factors: [.totp]))
     let survivor = try world.session(of: "account-y")
@@ -108,7 +108,7 @@ struct `Merge, what moves` {
     #expect(merged.photoURL == "https://x/b.png" && merged.customClaimsJSON == #"{"role":"user"}"#)
   }
 
-  @Test func `a survivor without address gets the other's verified one with all that it names`() async throws {
+  @Test func `a survivor without an address gets the other's verified address and its methods`() async throws {
     let theirs = account(id: "account-z", .verified(bea), password: true, emailLink: true)
     let (survivor, other) = try sessions(account(identities: [google(email: nil)]), theirs, in: world)
     let answer = try await world.merge(survivor, other)
@@ -117,7 +117,7 @@ struct `Merge, what moves` {
     #expect(merged.emailLink && answer.movedProviderIDs == ["emailLink", "password"])
   }
 
-  @Test func `an address that nobody verified does not move, nor its password`() async throws {
+  @Test func `an unverified address does not move, nor does its password`() async throws {
     let (survivor, other) = try sessions(
       account(identities: [google(email: nil)]), account(id: "account-z", .unverified(bea), password: true), in: world)
     #expect(try await world.merge(survivor, other).movedProviderIDs.isEmpty)
@@ -125,7 +125,7 @@ struct `Merge, what moves` {
     #expect(merged.email == nil && merged.passwordHash == nil)
   }
 
-  @Test func `an anonymous survivor becomes permanent, and stays without a way in only where both are anonymous`()
+  @Test func `an anonymous survivor becomes permanent, unless both accounts are anonymous`()
     async throws
   {
     let (survivor, other) = try sessions(
@@ -138,7 +138,7 @@ struct `Merge, what moves` {
     #expect(empty.store.state("account-y")?.account.anonymous == true)
   }
 
-  @Test func `a guest that becomes permanent by a merge is signed in as the other was`() async throws {
+  @Test func `a guest that becomes permanent by a merge keeps the other account's login`() async throws {
     world.store.insert(account(anonymous: true))
     world.store.insert(account(id: "account-z", identities: [google("g-2")]))
     let guest = try world.session(of: "account-y", by: .anonymous)
@@ -154,7 +154,7 @@ struct `Merge, what moves` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
   }
 
-  @Test func `a merge that would leave no way in is refused, and nothing is written`() async throws {
+  @Test func `a merge that would leave no sign-in method is rejected, and writes nothing`() async throws {
     let (survivor, other) = try sessions(
       account(anonymous: true), account(id: "account-z", .unverified(bea), password: true), in: world)
     let before = world.store.contents
@@ -163,7 +163,7 @@ struct `Merge, what moves` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `one event names both ids, and both verified addresses are told`() async throws {
+  @Test func `one event names both ids, and both verified addresses are notified`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", .verified(bea), identities: [google("g-2")]),
       in: world)
@@ -175,7 +175,7 @@ struct `Merge, what moves` {
     #expect(Set(world.letters.map(\.recipient)) == [.email(ada), .email(bea)])
   }
 
-  @Test func `unlinks that either person made stay remembered, and what was linked again is no longer one`()
+  @Test func `the unlinks of both accounts stay recorded, except of identities that are linked again`()
     async throws
   {
     var mine = account(.verified(ada), password: true)
@@ -219,7 +219,7 @@ struct `Merge, conflicts` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `unsettled conflicts are answered without a session, and nothing is done`() async throws {
+  @Test func `an answer with unsettled conflicts has no session, and nothing changes`() async throws {
     let (survivor, other) = try pair()
     let before = world.store.contents
     let answer = try await world.merge(survivor, other, keep: keep(["password": "account-y", "phone": "account-z"]))
@@ -228,7 +228,7 @@ struct `Merge, conflicts` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `what is kept from the survivor stays, and the other's is gone and not linked again by itself`()
+  @Test func `an item kept from the survivor stays, and the other's is removed and not linked again automatically`()
     async throws
   {
     let (survivor, other) = try pair()
@@ -241,7 +241,7 @@ struct `Merge, conflicts` {
     #expect(state.unlinks.map(\.key.subject) == ["g-2"])
   }
 
-  @Test func `what is kept from the other replaces the survivor's, whose sessions by it end`() async throws {
+  @Test func `an item kept from the other account replaces the survivor's and ends its sessions`() async throws {
     let (survivor, other) = try pair()
     let byGoogle = try world.session(of: "account-y", by: .provider("google.com"))
     let byCorp = try world.session(of: "account-y", by: .provider("oidc.corp"))
@@ -259,7 +259,7 @@ struct `Merge, conflicts` {
     #expect(left.sessions[byCorp.sessionID]?.closed?.reason == .merged)
   }
 
-  @Test func `more than five factors are a conflict, and either side's stay`() async throws {
+  @Test func `more than five factors are a conflict, and the factors of either side can be kept`() async throws {
     let ids = ["account-y": ["factor-totp", "y-1", "y-2"], "account-z": ["factor-phone", "z-1", "z-2"]]
     for kept in ids.keys {
       let world = World()
@@ -282,7 +282,7 @@ struct `Merge, conflicts` {
     }
   }
 
-  @Test func `five factors of both together are none, and recovery codes are not counted`() async throws {
+  @Test func `five factors of both together are no conflict, and recovery codes are not counted`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.phone, .recoveryCode]))
     var other = account(id: "account-z", identities: [google("g-2")])
     other.factors = ["factor-totp", "1", "2", "3"].map {
@@ -301,21 +301,21 @@ struct `Merge, conflicts` {
     (MergeKeep(field: "nothing", accountID: "account-y"), "keep.field"),
     (MergeKeep(field: "phone", accountID: "account-x"), "keep.from_account_id"),
   ])
-  func `a word on what is no conflict, or for a third account, is refused`(_ wrong: MergeKeep, _ field: String)
+  func `a decision without a conflict, or for a third account, is rejected`(_ wrong: MergeKeep, _ field: String)
     async throws
   {
     let (survivor, other) = try pair()
     #expect(await refused(.invalidField) { try await world.merge(survivor, other, keep: [wrong]) }?.field == field)
   }
 
-  @Test func `two words on one conflict are refused`() async throws {
+  @Test func `two decisions on one conflict are rejected`() async throws {
     let (survivor, other) = try pair()
     let twice = [MergeKeep(field: "phone", accountID: "account-y"), MergeKeep(field: "phone", accountID: "account-z")]
     await refused(.invalidField) { try await world.merge(survivor, other, keep: twice) }
   }
 }
 
-struct `Merge, who may` {
+struct `Merge, permissions` {
   let world = World()
 
   func pair() throws -> (SessionGrant, SessionGrant) {
@@ -323,7 +323,7 @@ struct `Merge, who may` {
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
   }
 
-  @Test func `only an identified caller with the right`() async throws {
+  @Test func `only an identified caller with the right may merge`() async throws {
     let (survivor, other) = try pair()
     await refused(.callerNotAllowed) { try await world.merge(survivor, other, world.call()) }
     let unidentified = CallFacts(
@@ -331,7 +331,7 @@ struct `Merge, who may` {
     await refused(.callerNotAllowed) { try await world.merge(survivor, other, unidentified) }
   }
 
-  @Test func `check 30: the login of either that is too old is named, and the window closes exactly`() async throws {
+  @Test func `check 30: the error names the login that is too old, and the window closes exactly`() async throws {
     let world = World { $0.recentLoginWindowsMillis = [.merge: 60_000] }
     world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "account-z", identities: [google("g-2")]))
@@ -349,7 +349,7 @@ struct `Merge, who may` {
     #expect(try await world.merge(old, otherOld).session != nil)
   }
 
-  @Test func `check 91: of an anonymous account no younger login is asked for`() async throws {
+  @Test func `check 91: an anonymous account needs no recent login`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", anonymous: true), in: world)
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -381,7 +381,7 @@ struct `Merge, who may` {
     #expect(await refused(.invalidField) { try await world.merge(survivor, again) }?.field == "other_id_token")
   }
 
-  @Test func `a token that is none, or of a session that is over, is named`() async throws {
+  @Test func `the error names a token that is invalid or whose session has ended`() async throws {
     let (survivor, other) = try pair()
     var forged = other
     forged.idToken = "forged"
@@ -391,10 +391,10 @@ struct `Merge, who may` {
   }
 }
 
-struct `Merge, again and at once` {
+struct `Merge, repeated and concurrent` {
   let world = World()
 
-  @Test func `a repeat with or without its key answers the same`() async throws {
+  @Test func `a repeat with or without its key gets the same answer`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let first = try await world.merge(survivor, other, world.mergeCall(key: "k"))
@@ -410,7 +410,7 @@ struct `Merge, again and at once` {
     #expect(report.session == nil && report.closedAccountID == "account-z")
   }
 
-  @Test func `a repeat opens nothing for who can no longer prove the survivor`() async throws {
+  @Test func `a repeat requires a recent login of the survivor`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     _ = try await world.merge(survivor, other)
@@ -418,7 +418,7 @@ struct `Merge, again and at once` {
     await refused(.requiresRecentLogin) { try await world.merge(survivor, other) }
   }
 
-  @Test func `a closed id comes back neither by a custom token nor in a look-up, which names the survivor`()
+  @Test func `a custom token cannot recreate a closed id, and a look-up of it names the survivor`()
     async throws
   {
     let (survivor, other) = try sessions(
@@ -436,7 +436,7 @@ struct `Merge, again and at once` {
   }
 
   @Test(arguments: 1...20)
-  func `fifty equal merges at once are one`(_ seed: UInt64) async throws {
+  func `fifty concurrent equal merges take effect once`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
@@ -450,7 +450,7 @@ struct `Merge, again and at once` {
   }
 
   @Test(arguments: 1...20)
-  func `of merges in both directions at once one is done and the other is refused`(_ seed: UInt64) async throws {
+  func `one of two concurrent merges in opposite directions succeeds and the other fails`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let (one, two) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
@@ -468,7 +468,7 @@ struct `Merge, again and at once` {
     #expect(left.accounts.count == 1 && left.closedAccounts.count == 1 && left.identities.count == 1)
   }
 
-  @Test func `what happens to either account before the commit is seen`() async throws {
+  @Test func `changes of either account before the commit are seen`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let request = MergeRequest(survivorIDToken: survivor.idToken, otherIDToken: other.idToken)
@@ -483,7 +483,7 @@ struct `Merge, again and at once` {
     #expect(failure?.field == "other_id_token" && world.store.contents.closedAccounts.isEmpty)
   }
 
-  @Test func `an identity that the survivor links meanwhile is a conflict by then`() async throws {
+  @Test func `an identity that the survivor links during the merge is a conflict`() async throws {
     let (survivor, other) = try sessions(
       account(.verified(ada), password: true), account(id: "account-z", identities: [google("g-2")]), in: world)
     let linked = world.environment(interruptedBy: { store in

@@ -6,7 +6,7 @@ import Testing
 @Suite struct MessageTests {
   private let now = Timestamp(millis: 1_700_000_000_000)
 
-  @Test func `a message reads back from its delivery, and from no other's seal`() throws {
+  @Test func `a message reads back from its own delivery, and not with another's seal`() throws {
     let world = World()
     let later = now.adding(millis: 1)
     for message in [
@@ -24,7 +24,7 @@ import Testing
     }
   }
 
-  @Test func `a notice goes to the verified address and to the others, each once, and nowhere without mail`() {
+  @Test func `a notice goes once to the verified address and to each other recipient, and is not sent without mail`() {
     var policy = Policy()
     var account = AccountRecord(id: "ann", createdAt: now)
     account.emailAddress = EmailAddress("ann@example.com")
@@ -45,7 +45,7 @@ import Testing
     #expect(recipients() == [])
   }
 
-  @Test func `notices are merged where account, kind, recipient and values are the same, and counted by kind`() {
+  @Test func `notices with the same account, kind, recipient and values are merged, and counted by kind`() {
     let environment = World(policy: { $0.mailEnabled = true }).environment
     func notice(
       _ kind: OutgoingMessage.Kind = .linked, _ id: String = "ann", to email: String = "ann@example.com",

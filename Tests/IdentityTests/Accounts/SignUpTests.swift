@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// CreateAccount that verifies the email address first.
-@Suite struct `Sign-up that is verified first` {
+@Suite struct `Sign-up that verifies first` {
   let world = World.sending { $0.signUp = .verifyFirst }
 
   func create(
@@ -23,7 +23,7 @@ import Testing
     return try world.code(.signUp, to: email)
   }
 
-  @Test func `the session follows the code, and the address is verified`() async throws {
+  @Test func `the session opens after the code, and the address is verified`() async throws {
     let expiresAt = world.now.adding(millis: 6 * 3_600_000)
     #expect(try await create() == .verificationSent(expiresAt: expiresAt))
     #expect(world.store.contents.accounts.isEmpty && world.store.contents.sessions.isEmpty)
@@ -39,7 +39,7 @@ import Testing
     #expect(world.store.contents.events(of: account.id) == ["ACCOUNT_CREATED"])
   }
 
-  @Test func `check 39: an owned address gets the same answer and the same rows, and its owner a mail without a link`()
+  @Test func `check 39: an address with an owner gets the same answer and rows, and the owner an email without a link`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -51,7 +51,7 @@ import Testing
     #expect(contents.pendings.count == 2 && contents.deliveries.count == 2 && contents.accounts.count == 1)
   }
 
-  @Test func `a code is good once, for its address, its caller and six hours`() async throws {
+  @Test func `a code is valid once, for its address, its caller and six hours`() async throws {
     let code = try await asked()
     await refused(.invalidCode) { try await create("eve@example.com", code: code) }
     await refused(.invalidCode) { try await create(code: code, world.call(caller: "spiffe://test/other")) }
@@ -63,7 +63,7 @@ import Testing
     await refused(.invalidCode) { try await create(code: "x") }
   }
 
-  @Test func `a link that signs in is no code for this, and the other way round`() async throws {
+  @Test func `the code of a sign-in link is not valid here, and a sign-up code is not valid there`() async throws {
     let link = try await world.emailLink().linkCode
     await refused(.invalidCode) { try await create(code: link) }
     let code = try await asked()
@@ -71,20 +71,20 @@ import Testing
     await refused(.invalidCode) { try await world.reset(code) }
   }
 
-  @Test func `asking again ends the code before`() async throws {
+  @Test func `a new request invalidates the earlier code`() async throws {
     let (former, latter) = (try await asked(), try await asked())
     await refused(.invalidCode) { try await create(code: former) }
     _ = try await create(code: latter).grant
   }
 
-  @Test func `an address that was taken meanwhile is refused`() async throws {
+  @Test func `an address that was taken after the email was sent is rejected`() async throws {
     let code = try await asked()
     world.store.insert(account(.verified(ada), password: true))
     await refused(.emailAlreadyInUse) { try await create(code: code) }
     #expect(world.store.contents.accounts.count == 1)
   }
 
-  @Test func `a weak password and a page of nobody's are refused before anything is sent`() async throws {
+  @Test func `a weak password or an unregistered page is rejected before anything is sent`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "free@example.com"] {
       #expect(await refused(.weakPassword) { try await create(email, password: "seven77") }?.field == "password")
@@ -93,7 +93,7 @@ import Testing
     #expect(world.store.contents.deliveries.isEmpty && world.store.contents.pendings.isEmpty)
   }
 
-  @Test func `what is asked for is limited by the network and by the address`() async throws {
+  @Test func `requests are limited by network and by address`() async throws {
     let world = World.sending {
       $0.signUp = .verifyFirst
       $0.throttles[.signUpsPerNetwork].countMax = 2
@@ -105,7 +105,7 @@ import Testing
     await refused(.tooManyAttempts) { try await create("eve@example.com", in: world) }
   }
 
-  @Test func `fifty calls with one code make one account`() async throws {
+  @Test func `fifty calls with one code create one account`() async throws {
     let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true)) { $0.signUp = .verifyFirst }
     _ = try await create(in: world)
     let code = try world.lastCode()
@@ -116,7 +116,7 @@ import Testing
     #expect(made == 1 && world.store.contents.accounts.count == 1 && world.store.contents.sessions.count == 1)
   }
 
-  @Test func `check 39: the same key sends nothing again, alike for a free and an owned address`() async throws {
+  @Test func `check 39: the same key sends no second email, for free addresses and those with an owner`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     var answers: [CreateAnswer] = []
     for (email, key) in [(ada, "a"), ("free@example.com", "f")] {
@@ -135,7 +135,7 @@ import Testing
     #expect(Set(records.map(\.outcome)).count == 1)
   }
 
-  @Test func `the key of a mail that was asked for is no key for another address, nor for the call with the code`()
+  @Test func `the key of an email request cannot be reused for another address, or for the call with the code`()
     async throws
   {
     _ = try await create(ada, world.call(key: "k"))
@@ -148,7 +148,7 @@ import Testing
     #expect(again == .verificationSent(expiresAt: world.now.adding(millis: 6 * 3_600_000)), "with any outcome")
   }
 
-  @Test func `fifty equal calls at once send one mail`() async throws {
+  @Test func `fifty concurrent equal calls send one email`() async throws {
     let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true)) { $0.signUp = .verifyFirst }
     let answers = await withTaskGroup(of: CreateAnswer?.self) { group in
       for _ in 0..<50 { group.addTask { try? await create(ada, world.call(key: "k"), in: world) } }
@@ -158,7 +158,7 @@ import Testing
     #expect(world.store.contents.deliveries.count == 1 && world.store.contents.pendings.count == 1)
   }
 
-  @Test func `the same key answers the session again, though its code is used up`() async throws {
+  @Test func `the same key returns the session again although its code is used`() async throws {
     let code = try await asked()
     let first = try await create(code: code, world.call(key: "k")).grant
     #expect(try await create(code: code, world.call(key: "k")).grant.sessionID == first.sessionID)

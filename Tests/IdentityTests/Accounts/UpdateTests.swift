@@ -18,7 +18,7 @@ extension World {
   var letters: [OutgoingMessage] { store.contents.deliveries.compactMap(environment.message) }
 }
 
-struct `UpdateAccount, every rule` {
+struct `UpdateAccount, all rules` {
   let world = World { $0.mailEnabled = true }
   let bea = "bea@example.com"
 
@@ -27,7 +27,7 @@ struct `UpdateAccount, every rule` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `check 98: custom tokens from before a new password or address open nothing, and a name is neither`()
+  @Test func `check 98: a new password or address invalidates earlier custom tokens, and a new name does not`()
     async throws
   {
     for isName in [true, false] {
@@ -44,7 +44,7 @@ struct `UpdateAccount, every rule` {
     }
   }
 
-  @Test func `an address that the person typed is none that an administrator has vouched for`() async throws {
+  @Test func `an address that the user entered does not count as verified by an administrator`() async throws {
     let session = try begin(world, account(.verified(ada), password: true, madeByAdministrator: true))
     _ = try await world.update(session, name: "Ada")
     #expect(try #require(world.store.state("account-y")).account.madeByAdministrator)
@@ -52,7 +52,7 @@ struct `UpdateAccount, every rule` {
     #expect(try !#require(world.store.state("account-y")).account.madeByAdministrator)
   }
 
-  @Test func `name and photo are changed at any time, and every session stays`() async throws {
+  @Test func `name and photo can change at any time, and every session stays`() async throws {
     let session = try begin(world)
     let other = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -68,13 +68,13 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents.audit.map(\.event) == ["PROFILE_CHANGED"])
   }
 
-  @Test func `a name is taken away by an empty one`() async throws {
+  @Test func `an empty name removes the name`() async throws {
     let session = try begin(world, account(.verified(ada), password: true) { $0.displayName = "Ada" })
     _ = try await world.update(session, name: "")
     #expect(world.store.state("account-y")?.account.displayName == "")
   }
 
-  @Test func `check 84: a new password ends every other session, goes on in a new one and is told`() async throws {
+  @Test func `check 84: a new password ends every other session, opens a new one and sends a notice`() async throws {
     let session = try begin(world)
     let other = try world.session(of: "account-y")
     let grant = try await world.update(session, password: "a longer secret")
@@ -87,7 +87,7 @@ struct `UpdateAccount, every rule` {
     await refused(.tokenRevoked) { try await world.update(session, name: "late") }
   }
 
-  @Test func `an account that had no password gets one for its address, and none without an address`() async throws {
+  @Test func `an account without a password gets one for its address, and none without an address`() async throws {
     let session = try begin(world, account(.verified(ada), identities: [google()]))
     _ = try await world.update(session, password: "a longer secret")
     #expect(world.store.state("account-y")?.account.passwordSetAt == world.now)
@@ -106,7 +106,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `checks 84 and 109: a new address is unverified, codes die, sessions end, both addresses are told`()
+  @Test func `checks 84 and 109: a new address is unverified, codes and sessions end, both addresses are notified`()
     async throws
   {
     let session = try begin(world)
@@ -124,7 +124,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_CHANGED"])
   }
 
-  @Test func `check 109: no part of a change can say that an address is verified`() async throws {
+  @Test func `check 109: no part of an update can mark an address as verified`() async throws {
     let session = try begin(world, account(.unverified(ada), password: true))
     _ = try await world.update(session, name: "Ada", email: ada)
     #expect(world.store.state("account-y")?.account.emailVerified == false)
@@ -132,7 +132,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.state("account-y")?.account.emailVerified == false)
   }
 
-  @Test func `the account's own address again changes nothing of its proof and asks for no login`() async throws {
+  @Test func `the account's own address stays verified and needs no recent login`() async throws {
     let session = try begin(world)
     world.clock.advance(millis: world.policy.recentLoginMillis)
     _ = try await world.update(session, email: ada)
@@ -140,7 +140,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents.sessions[session.sessionID]?.closed == nil)
   }
 
-  @Test func `a taken address is refused, and only counted: to be told is to learn who has an account`() async throws {
+  @Test func `a taken address is rejected and counted, without a notice to its owner`() async throws {
     let session = try begin(world)
     world.store.insert(account(id: "account-z", .unverified(bea)))
     let before = world.store.contents
@@ -151,7 +151,7 @@ struct `UpdateAccount, every rule` {
     #expect(after == before)
   }
 
-  @Test func `check 36: under enumeration protection a taken and a free address are the same refusal`() async throws {
+  @Test func `check 36: with enumeration protection a taken and a free address get the same error`() async throws {
     let session = try begin(world)
     world.store.insert(account(id: "account-z", .unverified(bea)))
     let taken = await refused(.operationNotAllowed) { try await world.update(session, email: bea, world.call()) }
@@ -168,13 +168,13 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.state("account-y")?.account.email == bea)
   }
 
-  @Test func `a mailed link as the only way in keeps its verified address`() async throws {
+  @Test func `a sign-in link that is the only method keeps its verified address`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     let session = try begin(world, account(.verified(ada), emailLink: true))
     await refused(.lastSignInMethod) { try await world.update(session, email: bea) }
   }
 
-  @Test func `an anonymous account gets its first way in by Link`() async throws {
+  @Test func `an anonymous account gets its first sign-in method by Link`() async throws {
     let session = try begin(world, account(anonymous: true))
     await refused(.operationNotAllowed) { try await world.update(session, email: bea) }
     await refused(.operationNotAllowed) { try await world.update(session, password: "a longer secret") }
@@ -182,7 +182,9 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.state("account-y")?.account.displayName == "Somebody")
   }
 
-  @Test func `check 90: each window closes exactly, with its age and the account's own methods`() async throws {
+  @Test func `check 90: each window closes exactly, and the error states its age and the account's methods`()
+    async throws
+  {
     let world = World {
       $0.recentLoginWindowsMillis = [.changePassword: 60_000, .changeEmail: 120_000]
     }
@@ -216,7 +218,7 @@ struct `UpdateAccount, every rule` {
 
   let back = MailOrder(continueURI: page, locale: "de")
 
-  @Test func `a verified address that is changed is mailed a way back to the page that was named`() async throws {
+  @Test func `a verified address that is changed receives a revert link to the given page`() async throws {
     let session = try begin(world)
     let changed = try await world.update(session, email: bea, mail: back)
     #expect(world.letters.map(\.kind) == [.emailChanged, .emailChanged])
@@ -232,7 +234,7 @@ struct `UpdateAccount, every rule` {
     await refused(.tokenRevoked) { try await Refresh(world.environment)(changed.refreshToken, world.call()) }
   }
 
-  @Test func `a second change leaves the way back from the first, which takes the new password along`() async throws {
+  @Test func `a second change keeps the first revert link, which also removes the new password`() async throws {
     let session = try begin(world)
     let thief = try await world.update(session, email: bea, mail: back)
     world.clock.advance(millis: 1)
@@ -244,7 +246,7 @@ struct `UpdateAccount, every rule` {
   }
 
   @Test(arguments: [true, false])
-  func `nothing leads back where no page was named, nor to an address that nobody verified`(isVerified: Bool)
+  func `no revert link is sent without a page, or to an unverified address`(isVerified: Bool)
     async throws
   {
     let session = try begin(world, account(isVerified ? .verified(ada) : .unverified(ada), password: true))
@@ -254,7 +256,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.letters.allSatisfy { $0.values == ["new_email": bea] })
   }
 
-  @Test func `a page that is not the caller's is refused whatever is changed, and nothing is written`() async throws {
+  @Test func `an unregistered page is rejected for every change, and nothing is written`() async throws {
     let session = try begin(world)
     let before = world.store.contents
     let elsewhere = MailOrder(continueURI: "https://evil.example/")
@@ -266,7 +268,7 @@ struct `UpdateAccount, every rule` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `a page without a change of address leads nowhere, and none is taken where no mail is sent`()
+  @Test func `a page without a new address has no effect, and is rejected if mail is disabled`()
     async throws
   {
     let session = try begin(world)
@@ -278,7 +280,7 @@ struct `UpdateAccount, every rule` {
     #expect(mute.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `check 34: the same key changes once and answers with the same session`() async throws {
+  @Test func `check 34: the same key changes once and returns the same session`() async throws {
     let session = try begin(world)
     let call = { world.call(key: "k", mayFetchByEmail: true) }
     let first = try await world.update(session, password: "a longer secret", call())
@@ -287,7 +289,7 @@ struct `UpdateAccount, every rule` {
   }
 
   @Test(arguments: 1...20)
-  func `of fifty that take one address at once exactly one gets it`(_ seed: UInt64) async throws {
+  func `exactly one of fifty concurrent calls for one address gets it`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let sessions = try (0..<50).map { number in
       world.store.insert(account(id: "a\(number)", .unverified("\(number)@example.com"), password: true))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-struct `What an administrator does to an account` {
+struct `Administrator changes of an account` {
   let world = World()
 
   init() { world.store.insert(account(.verified(ada), password: true)) }
@@ -24,7 +24,7 @@ struct `What an administrator does to an account` {
     try await RevokeSessions(world.environment)(accountID: id, world.call())
   }
 
-  @Test func `shutting an account ends every session in the same change and is remembered`() async throws {
+  @Test func `disabling an account ends every session in the same change and is recorded`() async throws {
     _ = try world.session(of: "account-y")
     _ = try world.session(of: "account-y")
     let state = try await setDisabled(true)
@@ -35,7 +35,7 @@ struct `What an administrator does to an account` {
     await refused(.userDisabled) { try await world.signIn(rightPassword) }
   }
 
-  @Test func `sessions of a shut account are told so, and that they are over once it is open again`() async throws {
+  @Test func `sessions of a disabled account fail as disabled, and as revoked once it is enabled again`() async throws {
     let session = try world.session(of: "account-y")
     let revoked = try world.session(of: "account-y")
     world.store.edit { $0.sessions[revoked.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
@@ -50,7 +50,7 @@ struct `What an administrator does to an account` {
     await refused(.tokenRevoked, session)
   }
 
-  @Test func `opening it again lets its person in, but nobody who held a custom token from before`() async throws {
+  @Test func `after it is enabled again the user can sign in, but not with an earlier custom token`() async throws {
     let token = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
     try await setDisabled(true)
@@ -62,7 +62,7 @@ struct `What an administrator does to an account` {
   }
 
   @Test(arguments: [true, false])
-  func `what is so already writes nothing`(disabled: Bool) async throws {
+  func `a change without effect writes nothing`(disabled: Bool) async throws {
     try await setDisabled(disabled)
     let before = world.store.contents
     try await setDisabled(disabled)
@@ -71,7 +71,7 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `claims are replaced whole, taken away by nothing, and said by the next tokens`() async throws {
+  @Test func `claims are replaced as a whole, removed by empty ones, and included in the next tokens`() async throws {
     #expect(try await setClaims(#"{"role":"editor"}"#).account.customClaimsJSON == #"{"role":"editor"}"#)
     let grant = try await world.signIn(rightPassword).grant
     #expect(try world.claims(grant).customClaimsJSON == #"{"role":"editor"}"#)
@@ -85,14 +85,14 @@ struct `What an administrator does to an account` {
     #expect(changes.allSatisfy { $0.detailsJSON == "{}" }, "claims may be confidential")
   }
 
-  @Test func `reserved and too many claims are refused and nothing is written`() async throws {
+  @Test func `reserved claims and too many claims are rejected and nothing is written`() async throws {
     let before = world.store.contents
     #expect(await refused(.forbiddenClaim) { try await setClaims(#"{"sub":"x"}"#) }?.field == "claims_json")
     await refused(.claimsTooLarge) { try await setClaims("{\"a\":\"" + String(repeating: "x", count: 1_000) + "\"}") }
     #expect(world.store.contents == before)
   }
 
-  @Test func `revoking closes what is open, counts it, and refuses custom tokens from before`() async throws {
+  @Test func `revoking closes and counts the open sessions, and rejects earlier custom tokens`() async throws {
     let token = try await world.customToken(for: "account-y")
     _ = try world.session(of: "account-y")
     _ = try world.session(of: "account-y")
@@ -114,7 +114,7 @@ struct `What an administrator does to an account` {
     #expect(try await revoke() == 0)
   }
 
-  @Test func `an account that is not there is not found`() async throws {
+  @Test func `an unknown account is not found`() async throws {
     let before = world.store.contents
     await refused(.accountNotFound) { try await setDisabled(true, "nobody") }
     await refused(.accountNotFound) { try await setClaims("{}", "nobody") }
@@ -122,7 +122,7 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `who keeps the account changing puts off neither its end nor that of its sessions`() async throws {
+  @Test func `continuous changes of the account delay neither its end nor that of its sessions`() async throws {
     _ = try world.session(of: "account-y")
     #expect(try await RevokeSessions(world.outrun)(accountID: "account-y", world.call()) == 1)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty && stored?.tokensValidAfter == world.now)
@@ -134,7 +134,9 @@ struct `What an administrator does to an account` {
     #expect(stored == nil && world.store.contents.sessions.isEmpty)
   }
 
-  @Test func `what somebody else shuts just now is shut by one of the two, and remembered once`() async throws {
+  @Test func `one of two administrators that disable an account concurrently does it, and it is recorded once`()
+    async throws
+  {
     let environment = world.environment { store in
       store.edit {
         $0.accounts["account-y"]?.disabled = true
@@ -146,7 +148,7 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents.events(of: "account-y").isEmpty, "the other's change has the row")
   }
 
-  @Test func `of many that shut an account at once one is remembered, and each is told that it is shut`()
+  @Test func `many concurrent calls that disable an account record it once, and all succeed`()
     async throws
   {
     let world = World(store: MemoryStore(meetsRaces: true))
@@ -162,7 +164,7 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents.events(of: "account-y") == ["DISABLED"])
   }
 
-  @Test func `an account that goes just now is not found, and not shut`() async throws {
+  @Test func `an account that is deleted during the call is not found`() async throws {
     let environment = world.environment { store in
       store.edit { _ = $0.carryOut(Change([.removal(of: "account-y")])) }
     }
@@ -172,7 +174,7 @@ struct `What an administrator does to an account` {
     #expect(world.store.contents.events(of: "account-y").isEmpty)
   }
 
-  @Test func `a change that comes between is kept`() async throws {
+  @Test func `a concurrent change of the account is kept`() async throws {
     let environment = world.environment { store in
       store.edit {
         $0.accounts["account-y"]?.displayName = "Countess"
@@ -194,7 +196,7 @@ struct `Pages of accounts` {
 
   func ids(_ page: AccountPage) -> [String] { page.accounts.map(\.account.id) }
 
-  @Test func `they follow each other by their tokens, and the last has none`() async throws {
+  @Test func `each page has the token of the next, and the last has none`() async throws {
     for id in ["c", "a", "e", "b", "d"] { world.store.insert(account(id: id)) }
     let first = try await page()
     let second = try await page(try #require(first.nextToken))
@@ -202,13 +204,15 @@ struct `Pages of accounts` {
     #expect([first, second, third].map(ids) == [["a", "b"], ["c", "d"], ["e"]] && third.nextToken == nil)
   }
 
-  @Test func `the last page may be full, and no page follows it`() async throws {
+  @Test func `the last page may be full, without a following page`() async throws {
     for id in ["a", "b"] { world.store.insert(account(id: id)) }
     #expect(try await page().nextToken == nil)
     #expect(try await page("", 1).nextToken != nil)
   }
 
-  @Test func `who goes between two pages takes nobody along, and who comes is on the page of his id`() async throws {
+  @Test func `accounts that are deleted between two pages hide no others, and new ones are on the page of their id`()
+    async throws
+  {
     for id in ["b", "d", "f"] { world.store.insert(account(id: id)) }
     let token = try #require(try await page().nextToken)
     world.store.edit {
@@ -219,7 +223,7 @@ struct `Pages of accounts` {
     #expect(try await ids(page(token)) == ["e", "f"])
   }
 
-  @Test func `a page ends before it is too large, with one account at least`() async throws {
+  @Test func `a page ends before it is too large, and has at least one account`() async throws {
     for id in ["a", "b", "c"] {
       world.store.insert(
         account(id: id) { $0.photoURL = String(repeating: "x", count: ListAccounts.pageBytesMax * 2 / 5) })
@@ -234,7 +238,7 @@ struct `Pages of accounts` {
   }
 
   @Test(arguments: ["x", "AA", "AQ", "AQEB", "AWE=", "AmE"])
-  func `a text that is no token of ours is refused`(token: String) async throws {
+  func `an invalid page token is rejected`(token: String) async throws {
     #expect(await refused(.invalidField) { try await page(token) }?.field == "page_token")
   }
 }

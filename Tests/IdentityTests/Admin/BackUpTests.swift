@@ -25,7 +25,7 @@ struct `A backup` {
       backups: FakeBackups())
   }
 
-  @Test func `is remembered with its file, and says where its events end`() async throws {
+  @Test func `is recorded with its file, and states the position of its last event`() async throws {
     let record = try await BackUp(environment)(world.call(caller: "admin"))
     #expect(record.createdAt == world.now && record.eventCursor == EventCursor(position: 36))
     let row = try #require(world.store.contents.audit.first)
@@ -35,7 +35,7 @@ struct `A backup` {
     #expect(row.detailsJSON == "{\"bytes\":\"4096\",\"file\":\"copy.db\",\"sha256\":\"\(digest)\"}")
   }
 
-  @Test func `is none where its call was given up, or it cannot be remembered`() async throws {
+  @Test func `fails if its call was cancelled, or if it cannot be recorded`() async throws {
     let commitDecision = CommitDecision()
     #expect(commitDecision.cancel())
     let call = world.call(commitDecision: commitDecision)
@@ -47,7 +47,7 @@ struct `A backup` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `is refused where none is configured`() async throws {
+  @Test func `is rejected if backups are not configured`() async throws {
     let refused = await #expect(throws: Identity.Failure.self) { try await BackUp(world.environment)(world.call()) }
     #expect(refused?.reason == .backupNotConfigured)
   }

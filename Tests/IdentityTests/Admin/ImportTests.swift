@@ -55,7 +55,7 @@ private func refusal(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()
 }
 
 struct `A row of an import` {
-  @Test func `becomes an account with all that it says, whose address an administrator vouches for`() throws {
+  @Test func `becomes an account with all its fields, and its address counts as verified by an administrator`() throws {
     let state = try made(fullRow())
     let account = state.account
     #expect(account.id == "imported-1" && account.email == ada && account.emailAddress?.verification == .administrator)
@@ -71,13 +71,13 @@ struct `A row of an import` {
     #expect(state.factors.first?.phoneNumber == "+441632960962" && state.factors.first?.enrolledAt == beginning)
   }
 
-  @Test func `its identities vouch for no address, whatever the former service believed of them`() throws {
+  @Test func `its identities verify no address, whatever the former service stored`() throws {
     let identity = try #require(try made(fullRow()).identities.first)
     #expect(identity.key == IdentityKey(providerID: "google.com", subject: "g-1") && identity.accountID == "imported-1")
     #expect(identity.email == ada && identity.tier == .unverified && identity.displayName == "Ada G")
   }
 
-  @Test func `check 109: an address is verified by an administrator's word only, and not without it`() throws {
+  @Test func `check 109: an address is verified only if the row marks it as verified`() throws {
     var row = fullRow()
     row.emailVerified = false
     #expect(try made(row).account.emailAddress?.verification == nil)
@@ -87,7 +87,7 @@ struct `A row of an import` {
     #expect(try made(row).account.emailAddress?.verification == nil, "without an address there is nothing to verify")
   }
 
-  @Test func `without an id it gets a new one, and today is when it was made`() throws {
+  @Test func `without an id it gets a new one, and its creation time is now`() throws {
     var row = ImportRow()
     row.email = ada
     let account = try made(row).account
@@ -95,7 +95,7 @@ struct `A row of an import` {
     #expect(account.emailAddress?.source == nil && account.phoneNumberSetAt == nil)
   }
 
-  @Test func `the address is its provider's to take along where there is no password`() throws {
+  @Test func `the address belongs to its provider if there is no password`() throws {
     var row = fullRow()
     row.passwordHash = nil
     #expect(try made(row).account.emailAddress?.source == "google.com")
@@ -138,7 +138,7 @@ struct `A row of an import` {
   }
 }
 
-struct `A row of an import meets what is there` {
+struct `A row of an import meets existing accounts` {
   let there: AccountState
 
   init() throws { there = try made(fullRow()) }
@@ -158,20 +158,20 @@ struct `A row of an import meets what is there` {
     }
   }
 
-  @Test func `the id of an account that was removed is refused, not tried again for ever`() {
+  @Test func `the id of a removed account is rejected, and its row is not retried`() {
     #expect(refusal(fullRow(), owners { $0.idIsClosed = true })?.field == "account_id")
   }
 
-  @Test func `an account exactly as it says is unchanged`() { #expect(decide(fullRow(), all) == .unchanged) }
+  @Test func `an account that equals the row is unchanged`() { #expect(decide(fullRow(), all) == .unchanged) }
 
-  @Test func `a row without an id knows its account by the other names`() {
+  @Test func `a row without an id finds its account by its address, number or identity`() {
     #expect(decide(fullRow(nil), all) == .unchanged)
     var row = fullRow(nil)
     row.displayName = "Somebody else"
     #expect(refusal(row, all)?.reason == .emailAlreadyInUse)
   }
 
-  @Test func `a row that does not say when its account was made meets the one that an earlier day made of it`() throws {
+  @Test func `a row without a creation time matches the account that an earlier import created from it`() throws {
     var row = fullRow()
     row.createdAt = nil
     var earlier = try made(row)
@@ -180,7 +180,7 @@ struct `A row of an import meets what is there` {
     #expect(decide(row, owners { $0.account = earlier }) == .unchanged)
   }
 
-  @Test func `who has signed in since, and got a hash of ours by it, is as the row says`() {
+  @Test func `an account that has signed in since the import, and has a new hash, is unchanged`() {
     var signedIn = there
     signedIn.account.lastSignInAt = Timestamp(millis: 1_790_000_000_000)
     signedIn.account.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"
@@ -188,7 +188,7 @@ struct `A row of an import meets what is there` {
     #expect(decide(fullRow(), owners { $0.account = signedIn }) == .unchanged)
   }
 
-  @Test func `an account of its id that differs is left alone`() {
+  @Test func `an account with the same id that differs is not changed`() {
     func isLeftAlone(_ edit: (inout AccountState) -> Void) -> Bool {
       var other = there
       edit(&other)
@@ -207,7 +207,7 @@ struct `A row of an import meets what is there` {
     #expect(isLeftAlone { $0.factors = [] })
   }
 
-  @Test func `an address, a number and an identity of another account are named`() {
+  @Test func `the error names an address, number or identity of another account`() {
     let email = refusal(fullRow("other"), owners { $0.emailOwner = there })
     #expect(email?.reason == .emailAlreadyInUse && email?.field == "email")
     let phone = refusal(fullRow("other"), owners { $0.phoneOwner = there })
@@ -243,14 +243,14 @@ struct `A batch of an import` {
   }
 
   @Test(arguments: [1, 49, 50, 51, 120])
-  func `is taken over whole, and each account is remembered`(count: Int) async throws {
+  func `is imported as a whole, and each account is recorded`(count: Int) async throws {
     let verdicts = try await importing((0..<count).map { row($0) })
     #expect(verdicts == [ImportVerdict](repeating: .imported, count: count))
     #expect(world.store.contents.accounts.count == count && world.store.contents.audit.count == count)
     #expect(world.store.contents.events(of: "id-0") == ["ACCOUNT_IMPORTED"])
   }
 
-  @Test func `a row in error spoils no other, and of two with one name the first is taken`() async throws {
+  @Test func `a row in error does not affect others, and the first of two equal rows is imported`() async throws {
     let identity = ImportRow.Identity(
       key: IdentityKey(providerID: "google.com", subject: "g"), email: nil, displayName: "", photoURL: "")
     let verdicts = try await importing([
@@ -267,7 +267,7 @@ struct `A batch of an import` {
     #expect(Set(world.store.contents.accounts.keys) == ["id-0", "id-3", "id-5", "id-9"])
   }
 
-  @Test func `a dry run says the same and writes nothing`() async throws {
+  @Test func `a dry run returns the same result and writes nothing`() async throws {
     world.store.insert(account(.unverified("person1@example.com")))
     let before = world.store.contents
     let rows = [row(0), row(1), row(2)]
@@ -276,7 +276,7 @@ struct `A batch of an import` {
     #expect(try await importing(rows) == dry)
   }
 
-  @Test func `running again changes nothing, and takes what was left`() async throws {
+  @Test func `a second run changes nothing, and imports the remaining rows`() async throws {
     _ = try await importing((0..<60).map { row($0) })
     let before = world.store.contents
     let again = try await importing((0..<61).map { row($0) })
@@ -284,7 +284,7 @@ struct `A batch of an import` {
     #expect(world.store.contents.accounts.count == 61 && world.store.contents.audit.count == before.audit.count + 1)
   }
 
-  @Test func `an address that is taken meanwhile costs its row and no other`() async throws {
+  @Test func `an email address that is taken during the import fails its row and no other`() async throws {
     let environment = world.environment { store in
       store.insert(account(.unverified("person1@example.com")))
     }
@@ -293,7 +293,7 @@ struct `A batch of an import` {
     #expect(Set(world.store.contents.accounts.keys) == ["id-0", "account-y", "id-2"])
   }
 
-  @Test func `its people sign in by their old passwords, whose hashes are replaced by it`() async throws {
+  @Test func `its users sign in with their old passwords, which replaces the hashes`() async throws {
     _ = try await importing([row(0)])
     let credential = Credential.password(email: "person0@example.com", password: "correct horse")
     _ = try await world.signIn(credential).grant
@@ -301,7 +301,7 @@ struct `A batch of an import` {
     _ = try await world.signIn(credential).grant
   }
 
-  @Test func `S8 an imported number is older than whatever meets its account later, and completes a changed subject`()
+  @Test func `S8 an imported number is older than any later conflict, and completes a changed subject`()
     async throws
   {
     let world = World.sending()
@@ -319,7 +319,9 @@ struct `A batch of an import` {
     #expect(grant.account.identities.map(\.key.subject) == ["new"])
   }
 
-  @Test func `3.5 a reset drops an imported number with what else came before the address was verified`() async throws {
+  @Test func `3.5 a reset removes an imported number with all methods from before the address was verified`()
+    async throws
+  {
     let world = World.sending()
     let said = row(0) { row in
       (row.email, row.phoneNumber) = (ada, number)
@@ -331,7 +333,7 @@ struct `A batch of an import` {
     #expect(try await world.reset(world.passwordReset()).revokedProviderIDs == ["phone"])
   }
 
-  @Test func `a former service's key is kept once, sealed, under a name that is always the same`() async throws {
+  @Test func `a former service's key is stored once, sealed, under a fixed name`() async throws {
     let importing = ImportAccounts(world.environment, world.call())
     let bytes: [UInt8] = [1, 2, 3, 4]
     let id = ImportAccounts.keyID(bytes, world.cryptography)
@@ -351,7 +353,7 @@ struct `A batch of an import` {
 struct `An export` {
   let world = World()
 
-  @Test func `has every account once, and remembers who took the hashes along`() async throws {
+  @Test func `has every account once, and records an export that includes the hashes`() async throws {
     for number in 0..<250 { world.store.insert(account(id: "id-\(number)")) }
     for (includesSecrets, events) in [(false, []), (true, ["ACCOUNTS_EXPORTED"])] {
       let export = ExportAccounts(world.environment, world.call(), includesSecrets: includesSecrets)

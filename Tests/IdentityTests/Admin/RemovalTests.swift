@@ -10,7 +10,9 @@ struct `An account that an administrator removes` {
     try await EraseAccount(world.environment)(accountID: id, world.call())
   }
 
-  @Test func `everything that hangs on it goes, whoever was signed in, and an audit row stays`() async throws {
+  @Test func `everything that belongs to it is deleted, including open sessions, and an audit row stays`()
+    async throws
+  {
     world.insertPerson()
     let session = try world.session(of: "account-y")
     _ = world.hold(corp(), for: "account-y")
@@ -24,7 +26,7 @@ struct `An account that an administrator removes` {
     await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
   }
 
-  @Test func `its address is free for others, and its id is never given again`() async throws {
+  @Test func `its address is free for others, and its id is never used again`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let before = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
@@ -35,14 +37,14 @@ struct `An account that an administrator removes` {
     #expect(grant.isNewAccount && grant.account.account.email == ada && grant.account.account.id != "account-y")
   }
 
-  @Test func `a change that comes between spares nothing`() async throws {
+  @Test func `a concurrent change does not prevent the removal`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let environment = world.environment { store in store.edit { $0.accounts["account-y"]?.version += 1 } }
     try await EraseAccount(environment)(accountID: "account-y", world.call())
     #expect(world.store.state("account-y") == nil && world.store.contents.events(of: "account-y") == ["DELETED"])
   }
 
-  @Test func `one that is not there, or no more, is not found`() async throws {
+  @Test func `an unknown or removed account is not found`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     try await erase()
     let before = world.store.contents
@@ -62,7 +64,7 @@ struct `Second factors that an administrator removes` {
     try await RemoveSecondFactors(world.environment)(accountID: id, world.call())
   }
 
-  @Test func `all go with the recovery codes, and the person begins anew by the first factor alone`() async throws {
+  @Test func `all are removed with the recovery codes, and the first factor alone signs in`() async throws {
     let before = world.insertPerson([.totp, .phone, .recoveryCode])
     let token = try await world.customToken(for: "account-y")
     let waiting = try await world.signIn(rightPassword).required
@@ -80,7 +82,7 @@ struct `Second factors that an administrator removes` {
     #expect(try world.claims(grant).signInSecondFactor == nil)
   }
 
-  @Test func `each of them is remembered, and their person is told of each but the codes`() async throws {
+  @Test func `each of them is recorded, and the user is notified of each except the codes`() async throws {
     world.insertPerson([.totp, .phone, .recoveryCode])
     _ = try await remove()
     let rows = world.store.contents.audit
@@ -94,7 +96,7 @@ struct `Second factors that an administrator removes` {
     #expect(mails.map { $0.values["factor"] } == ["totp", "phone"])
   }
 
-  @Test func `an account without any is as it was, and its sessions stay open`() async throws {
+  @Test func `an account without factors does not change, and its sessions stay open`() async throws {
     world.insertPerson([])
     _ = try world.session(of: "account-y")
     let before = world.store.contents
@@ -102,7 +104,7 @@ struct `Second factors that an administrator removes` {
     #expect(removed == 0 && state == before.state("account-y") && world.store.contents == before)
   }
 
-  @Test func `what was begun before ends, but for the way back from a change of address`() async throws {
+  @Test func `pending steps from before end, except the revert link of a change of address`() async throws {
     world.insertPerson()
     for purpose in [PendingPurpose.link, .enrollment, .revertEmail] {
       _ = world.hold(corp(), for: "account-y", purpose: purpose)
@@ -111,7 +113,7 @@ struct `Second factors that an administrator removes` {
     #expect(world.store.contents.pendings.values.map(\.purpose) == [.revertEmail])
   }
 
-  @Test func `a factor that is enrolled meanwhile goes, too`() async throws {
+  @Test func `a factor that is enrolled during the call is removed, too`() async throws {
     world.insertPerson()
     let environment = world.environment { store in
       store.edit {
@@ -123,13 +125,13 @@ struct `Second factors that an administrator removes` {
     #expect(removed == 3 && state.factors.isEmpty && world.store.contents.factors.isEmpty)
   }
 
-  @Test func `who keeps the account changing does not put it off`() async throws {
+  @Test func `continuous changes of the account do not delay the removal`() async throws {
     world.insertPerson([.totp, .recoveryCode])
     let (state, removed) = try await RemoveSecondFactors(world.outrun)(accountID: "account-y", world.call())
     #expect(removed == 2 && state.factors.isEmpty && world.store.state("account-y")?.factors == [])
   }
 
-  @Test func `an account that is not there is not found`() async throws {
+  @Test func `the factors of an unknown account are not found`() async throws {
     await refused(.accountNotFound) { try await remove("nobody") }
   }
 }

@@ -9,7 +9,7 @@ extension World {
   }
 }
 
-struct `A way in that an administrator removes` {
+struct `A sign-in method that an administrator removes` {
   let world = World.sending()
 
   /// An account with every kind of sign-in method.
@@ -21,7 +21,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test(arguments: ["password", "emailLink", "phone", "google.com", "oidc.corp"])
-  func `each kind goes as where its person unlinks it, and all else stays`(_ providerID: String) async throws {
+  func `each kind is removed as by the user's own unlink, and all others stay`(_ providerID: String) async throws {
     let before = everybody()
     let all = Set(SignInMethods(before, world.policy).methods)
     let state = try await world.unlinkProvider(providerID)
@@ -33,7 +33,7 @@ struct `A way in that an administrator removes` {
   }
 
   @Test(arguments: ["password", "emailLink", "phone", "google.com"])
-  func `the last one goes, too`(_ providerID: String) async throws {
+  func `the last method can be removed, too`(_ providerID: String) async throws {
     world.store.insert(
       account(
         .verified(ada), password: providerID == "password", emailLink: providerID == "emailLink",
@@ -44,18 +44,18 @@ struct `A way in that an administrator removes` {
   }
 
   @Test(arguments: ["oidc.corp", "phone", "emailLink", "nothing"])
-  func `what is not linked is not found, and nothing is written`(_ providerID: String) async throws {
+  func `a method that is not linked is not found, and nothing is written`(_ providerID: String) async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let before = world.store.contents
     #expect(await refused(.noSuchProvider) { try await world.unlinkProvider(providerID) }?.field == "provider_id")
     #expect(world.store.contents == before)
   }
 
-  @Test func `an account that is not there is not found`() async throws {
+  @Test func `the sign-in method of an unknown account is not found`() async throws {
     await refused(.accountNotFound) { try await world.unlinkProvider("google.com", of: "nobody") }
   }
 
-  @Test func `the address stays with its proof although it came from that identity alone`() async throws {
+  @Test func `the address stays verified although it came from that identity only`() async throws {
     let before = account(
       .verified(ada, by: .assertion(providerID: "google.com")), phone: number, identities: [google()])
     world.store.insert(before)
@@ -64,7 +64,7 @@ struct `A way in that an administrator removes` {
     #expect(try await world.unlinkProvider("google.com").account == expected)
   }
 
-  @Test func `an address that another identity asserts is from then on that one's`() async throws {
+  @Test func `an address that another identity asserts then belongs to that identity`() async throws {
     world.store.insert(
       account(
         .verified(ada, by: .assertion(providerID: "google.com")), identities: [google(), corp(tier: .verified)]))
@@ -73,7 +73,7 @@ struct `A way in that an administrator removes` {
     #expect(record.emailAddress?.verification == .assertion(providerID: "oidc.corp"))
   }
 
-  @Test func `it is remembered, leaves an audit row that names the administrator, and its person is told`()
+  @Test func `it is recorded, leaves an audit row with the administrator, and the user is notified`()
     async throws
   {
     world.store.insert(account(.verified(ada), identities: [google()]))
@@ -86,7 +86,7 @@ struct `A way in that an administrator removes` {
     #expect(messages.map(\.values) == [["provider_id": "google.com"]])
   }
 
-  @Test func `check 82: where another way in is left, sessions that began with the one that went end`() async throws {
+  @Test func `check 82: if another method is left, sessions that began with the removed one end`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let over = try world.session(of: "account-y", by: .provider("google.com"))
     let other = try world.session(of: "account-y")
@@ -95,7 +95,7 @@ struct `A way in that an administrator removes` {
     #expect(world.store.contents.sessions[over.sessionID]?.closed?.reason == .unlinked)
   }
 
-  @Test func `where none is left, every session ends, and what custom tokens from before could open`() async throws {
+  @Test func `if none is left, every session ends, and earlier custom tokens become invalid`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]))
     let token = try await world.customToken(for: "account-y")
     _ = try world.session(of: "account-y", by: .provider("google.com"))
@@ -106,7 +106,7 @@ struct `A way in that an administrator removes` {
     await refused(.invalidCustomToken) { try await world.signIn(.customToken(token)) }
   }
 
-  @Test func `a change that comes between is kept`() async throws {
+  @Test func `a concurrent change of the account is not lost`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]))
     let environment = world.environment { store in
       store.edit {
@@ -119,7 +119,7 @@ struct `A way in that an administrator removes` {
     #expect(state.account.displayName == "Countess" && state == world.store.state("account-y"))
   }
 
-  @Test func `who keeps the account changing puts it off, and is shut out first`() async throws {
+  @Test func `continuous changes of the account delay the removal until an administrator disables it`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     await refused(.overloaded) {
       try await UnlinkProvider(world.outrun)(accountID: "account-y", providerID: "google.com", world.call())
@@ -159,7 +159,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(try await world.signIn(former).exists.reason == .askAdministrator)
   }
 
-  @Test func `S12 neither the subject that was removed nor a lesser word of the address gets in`() async throws {
+  @Test func `S12 neither the removed subject nor an assertion of a lower tier signs in`() async throws {
     try await unlinked(account(.verified(ada), identities: [former]))
     let before = world.store.state("account-y")
     for word in [former, google("g-1", tier: .verified), corp(tier: .verified)] {
@@ -170,7 +170,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(world.store.state("account-y") == before)
   }
 
-  @Test func `S12 below the authoritative tier a mailed link leads in, where links are allowed`() async throws {
+  @Test func `S12 below the authoritative tier a sign-in link signs in, if links are enabled`() async throws {
     let world = World.sending()
     try await unlinked(account(.verified(ada), identities: [former]), in: world)
     let exists = try await world.signIn(corp(tier: .verified)).exists
@@ -179,7 +179,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(grant.account.account.id == "account-y" && grant.account.identities.map(\.key) == [corp().identity])
   }
 
-  @Test func `S11 the second factor is still there, and asked for before the new subject is linked`() async throws {
+  @Test func `S11 the second factor is still required before the new subject is linked`() async throws {
     let person = world.insertPerson(identities: [former]) {
       $0.passwordHash = nil
       $0.passwordSetAt = nil
@@ -191,12 +191,12 @@ struct `A changed subject, after the administrator was asked` {
     #expect(grant.account.account.id == "account-y" && grant.account.holds(recreated.identity))
   }
 
-  @Test func `S12 a disabled account stays shut`() async throws {
+  @Test func `S12 a disabled account stays disabled`() async throws {
     try await unlinked(account(.verified(ada), identities: [former], disabled: true))
     await refused(.userDisabled) { try await world.signIn(recreated) }
   }
 
-  @Test func `ways in that are switched off count until they are removed as well`() async throws {
+  @Test func `disabled sign-in methods count until they are removed as well`() async throws {
     try await unlinked(account(.verified(ada), password: true, phone: number, identities: [former]))
     for providerID in ["password", "phone"] {
       #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
@@ -205,7 +205,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(try await world.signIn(recreated).grant.account.account.id == "account-y")
   }
 
-  @Test func `an account that custom tokens enter is let in by one, and then links`() async throws {
+  @Test func `an account with custom tokens signs in with one, and then links`() async throws {
     try await unlinked(account(.verified(ada), identities: [former]) { $0.customToken = true })
     #expect(try await world.signIn(recreated).exists.reason == .askAdministrator)
     world.clock.advance(millis: 1_000)
@@ -214,7 +214,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(try await world.link(recreated, grant).grant.account.holds(recreated.identity))
   }
 
-  @Test func `check 5: an address that nobody verified is reclaimed by its owner, not adopted`() async throws {
+  @Test func `check 5: the owner of an unverified address reclaims the account and does not adopt it`() async throws {
     try await unlinked(
       account(.unverified(ada), identities: [google("g-0", tier: .unverified)]) {
         $0.displayName = "Eve"
@@ -227,7 +227,7 @@ struct `A changed subject, after the administrator was asked` {
     #expect(world.store.contents.events(of: "account-y") == ["UNLINKED", "RECLAIMED"])
   }
 
-  @Test func `where another way in is left, it completes the conflict from before`() async throws {
+  @Test func `another sign-in method that is left completes the earlier conflict`() async throws {
     world.store.insert(account(.verified(ada), identities: [former, corp()]))
     let exists = try await world.signIn(recreated).exists
     #expect(exists.reason == .subjectChanged && exists.methods == ["oidc.corp"])

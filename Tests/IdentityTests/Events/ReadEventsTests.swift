@@ -18,17 +18,17 @@ import Testing
   }
 
   @Test(arguments: [0, 1, 35, 36, 1_000_000, Int64.max])
-  func `a cursor reads back as it was told`(position: Int64) {
+  func `a cursor reads back as it was returned`(position: Int64) {
     let cursor = EventCursor(position: position)
     #expect(EventCursor(cursor.text) == cursor)
   }
 
   @Test(arguments: ["", "a", "b1", "1", "a01", "a-1", "a+1", "aZ", "a ", "a1y2p0ij32e8e8"])
-  func `a text that is no cursor is none`(text: String) {
+  func `text that is not a cursor is rejected`(text: String) {
     #expect(EventCursor(text) == nil)
   }
 
-  @Test func `a look goes on from where it came to, whether or not the types fit`() throws {
+  @Test func `the cursor advances past events of other types`() throws {
     let reading = ReadEvents(after: EventCursor(position: 2), types: ["LINKED"])
     #expect(reading.query.events == EventRange(after: 2, rowsMax: 64))
     let batch = try reading.answer(facts(3...5, last: 9))
@@ -42,14 +42,14 @@ import Testing
     #expect(batch == EventBatch(events: [], cursor: EventCursor(position: 7), isLast: true))
   }
 
-  @Test func `a cursor ahead of every event is refused, or events of a restored copy would be passed over`() async {
+  @Test func `a cursor ahead of every event is rejected, since it would skip events of a restored copy`() async {
     let failure = await refused(.invalidField) {
       try ReadEvents(after: EventCursor(position: 8), types: []).answer(facts(1...1, last: 7))
     }
     #expect(failure?.field == "cursor")
   }
 
-  @Test func `every sign-in leaves an event, beside what else it does`() async throws {
+  @Test func `every sign-in leaves an event, in addition to other changes`() async throws {
     let world = World()
     world.store.insert(account(.verified(ada), password: true))
     let session = try await world.signIn(rightPassword).grant
@@ -65,7 +65,7 @@ import Testing
     #expect(world.store.contents.allEvents(of: created) == ["ACCOUNT_CREATED", "SIGNED_IN"])
   }
 
-  @Test func `a refused sign-in leaves none`() async {
+  @Test func `a failed sign-in leaves no event`() async {
     let world = World()
     world.store.insert(account(.verified(ada), password: true))
     await refused(.invalidLoginCredentials) {

@@ -10,7 +10,7 @@ struct `Codes of second factors` {
     TOTP.step(of: code, totpSecret, after: last, at: world.now, world.cryptography)
   }
 
-  @Test func `a code of the present step and of one beside it is good, of any other it is not`() {
+  @Test func `a code of the current step and of the steps next to it is valid, and no other`() {
     let present = TOTP.step(at: world.now)
     for offset in -1...1 as ClosedRange<Int64> { #expect(step(of: world.totpCode(offset)) == present + offset) }
     for offset in [-3, -2, 2, 3] as [Int64] { #expect(step(of: world.totpCode(offset)) == nil) }
@@ -24,7 +24,7 @@ struct `Codes of second factors` {
     #expect(step(of: code) == nil)
   }
 
-  @Test func `check 107: a step is taken once, and none before it after that`() {
+  @Test func `check 107: a step is accepted once, and no earlier step after it`() {
     let present = TOTP.step(at: world.now)
     #expect(step(of: world.totpCode(), after: present) == nil)
     #expect(step(of: world.totpCode(-1), after: present) == nil)
@@ -32,7 +32,7 @@ struct `Codes of second factors` {
   }
 
   @Test(arguments: ["", "12345", "1234567", "abcdef", "１２３４５６"])
-  func `what is no code is no step's`(text: String) { #expect(step(of: text) == nil) }
+  func `text that is not a code matches no step`(text: String) { #expect(step(of: text) == nil) }
 
   @Test func `an authenticator's URI names issuer, account and secret, each in its own place`() {
     let uri = TOTP.uri(secret: totpSecret, issuer: "A & B", account: "ada+1@example.com")
@@ -41,7 +41,7 @@ struct `Codes of second factors` {
         + "&issuer=A%20%26%20B&algorithm=SHA1&digits=6&period=30")
   }
 
-  @Test func `check 107: a recovery code is good once, however it is spelt, and the others stay`() throws {
+  @Test func `check 107: a recovery code is valid once, in any spelling, and the others stay valid`() throws {
     let (codes, texts) = RecoveryCodes.make(world.randomness, world.cryptography)
     #expect(Set(texts).count == 10)
     #expect(texts.allSatisfy { $0.wholeMatch(of: /[a-z2-7]{4}(-[a-z2-7]{4}){3}/) != nil }, "80 bits")
@@ -53,7 +53,7 @@ struct `Codes of second factors` {
     #expect(codes.using("", world.cryptography) == nil)
   }
 
-  @Test func `a secret opens for the factor and the account that it was sealed for`() {
+  @Test func `a secret opens only for the factor and the account that it was sealed for`() {
     let state = world.insertPerson()
     let factor = state.factors[0]
     #expect(world.environment.secret(of: factor) == .totp(secret: totpSecret, lastStep: nil))
@@ -65,7 +65,7 @@ struct `Codes of second factors` {
     #expect(state.factors.allSatisfy { !$0.sealedSecret.starts(with: totpSecret) })
   }
 
-  @Test func `a sent code has six digits and each is as likely as the other`() {
+  @Test func `a sent code has six digits, and all digits are equally likely`() {
     let codes = (0..<2_000).map { _ in
       world.environment.newCode(for: "f", expiresAt: world.now, attemptsLeft: 5, after: nil).code.code
     }

@@ -9,7 +9,7 @@ struct `Decided again after the second factor` {
 
   // MARK: Sign-in
 
-  @Test func `a password that was changed or taken away meanwhile signs nobody in`() async throws {
+  @Test func `a password that was changed or removed before the finish does not sign in`() async throws {
     world.insertPerson()
     let before = account(.verified(ada), password: true).account
     var (without, changed, moved) = (before, before, before)
@@ -26,7 +26,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
   }
 
-  @Test func `a password hashed the old way is hashed anew once the factor has passed`() async throws {
+  @Test func `an old password hash is upgraded once the factor has passed`() async throws {
     world.insertPerson { $0.passwordHash = "old:correct horse" }
     let required = try await world.signIn(rightPassword).required
     #expect(world.store.state("account-y")?.account.passwordHash == "old:correct horse")
@@ -34,7 +34,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
   }
 
-  @Test func `a way in that was switched off meanwhile opens nothing`() async throws {
+  @Test func `a sign-in method that was disabled before the finish does not sign in`() async throws {
     world.insertPerson()
     let rows = [try await world.signIn(rightPassword).required, try await world.signIn(google()).required]
     var later = world
@@ -43,7 +43,7 @@ struct `Decided again after the second factor` {
     for row in rows { await refused(.operationNotAllowed) { try await later.finish(row) } }
   }
 
-  @Test func `an identity that was unlinked meanwhile is the conflict that it would be now`() async throws {
+  @Test func `an identity that was unlinked before the finish becomes a conflict`() async throws {
     world.insertPerson()
     let required = try await world.signIn(google()).required
     world.store.edit { $0.identities = [:] }
@@ -57,7 +57,7 @@ struct `Decided again after the second factor` {
     #expect(try await world.finish(again, "factor-totp", world.totpCode(1)).grant.account.identities.count == 1)
   }
 
-  @Test func `an identity that became another account's signs nobody in, with a factor there or without`()
+  @Test func `an identity that moved to another account does not sign in, with or without a factor there`()
     async throws
   {
     for kinds in [[], [FactorKind.totp]] {
@@ -71,7 +71,7 @@ struct `Decided again after the second factor` {
     }
   }
 
-  @Test func `an account that is nobody's any more is not made anew by a held identity`() async throws {
+  @Test func `a pending identity whose account has lost it creates no account`() async throws {
     world.insertPerson()
     let required = try await world.signIn(google()).required
     world.store.edit {
@@ -95,7 +95,7 @@ struct `Decided again after the second factor` {
     await refused(.invalidCustomToken) { try await world.finish(second, "factor-totp", world.totpCode(1)) }
   }
 
-  @Test func `a token that is good once is spent by the finish, and by one finish`() async throws {
+  @Test func `a single-use token is spent by the finish, and by one finish only`() async throws {
     world.insertPerson()
     let token = Credential.providerToken(
       world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000)))
@@ -108,7 +108,7 @@ struct `Decided again after the second factor` {
 
   // MARK: Completing a conflict
 
-  @Test func `check 19: the held identity is linked once the factor has passed, and its row is completed`()
+  @Test func `check 19: the pending identity is linked once the factor has passed, and its row is completed`()
     async throws
   {
     world.insertPerson()
@@ -122,7 +122,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
-  @Test func `a row that was completed or has expired meanwhile links nothing and opens nothing`() async throws {
+  @Test func `a row that was completed before the finish links nothing and opens no session`() async throws {
     world.insertPerson()
     let exists = try await world.signIn(corp()).exists
     let rows = [
@@ -142,7 +142,7 @@ struct `Decided again after the second factor` {
     await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle)) }
   }
 
-  @Test func `what a completion refuses names no field, since the row that it completes is none of this call's`()
+  @Test func `an error of a completion names no field, since this call does not contain the completed row`()
     async throws
   {
     world.insertPerson()
@@ -161,7 +161,7 @@ struct `Decided again after the second factor` {
     return try await world.link(credential, try world.session(of: "account-y")).required
   }
 
-  @Test func `L11: what was to be linked is linked, in a session of the same login that has the factor`() async throws {
+  @Test func `L11: the pending credential is linked, in a session of the same login with the factor`() async throws {
     let login = world.now
     let required = try await linking(.providerToken(world.providers.token(corp())))
     world.clock.advance(millis: 60_000)
@@ -172,7 +172,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
-  @Test func `L12 after the factor: the login was young enough when the call began to wait`() async throws {
+  @Test func `L12 after the factor: the login only has to be recent when the call starts to wait`() async throws {
     let world = World.sending()
     world.insertPerson { $0.phoneNumber = "+15550199" }
     let session = try world.session(of: "account-y")
@@ -183,7 +183,7 @@ struct `Decided again after the second factor` {
     #expect(try await world.finish(required).grant.account.account.phoneNumber == number)
   }
 
-  @Test func `L2 after the factor: the identity became another account's, and its handle is answered`() async throws {
+  @Test func `L2 after the factor: an identity that moved to another account returns a pending token`() async throws {
     let required = try await linking(.providerToken(world.providers.token(corp())))
     world.store.insert(account(id: "other", identities: [corp()]))
     let inUse = try await world.finish(required).inUse
@@ -192,7 +192,7 @@ struct `Decided again after the second factor` {
     await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
   }
 
-  @Test func `L1 after the factor: somebody was faster, and the session has the factor all the same`() async throws {
+  @Test func `L1 after the factor: the identity was already linked, and the session has the factor`() async throws {
     let required = try await linking(.providerToken(world.providers.token(corp())))
     let record = IdentityRecord(assertion: corp(), accountID: "account-y", linkedAt: world.now)
     world.store.edit { $0.identities[record.key] = record }
@@ -223,7 +223,7 @@ struct `Decided again after the second factor` {
     await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
   }
 
-  @Test func `what a link refuses after the factor names no field of the link`() async throws {
+  @Test func `an error of a link after the factor names no field of the link`() async throws {
     let required = try await linking(.providerToken(world.providers.token(corp())))
     let other = IdentityRecord(assertion: corp("c-2"), accountID: "account-y", linkedAt: world.now)
     world.store.edit { $0.identities[other.key] = other }
@@ -244,7 +244,9 @@ struct `Decided again after the second factor` {
     #expect(world.store.state("account-y")?.account.passwordHash == "hash:a new password")
   }
 
-  @Test func `a held credential is linked by the session that asked, and its row is completed`() async throws {
+  @Test func `a pending credential is linked by the session that requested it, and its row is completed`()
+    async throws
+  {
     world.insertPerson()
     let handle = world.hold(corp(), for: "account-y")
     let required = try await world.link(.pendingToken(handle), try world.session(of: "account-y")).required
@@ -253,7 +255,7 @@ struct `Decided again after the second factor` {
     #expect(try world.row(handle)?.completedSessionID == grant.sessionID)
   }
 
-  @Test func `a session that ended meanwhile links and renews nothing`() async throws {
+  @Test func `a session that ended before the finish links and renews nothing`() async throws {
     world.insertPerson()
     let session = try world.session(of: "account-y")
     let rows = [
@@ -267,7 +269,7 @@ struct `Decided again after the second factor` {
 
   // MARK: Reauthentication
 
-  @Test func `a reauthentication ends in a new session whose login is now`() async throws {
+  @Test func `a reauthentication returns a new session with a new login time`() async throws {
     world.insertPerson { $0.passwordHash = "old:correct horse" }
     let session = try world.session(of: "account-y", secondFactor: "totp")
     let required = try await world.reauthenticate(rightPassword, session).required
@@ -279,7 +281,7 @@ struct `Decided again after the second factor` {
     #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
   }
 
-  @Test func `a reauthentication by what is linked no more is refused`() async throws {
+  @Test func `a reauthentication by a method that is no longer linked fails`() async throws {
     world.insertPerson()
     let session = try world.session(of: "account-y")
     let token = Credential.providerToken(world.providers.token(google()))

@@ -16,7 +16,9 @@ struct `Enrolment of second factors` {
     return try world.session(of: "account-y", secondFactor: kinds.first?.rawValue)
   }
 
-  @Test func `the first factor brings recovery codes, ends every other session and leaves its traces`() async throws {
+  @Test func `the first factor returns recovery codes, ends every other session, and leaves an event and a notice`()
+    async throws
+  {
     let session = try person()
     _ = try world.session(of: "account-y")
     let started = try await world.startEnrollment(.totp, session)
@@ -34,7 +36,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.deliveries.map(\.kind) == ["factor_enrolled"])
   }
 
-  @Test func `check 92: who has shown a factor is signed in for as long as that allows, from then on`() async throws {
+  @Test func `check 92: the session limits for a second factor apply from the enrolment on`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
     world.clock.advance(millis: 60_000)
@@ -49,7 +51,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.sessions[left.sessionID]?.expiresAt == record.expiresAt, "no new verification")
   }
 
-  @Test func `check 89: a session that a telephone began enrols nothing, whatever was linked since`() async throws {
+  @Test func `check 89: a session that began with a phone enrols no factor, whatever was linked since`() async throws {
     world.insertPerson([], identities: [])
     let begun = try world.session(of: "account-y", by: .phone)
     let linked = try await world.link(corp(), begun).grant
@@ -57,7 +59,7 @@ struct `Enrolment of second factors` {
     await refused(.unsupportedFirstFactor) { try await world.startEnrollment(.totp, linked) }
   }
 
-  @Test func `a session that a password began may enrol also where a telephone was linked in it since`() async throws {
+  @Test func `a session that began with a password may enrol a factor even if a phone was linked in it`() async throws {
     var policy = world.policy
     policy.phoneEnabled = true
     let world = World { $0 = policy }
@@ -68,7 +70,7 @@ struct `Enrolment of second factors` {
     _ = try await world.startEnrollment(.totp, linked)
   }
 
-  @Test func `the code of an enrolment is used by it`() async throws {
+  @Test func `an enrolment uses up its code`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
     let shown = try world.code(of: started)
@@ -78,7 +80,7 @@ struct `Enrolment of second factors` {
     await refused(.invalidCode) { try await world.finish(required, factorID, shown) }
   }
 
-  @Test func `a telephone is enrolled by the code that was sent to it, and once`() async throws {
+  @Test func `a phone is enrolled by the code that was sent to it, and only once`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.phone, session, phoneNumber: adasNumber)
     let finished = try await world.finishEnrollment(started, session, try world.textedCode())
@@ -92,13 +94,13 @@ struct `Enrolment of second factors` {
     }
   }
 
-  @Test func `the code of an enrolment is sent in the language that was asked for`() async throws {
+  @Test func `the code of an enrolment is sent in the requested language`() async throws {
     _ = try await world.startEnrollment(.phone, try person(), phoneNumber: adasNumber, locale: "de")
     let message = try world.lastMessage()
     #expect(message.kind == .secondFactorCode && message.locale == "de")
   }
 
-  @Test func `check 106: a code for an enrolment is tried five times and lives ten minutes`() async throws {
+  @Test func `check 106: a code for an enrolment allows five tries and expires after ten minutes`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.phone, session, phoneNumber: adasNumber)
     let right = try world.textedCode()
@@ -119,7 +121,7 @@ struct `Enrolment of second factors` {
     await refused(.expiredCode) { try await world.finishEnrollment(late, renewed, code) }
   }
 
-  @Test func `nothing is sent where no text messages are, and nobody is asked for a number`() async throws {
+  @Test func `a phone cannot be enrolled without text messages, and nothing is sent`() async throws {
     let world = World()
     world.insertPerson([])
     let session = try world.session(of: "account-y")
@@ -138,7 +140,7 @@ struct `Enrolment of second factors` {
     } catch { return (error as? Failure)?.reason }
   }
 
-  @Test func `enrolment wants a verified address, and a first factor that is no telephone and somebody`() async throws {
+  @Test func `enrolment requires a verified address, and a first factor other than phone or anonymous`() async throws {
     let unverified = try person { $0.emailAddress?.verification = nil }
     #expect(await refusal(unverified) == .unverifiedEmail)
     let nobody = account(id: "nobody", anonymous: true)
@@ -150,7 +152,7 @@ struct `Enrolment of second factors` {
     #expect(await refusal(unverified) == nil)
   }
 
-  @Test func `enrolment wants a recent login that passed a factor where there is one`() async throws {
+  @Test func `enrolment requires a recent login, which passed a factor if the account has one`() async throws {
     let session = try person([.totp])
     #expect(await refusal(session) == nil)
     #expect(await refusal(try world.session(of: "account-y")) == .requiresSecondFactor)
@@ -160,7 +162,7 @@ struct `Enrolment of second factors` {
     #expect(await refusal(session) == .requiresRecentLogin)
   }
 
-  @Test func `an account has five factors at most, and recovery codes are none of them`() async throws {
+  @Test func `an account has five factors at most, not counting recovery codes`() async throws {
     let session = try person([.totp, .recoveryCode])
     world.store.edit { tables in
       for number in 2...4 {
@@ -175,7 +177,7 @@ struct `Enrolment of second factors` {
     #expect(await refusal(session, of: .recoveryCode) == nil)
   }
 
-  @Test func `recovery codes replace those that there are, and are none without a factor`() async throws {
+  @Test func `new recovery codes replace the old ones, and require a factor`() async throws {
     let bare = try person()
     await refused(.secondFactorNotFound) { try await world.startEnrollment(.recoveryCode, bare) }
     world.store.edit { $0 = Tables() }
@@ -197,7 +199,7 @@ struct `Enrolment of second factors` {
     _ = try await world.finish(required, codes.id, finished.recoveryCodes[0]).grant
   }
 
-  @Test func `two enrolments at once are both enrolled or one is decided again, never lost`() async throws {
+  @Test func `an enrolment succeeds despite a concurrent change of the account`() async throws {
     let session = try person()
     let started = try await world.startEnrollment(.totp, session)
     let shown = try world.code(of: started)
@@ -212,7 +214,7 @@ struct `Enrolment of second factors` {
 
   // MARK: Withdrawal
 
-  @Test func `with the last factor the recovery codes go, and the session says so`() async throws {
+  @Test func `the recovery codes are removed with the last factor, and the session shows it`() async throws {
     let session = try person([.totp, .recoveryCode])
     let left = try await world.withdraw("factor-totp", session)
     #expect(left.account.factors == [] && world.store.state("account-y")?.factors == [])
@@ -223,7 +225,7 @@ struct `Enrolment of second factors` {
     _ = try await world.signIn(rightPassword).grant
   }
 
-  @Test func `check 98: what a session showed counts no longer once it is withdrawn`() async throws {
+  @Test func `check 98: a factor that a session has shown does not count once it is withdrawn`() async throws {
     let session = try person([.totp, .phone, .recoveryCode])
     let other = try world.session(of: "account-y", secondFactor: "totp")
     _ = try await world.withdraw("factor-totp", try world.session(of: "account-y", secondFactor: "phone"))
@@ -233,7 +235,7 @@ struct `Enrolment of second factors` {
     await refused(.requiresSecondFactor) { try await world.unlink("google.com", session) }
   }
 
-  @Test func `section 5: a withdrawal that leaves a telephone as both factors and no other way in is refused`()
+  @Test func `section 5: a withdrawal that leaves a phone as the only first and second factor is rejected`()
     async throws
   {
     let world = World()
@@ -246,7 +248,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.state("account-y")?.factors.map(\.kind) == [.totp])
   }
 
-  @Test func `section 5: a telephone is no second factor of who signs in by a telephone alone`() async throws {
+  @Test func `section 5: a phone cannot be the second factor if a phone is the only sign-in method`() async throws {
     world.store.insert(account(.verified(ada), phone: adasNumber))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
     await refused(.lastSignInMethod) {
@@ -255,7 +257,7 @@ struct `Enrolment of second factors` {
     #expect(world.store.contents.pendings.isEmpty)
   }
 
-  @Test func `withdrawal wants a recent login that passed a factor, and a factor that is there`() async throws {
+  @Test func `withdrawal requires a recent login that passed a factor, and an existing factor`() async throws {
     let session = try person([.totp])
     await refused(.secondFactorNotFound) { try await world.withdraw("nothing", session) }
     await refused(.requiresSecondFactor) { try await world.withdraw("factor-totp", world.session(of: "account-y")) }
@@ -263,7 +265,7 @@ struct `Enrolment of second factors` {
     await refused(.requiresRecentLogin) { try await world.withdraw("factor-totp", session) }
   }
 
-  @Test func `recovery codes alone are no second factor`() {
+  @Test func `recovery codes alone are not a second factor`() {
     #expect(!account(factors: [.recoveryCode]).hasSecondFactor)
     #expect(account(factors: [.recoveryCode, .totp]).hasSecondFactor)
     let offered = account(factors: [.recoveryCode, .totp, .phone]).factorsToOffer.map(\.kind)

@@ -12,7 +12,7 @@ struct `Finishing with a second factor` {
     return try await world.signIn(rightPassword).required
   }
 
-  @Test func `a sign-in by password ends in a session that says what was shown`() async throws {
+  @Test func `a sign-in by password returns a session that names the methods that were shown`() async throws {
     let required = try await waiting()
     #expect(required.factors.map(\.kind) == [.totp, .recoveryCode])
     let grant = try await world.finish(required).grant
@@ -24,7 +24,7 @@ struct `Finishing with a second factor` {
     await refused(.pendingCredentialUsed) { try await world.finish(required, "factor-totp", world.totpCode(1)) }
   }
 
-  @Test func `a recovery code and a telephone are named in the tokens as what they are`() async throws {
+  @Test func `the tokens name a recovery code and a phone as the factor that was used`() async throws {
     let required = try await waiting([.totp, .phone, .recoveryCode])
     let recovered = try await world.finish(required, "factor-recovery_code", world.recoveryCodes[9]).grant
     #expect(try world.claims(recovered).methods == ["pwd", "recovery_code", "mfa"])
@@ -37,7 +37,7 @@ struct `Finishing with a second factor` {
     #expect(try world.claims(texted).signInSecondFactorID == "factor-phone")
   }
 
-  @Test func `a code is good with the blanks, hyphens and digits that it was pasted with`() async throws {
+  @Test func `a code is valid with pasted blanks, hyphens and full-width digits`() async throws {
     let required = try await waiting([.totp, .phone, .recoveryCode])
     let started = try await world.start(required, "factor-phone")
     let texted = try world.textedCode()
@@ -53,7 +53,7 @@ struct `Finishing with a second factor` {
     _ = try await world.finish(last, "factor-totp", pasted).grant
   }
 
-  @Test func `check 107: one code signs in once, whatever row it is shown for`() async throws {
+  @Test func `check 107: one code signs in once, for any row`() async throws {
     let first = try await waiting()
     let second = try await world.signIn(google()).required
     let code = world.totpCode()
@@ -62,7 +62,7 @@ struct `Finishing with a second factor` {
     _ = try await world.finish(second, "factor-totp", world.totpCode(1)).grant
   }
 
-  @Test func `check 106: five wrong codes end the row, and a right one is one of the five`() async throws {
+  @Test func `check 106: five wrong codes end the row, and the right code is valid as the fifth`() async throws {
     let required = try await waiting()
     for _ in 0..<4 { await refused(.invalidCode) { try await world.finish(required, "factor-totp", "wrong") } }
     _ = try await world.finish(required).grant
@@ -71,7 +71,7 @@ struct `Finishing with a second factor` {
     await refused(.pendingCredentialUsed) { try await world.finish(other, "factor-totp", world.totpCode(1)) }
   }
 
-  @Test func `check 106: of many tries at once five are answered, and none of the rest says which was right`()
+  @Test func `check 106: five of many concurrent tries are checked, and the others do not reveal the right code`()
     async throws
   {
     let world = World(store: MemoryStore(meetsRaces: true))
@@ -109,7 +109,7 @@ struct `Finishing with a second factor` {
     }
   }
 
-  @Test func `a repeat under the same key answers the same session, and another code under it is refused`()
+  @Test func `a repeat under the same key returns the same session, and another code under it fails`()
     async throws
   {
     let required = try await waiting()
@@ -121,7 +121,7 @@ struct `Finishing with a second factor` {
     }
   }
 
-  @Test func `a repeat of a call that waits for a factor waits for the same one`() async throws {
+  @Test func `a repeat of a call that waits for a factor returns the same pending token`() async throws {
     world.insertPerson([.totp, .phone])
     let first = try await world.signIn(rightPassword, world.call(key: "k")).required
     let again = try await world.signIn(rightPassword, world.call(key: "k")).required
@@ -132,7 +132,7 @@ struct `Finishing with a second factor` {
     _ = try await world.finish(again).grant
   }
 
-  @Test func `many wrong codes in a row block the account's codes, whatever row they are for`() async throws {
+  @Test func `many wrong codes in a row block the account's codes, across all rows`() async throws {
     world.insertPerson()
     for _ in 0..<6 {
       let required = try await world.signIn(rightPassword).required
@@ -145,7 +145,7 @@ struct `Finishing with a second factor` {
 
   // MARK: First factors
 
-  @Test func `check 89: a link in a session that a telephone began is offered no telephone, whatever is linked`()
+  @Test func `check 89: Link in a session that began with a phone offers no phone factor, whatever is linked`()
     async throws
   {
     world.insertPerson([.totp, .phone], identities: [])
@@ -157,7 +157,7 @@ struct `Finishing with a second factor` {
     #expect(try world.claims(linked).methods == ["sms", "otp", "mfa", "fed"])
   }
 
-  @Test func `check 89: a link of a telephone in a session of a password may be passed by a telephone`() async throws {
+  @Test func `check 89: Link of a phone in a session that began with a password accepts a phone factor`() async throws {
     world.insertPerson([.totp, .phone], identities: [])
     let session = try world.session(of: "account-y")
     let required = try await world.link(world.phoneCode(to: "+15550177", for: .link, in: session), session).required
@@ -169,7 +169,7 @@ struct `Finishing with a second factor` {
     #expect(try world.claims(linked).signInSecondFactor == "phone")
   }
 
-  @Test func `check 89: a first number is not linked where telephones are the only second factors`() async throws {
+  @Test func `check 89: a first number is not linked if phones are the only second factors`() async throws {
     world.insertPerson([.phone], identities: [])
     let session = try world.session(of: "account-y")
     let code = try await world.phoneCode(to: "+15550177", for: .link, in: session)
@@ -183,7 +183,7 @@ struct `Finishing with a second factor` {
   }
 
   @Test(arguments: [(["pwd"], [FactorKind.phone]), (["fed"], [.phone]), (["sms", "fed"], [])])
-  func `check 89: what was linked since is not what a session began with`(
+  func `check 89: a method that was linked later does not change what the session began with`(
     methods: [String], offered: [FactorKind]
   ) async throws {
     world.insertPerson([.totp, .phone], identities: [])
@@ -193,7 +193,7 @@ struct `Finishing with a second factor` {
     #expect(required.factors.map(\.kind) == [.totp] + offered)
   }
 
-  @Test func `check 89: a session that a telephone began cannot link where another telephone is all there is`()
+  @Test func `check 89: a session that began with a phone cannot link if a phone is the only second factor`()
     async throws
   {
     world.insertPerson([.phone], identities: [])
@@ -204,7 +204,7 @@ struct `Finishing with a second factor` {
 
   // MARK: Phones
 
-  @Test func `check 106: asking again ends the former code`() async throws {
+  @Test func `check 106: a new code invalidates the earlier one`() async throws {
     let required = try await waiting([.phone])
     let first = try await world.start(required, "factor-phone")
     let firstCode = try world.textedCode()
@@ -220,7 +220,7 @@ struct `Finishing with a second factor` {
       required, "factor-phone", secondCode, verificationID: second.verificationID).grant
   }
 
-  @Test func `checks 23 and 106: a sent code is good for its own row and factor only`() async throws {
+  @Test func `checks 23 and 106: a sent code is valid for its own row and factor only`() async throws {
     let state = world.insertPerson([.phone])
     world.store.edit {
       $0.factors.append(
@@ -240,7 +240,7 @@ struct `Finishing with a second factor` {
     _ = try await world.finish(required, "factor-phone", code, verificationID: started.verificationID).grant
   }
 
-  @Test func `a code is over with its row, is sent three times at most, and lies sealed`() async throws {
+  @Test func `a code expires with its row, is sent three times at most, and is stored sealed`() async throws {
     let required = try await waiting([.phone])
     var started = try await world.start(required, "factor-phone")
     #expect(started.expiresAt == required.expiresAt)
@@ -258,7 +258,7 @@ struct `Finishing with a second factor` {
     }
   }
 
-  @Test func `a code that is older than its ten minutes is expired, though the row lives`() async throws {
+  @Test func `a code expires after ten minutes although its row is still valid`() async throws {
     let world = World {
       $0.textMessagesEnabled = true
       $0.pendingLifetimeMillis = 900_000
@@ -274,7 +274,7 @@ struct `Finishing with a second factor` {
     #expect(try world.row(required.handle)?.attemptsLeft == 5)
   }
 
-  @Test func `a code is sent in the language that was asked for, and in the operator's where none was`() async throws {
+  @Test func `a code is sent in the requested language, or in the default language`() async throws {
     let required = try await waiting([.phone])
     for language in ["de-AT", ""] {
       _ = try await world.start(required, "factor-phone", locale: language)
@@ -283,14 +283,14 @@ struct `Finishing with a second factor` {
     }
   }
 
-  @Test func `no code is sent where there are no text messages`() async throws {
+  @Test func `no code is sent if text messages are disabled`() async throws {
     let world = World()
     world.insertPerson([.phone])
     let required = try await world.signIn(rightPassword).required
     await refused(.operationNotAllowed) { try await world.start(required, "factor-phone") }
   }
 
-  @Test func `check 89: a telephone is not both factors, unless there is another kind`() async throws {
+  @Test func `check 89: a phone is not both factors, unless there is another kind`() async throws {
     let phone = SignInMethods.phone
     #expect(account(factors: [.phone, .recoveryCode]).refusal(ofFirstFactor: phone)?.reason == .unsupportedFirstFactor)
     #expect(account(factors: [.phone, .totp]).refusal(ofFirstFactor: phone) == nil)
@@ -298,7 +298,7 @@ struct `Finishing with a second factor` {
     #expect(account().refusal(ofFirstFactor: phone) == nil)
   }
 
-  @Test func `check 89: behind a code to a telephone no telephone is offered, nor taken`() async throws {
+  @Test func `check 89: after a phone code no phone factor is offered or accepted`() async throws {
     let world = World.sending()
     world.insertPerson([.totp, .phone]) { $0.phoneNumber = number }
     let required = try await world.signIn(world.phoneCode()).required
@@ -326,7 +326,7 @@ struct `Finishing with a second factor` {
 
   // MARK: Authorization
 
-  @Test func `another caller, browser or purpose is refused in the words for an unknown handle`() async throws {
+  @Test func `another caller, browser or purpose gets the same error as an unknown pending token`() async throws {
     world.insertPerson()
     let required = try await world.signIn(rightPassword, world.call(binding: "browser")).required
     let calls = [world.call(), world.call(binding: "other"), world.call(caller: "other", binding: "browser")]
@@ -341,20 +341,20 @@ struct `Finishing with a second factor` {
     _ = try await world.finish(required, world.call(binding: "browser")).grant
   }
 
-  @Test func `an unknown factor is not found, and uses no attempt up`() async throws {
+  @Test func `an unknown factor is not found, and uses up no attempt`() async throws {
     let required = try await waiting()
     await refused(.secondFactorNotFound) { try await world.start(required, "nothing") }
     await refused(.secondFactorNotFound) { try await world.finish(required, "nothing", "1") }
     #expect(try world.row(required.handle)?.attemptsLeft == 5)
   }
 
-  @Test func `a disabled account is told so and nothing is written`() async throws {
+  @Test func `a finish of a disabled account fails as disabled and nothing is written`() async throws {
     let required = try await waiting()
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     #expect(await world.untouched { await refused(.userDisabled) { try await world.finish(required) } })
   }
 
-  @Test func `a deleted account takes its rows along`() async throws {
+  @Test func `a deletion of the account removes its rows`() async throws {
     let required = try await waiting()
     world.store.edit { _ = $0.carryOut(Change([.removal(of: "account-y")])) }
     await refused(.pendingCredentialMismatch) { try await world.finish(required) }

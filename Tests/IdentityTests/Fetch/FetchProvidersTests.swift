@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 7: looking up sign-in methods.
-struct `FetchProviders, every one` {
+struct `FetchProviders, all rules` {
   let world = World()
 
   func byToken(_ pendingToken: String, _ call: CallFacts, in world: World? = nil) async throws -> ProvidersAnswer {
@@ -17,7 +17,7 @@ struct `FetchProviders, every one` {
     return try await FetchByEmail((world ?? self.world).environment, email, call)()
   }
 
-  @Test func `an address answers with providers and methods in the order to offer`() async throws {
+  @Test func `an address returns its providers and methods in the order to offer`() async throws {
     let gone = assertion("oidc.gone", "s-1", email: nil, tier: .unverified)
     world.store.insert(
       account(.verified(ada), password: true, phone: "+15550100", identities: [google(), gone], factors: [.totp]))
@@ -31,7 +31,7 @@ struct `FetchProviders, every one` {
     ([], true), ([.recoveryCode], true), ([.totp], true), ([.phone, .totp], true), ([.phone], false),
     ([.phone, .recoveryCode], false),
   ] as [([FactorKind], Bool)])
-  func `3.4 a telephone is offered unless it is the only second factor, by address as by handle`(
+  func `3.4 a phone is offered unless it is the only second factor, by address and by pending token`(
     factors: [FactorKind], isOffered: Bool
   ) async throws {
     world.store.insert(account(.verified(ada), password: true, phone: "+15550100", factors: factors))
@@ -42,7 +42,7 @@ struct `FetchProviders, every one` {
     #expect(try await byToken(handle, world.call()).methods == methods)
   }
 
-  @Test func `3.4 a mailed link is offered where a verified address is all there is`() async throws {
+  @Test func `3.4 a sign-in link is offered if a verified address is all there is`() async throws {
     for isEnabled in [true, false] {
       let world = World { $0.emailLinkEnabled = isEnabled }
       world.store.insert(account(.verified(ada), madeByAdministrator: true))
@@ -53,11 +53,13 @@ struct `FetchProviders, every one` {
     }
   }
 
-  @Test func `an unknown address is not registered and has nothing`() async throws {
+  @Test func `an unknown address is not registered and has no methods`() async throws {
     #expect(try await byEmail(ada) == ProvidersAnswer())
   }
 
-  @Test func `check 36: without the right every address gets the same answer and none is looked up`() async throws {
+  @Test func `check 36: a caller without the right gets the same answer for every address, without a look-up`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
       #expect(try await byEmail(email, world.call()) == ProvidersAnswer())
@@ -67,25 +69,25 @@ struct `FetchProviders, every one` {
     }
   }
 
-  @Test func `without enumeration protection everybody may ask`() async throws {
+  @Test func `without enumeration protection every caller may ask`() async throws {
     let world = World { $0.emailEnumerationProtection = false }
     world.store.insert(account(.verified(ada), password: true))
     #expect(try await byEmail(ada, world.call(), in: world).methods == ["password"])
   }
 
-  @Test func `the owner of the address comes before who links an identity with it`() async throws {
+  @Test func `the owner of the address takes precedence over an account that links an identity with it`() async throws {
     world.store.insert(account(id: "linked", .verified("bob@example.com"), identities: [google(email: ada)]))
     #expect(try await byEmail(ada).methods == ["google.com"])
     world.store.insert(account(id: "owner", .unverified(ada), password: true))
     #expect(try await byEmail(ada).methods == ["password"])
   }
 
-  @Test func `a linked identity's address counts only from tier verified on`() async throws {
+  @Test func `a linked identity's address counts only at tier verified and above`() async throws {
     world.store.insert(account(.verified("bob@example.com"), identities: [corp(email: ada, tier: .unverified)]))
     #expect(try await byEmail(ada) == ProvidersAnswer())
   }
 
-  @Test func `duplicate mode lists only password and mailed link`() async throws {
+  @Test func `duplicate mode lists only password and sign-in link`() async throws {
     let world = World {
       $0.oneAccountPerEmail = false
       $0.emailLinkEnabled = true
@@ -96,7 +98,7 @@ struct `FetchProviders, every one` {
     #expect(try await byEmail("bob@example.com", in: world) == ProvidersAnswer())
   }
 
-  @Test func `check 37: a held credential is answered with the methods of the account and with what is held`()
+  @Test func `check 37: a pending credential returns the methods of the account and its own details`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -109,7 +111,7 @@ struct `FetchProviders, every one` {
     #expect(pending.expiresAt == world.now.adding(millis: world.policy.pendingLifetimeMillis))
   }
 
-  @Test func `below tier verified a held credential names no methods, except to who may ask anyway`() async throws {
+  @Test func `below tier verified a pending credential returns methods only to callers with the right`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
     let answer = try await byToken(handle, world.call())
@@ -117,7 +119,7 @@ struct `FetchProviders, every one` {
     #expect(try await byToken(handle, world.call(mayFetchByEmail: true)).methods == ["password"])
   }
 
-  @Test func `where conflicts always reveal methods they do at any tier`() async throws {
+  @Test func `conflict_reveals_methods = always reveals methods at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")
@@ -131,7 +133,7 @@ struct `FetchProviders, every one` {
     #expect(try await byToken(handle, world.call(), in: world).methods == ["password"])
   }
 
-  @Test func `check 15: another caller's or browser's handle is unknown`() async throws {
+  @Test func `check 15: another caller's or browser's pending token is unknown`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(), for: "account-y", world.call(binding: "browser"))
     for call in [world.call(caller: "spiffe://test/other", binding: "browser"), world.call(binding: "another")] {
@@ -140,7 +142,7 @@ struct `FetchProviders, every one` {
     #expect(try await byToken(handle, world.call(binding: "browser")).pending != nil)
   }
 
-  @Test func `a handle that was completed or has expired is refused as such`() async throws {
+  @Test func `a pending token that was completed or has expired fails with that reason`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let used = world.hold(corp(), for: "account-y")
     _ = try await world.link(.pendingToken(used), try world.session(of: "account-y")).grant
@@ -150,7 +152,7 @@ struct `FetchProviders, every one` {
     await refused(.pendingCredentialExpired) { try await byToken(late, world.call()) }
   }
 
-  @Test func `a store that has to wait is asked again by a task`() async throws {
+  @Test func `a task repeats a look-up that the store cannot answer immediately`() async throws {
     let world = World(store: MemoryStore(answersNow: false))
     world.store.insert(account(.verified(ada), password: true))
     let fetch = FetchByEmail(world.environment, ada, world.call(mayFetchByEmail: true))

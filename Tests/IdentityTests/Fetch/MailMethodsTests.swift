@@ -19,7 +19,7 @@ import Testing
     return world.store.contents.deliveries.compactMap { world.environment.message(of: $0) }
   }
 
-  @Test func `check 37: a handle of an unverified assertion has the methods mailed to the account's address, once`()
+  @Test func `check 37: the methods behind an unverified assertion are mailed to the account's address, once`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
@@ -35,7 +35,7 @@ import Testing
     #expect(mails().count == 2, "each handle once")
   }
 
-  @Test func `who is told the methods is mailed none`() async throws {
+  @Test func `no email is sent if the answer contains the methods`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let verified = try await fetch(world.hold(corp(tier: .verified), for: "account-y"))
     #expect(!verified.methodsMailed && verified.methods == ["password"])
@@ -48,7 +48,7 @@ import Testing
     #expect(!MailMethods(World().environment).mayApply(to: world.call()), "without a transport for email")
   }
 
-  @Test func `a handle of no conflict, or of another address than the account's, mails nothing`() async throws {
+  @Test func `no email is sent without a conflict, or for another address than the account's`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let inUse = world.hold(corp(tier: .unverified), for: "account-y", purpose: .credentialInUse)
     let other = world.hold(corp("c-2", email: "eve@example.com", tier: .unverified), for: "account-y")
@@ -56,7 +56,7 @@ import Testing
     #expect(mails().isEmpty)
   }
 
-  @Test func `past the limit of sends the answer stays, without a mail`() async throws {
+  @Test func `past the limit of sends the answer is the same, without an email`() async throws {
     let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 1 }
     world.store.insert(account(.verified(ada), password: true))
     let handles = ["c-1", "c-2"].map { world.hold(corp($0, tier: .unverified), for: "account-y") }
@@ -66,7 +66,7 @@ import Testing
     #expect(mails(in: world).count == 1)
   }
 
-  @Test func `thirty fetches of one handle at once mail once`() async throws {
+  @Test func `thirty concurrent fetches of one pending token send one email`() async throws {
     let world = World.sending(store: MemoryStore(answersNow: false, meetsRaces: true))
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(corp(tier: .unverified), for: "account-y")

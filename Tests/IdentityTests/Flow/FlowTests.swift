@@ -45,7 +45,7 @@ extension World {
     #expect(flow.kept == "kept for google.com" && flow.startedAt == world.now)
   }
 
-  @Test func `checks 61 and 67: a redirect is good once, and its code reaches the provider once`() async throws {
+  @Test func `checks 61 and 67: a redirect is valid once, and its code reaches the provider once`() async throws {
     let redirect = world.redirect(try await world.start(), google())
     _ = try await world.signIn(redirect)
     await refused(.flowUsed) { try await world.signIn(redirect) }
@@ -64,7 +64,7 @@ extension World {
     #expect(sessions == 1 && world.providers.redeemed.count == 1)
   }
 
-  @Test func `check 61: a flow that is ten minutes old is over`() async throws {
+  @Test func `check 61: a flow expires after ten minutes`() async throws {
     let redirect = world.redirect(try await world.start(), google())
     world.clock.advance(millis: 600_000)
     await refused(.flowExpired) { try await world.signIn(redirect) }
@@ -91,7 +91,7 @@ extension World {
   }
 
   @Test(arguments: ["", "state=", "state=foreign", "State=x"])
-  func `check 61: a missing or foreign state is refused, and the flow survives it`(_ state: String) async throws {
+  func `check 61: a missing or foreign state is rejected, and the flow stays valid`(_ state: String) async throws {
     let started = try await world.start()
     let response = AuthorizationResponse(flowID: started.flowID, callbackURI: "\(callback)?code=x&\(state)")
     await refused(.flowMismatch) { try await world.signIn(.authorizationResponse(response)) }
@@ -108,7 +108,7 @@ extension World {
     await refused(.flowUsed) { try await world.signIn(world.redirect(started, google())) }
   }
 
-  @Test func `A protocol that echoes no state is left to its adapter`() async throws {
+  @Test func `The adapter checks the redirect of a protocol without state`() async throws {
     let started = try await world.start("oidc.other")
     let code = world.providers.code(
       VerifiedCredential(assertion: assertion("oidc.other", "o-1", email: nil, tier: .unverified)))
@@ -117,7 +117,7 @@ extension World {
     #expect(grant.isNewAccount)
   }
 
-  @Test func `L12 an old login is refused, and the redirect is good after a new one`() async throws {
+  @Test func `L12 an old login is rejected, and the redirect is valid after a new one`() async throws {
     let world = World { $0.linkRecentLoginMillis = 60_000 }
     world.store.insert(account(.verified(ada), password: true))
     let old = try world.session(of: "account-y")
@@ -129,7 +129,7 @@ extension World {
     _ = try await world.link(redirect, try world.session(of: "account-y")).grant
   }
 
-  @Test func `A redirect is not spent on a row that cannot be completed`() async throws {
+  @Test func `A redirect is not spent if the row cannot be completed`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]))
     let redirect = world.redirect(try await world.start(), google())
     for handle in ["no handle", String(repeating: "A", count: 43)] {
@@ -146,7 +146,7 @@ extension World {
     #expect(try await world.signIn(redirect).grant.account.account.id == "account-y")
   }
 
-  @Test func `Where the provider fails the flow is spent all the same`() async throws {
+  @Test func `A flow is spent even if the provider fails`() async throws {
     let redirect = world.redirect(try await world.start(), google())
     world.providers.refuse(with: Failure(.providerUnavailable, hint: "Try again.", retryAfterMillis: 5_000))
     // So that no caller is advised to repeat the call.
@@ -161,7 +161,7 @@ extension World {
     #expect(world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `A conflict hands the provider's tokens back`() async throws {
+  @Test func `A conflict returns the provider's tokens`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let exists = try await world.signIn(world.redirect(try await world.start(), google())).exists
     #expect(exists.tokens?.accessToken == "theirs")
@@ -169,7 +169,7 @@ extension World {
     #expect(grant.tokens == nil && grant.account.identities.count == 1)
   }
 
-  @Test func `A redirect completes a held credential`() async throws {
+  @Test func `A redirect completes a pending credential`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let exists = try await world.signIn(corp()).exists
     let grant = try await world.signIn(
@@ -182,7 +182,7 @@ extension World {
 @Suite struct FlowPurposeTests {
   let world = World()
 
-  @Test func `A redirect is good only for what its flow was started for`() async throws {
+  @Test func `A redirect is valid only for the purpose of its flow`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     for purpose in FlowPurpose.allCases {
@@ -212,7 +212,7 @@ extension World {
     #expect(grant.account.identities.map(\.key.providerID) == ["google.com"] && grant.tokens?.accessToken == "theirs")
   }
 
-  @Test func `A guest who came back from a redirect in two windows is in by the second as well`() async throws {
+  @Test func `A guest with redirects in two windows is signed in by the second as well`() async throws {
     world.store.insert(account(anonymous: true))
     let guest = try world.session(of: "account-y", by: .anonymous)
     var windows = [FlowStarted]()
@@ -228,7 +228,7 @@ extension World {
     await refused(.tokenRevoked) { try await world.link(world.redirect(windows[2], google("g-2")), guest) }
   }
 
-  @Test func `check 88: a reauthentication asks for a fresh login and refuses an old one`() async throws {
+  @Test func `check 88: a reauthentication requests a fresh login and rejects an old one`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     let begun = world.now
@@ -248,7 +248,7 @@ extension World {
   }
 
   @Test(arguments: [false, true])
-  func `check 88: a provider that does not say when the person logged in yields a lower grade`(_ strict: Bool)
+  func `check 88: a login without a time from the provider yields a lower grade`(_ strict: Bool)
     async throws
   {
     let world = World { $0.recentLoginConfirmed = strict }
@@ -270,7 +270,7 @@ extension World {
     _ = try await world.unlink("oidc.corp", strict ? fresh : silent)
   }
 
-  @Test func `a sign-in is fresh where the provider says that it was within the window`() async throws {
+  @Test func `a sign-in is fresh if the provider reports a login within the window`() async throws {
     let window = world.policy.recentLoginMillis + 60_000
     for (ageMillis, methods) in [(window, ["fed", "fresh"]), (window + 1, ["fed"])] {
       let started = try await world.start("google.com", .signIn)
@@ -280,7 +280,7 @@ extension World {
     }
   }
 
-  @Test func `Link and reauthentication flows need a session, and a sign-in takes none`() async throws {
+  @Test func `Link and reauthentication flows require a session, and a sign-in rejects one`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     await refused(.invalidField) { try await world.start("google.com", .signIn, idToken: session.idToken) }
@@ -320,7 +320,7 @@ extension World {
     await refused(.operationNotAllowed) { try await without.start() }
   }
 
-  @Test func `A provider that is disabled meanwhile ends no flow`() async throws {
+  @Test func `A redirect fails if its provider was disabled after the start`() async throws {
     let started = try await world.start()
     let redirect = world.redirect(started, google())
     var later = world
@@ -329,7 +329,7 @@ extension World {
     #expect(world.providers.redeemed.isEmpty)
   }
 
-  @Test func `check 74: a row of the table shows neither state, nonce, verifier nor what the adapter keeps`()
+  @Test func `check 74: a row of the table does not reveal state, nonce, verifier or the adapter's data`()
     async throws
   {
     let started = try await world.start()
@@ -340,7 +340,7 @@ extension World {
     #expect(!stored.contains("kept for") && !stored.contains(url) && !stored.contains(started.flowID))
   }
 
-  @Test func `A flow's handle is no held credential`() async throws {
+  @Test func `A flow id is not a pending token`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let started = try await world.start()
     await refused(.pendingCredentialMismatch) {
@@ -349,7 +349,7 @@ extension World {
     await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(started.flowID)) }
   }
 
-  @Test func `Where a binding is demanded a flow needs one`() async {
+  @Test func `A flow requires a binding if configured`() async {
     let strict = World { $0.requireBinding = true }
     await refused(.invalidField) { try await strict.start() }
   }
@@ -370,7 +370,7 @@ extension World {
     "https://app.example/callback?code=%00", "https://app.example/callback?code=%FF",
     "https://app.example/callback&code=1",
   ])
-  func `A redirect to another address, or one that is broken, is none`(_ uri: String) {
+  func `A redirect to another address, or a broken one, is not accepted`(_ uri: String) {
     #expect(CallbackURI.parameters(of: uri, at: callback) == nil)
   }
 
@@ -378,7 +378,7 @@ extension World {
     ("https://app.example", "https://app.example/"), ("https://app.example:8443", "https://app.example:8443/"),
     ("https://app.example?page=1", "https://app.example/?page=1"), ("http://127.0.0.1", "http://127.0.0.1/"),
   ])
-  func `A redirect URI without a path comes back from a browser with the path of a slash`(
+  func `A redirect URI without a path also matches with a slash, which browsers add`(
     _ registered: String, _ seen: String
   ) {
     let separator = registered.contains("?") ? "&" : "?"
@@ -390,7 +390,7 @@ extension World {
     }
   }
 
-  @Test func `Thirty-two parameters are taken and one more is not`() {
+  @Test func `Thirty-two parameters are accepted and one more is not`() {
     let query = (0..<32).map { "p\($0)=1" }.joined(separator: "&")
     #expect(CallbackURI.parameters(of: "\(callback)?\(query)", at: callback)?.count == 32)
     #expect(CallbackURI.parameters(of: "\(callback)?\(query)&q=1", at: callback) == nil)

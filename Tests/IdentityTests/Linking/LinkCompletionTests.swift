@@ -5,7 +5,7 @@ import Testing
 @testable import Identity
 
 /// L10: a user who has signed in to the account of a pending assertion completes it.
-struct `Link, completing a held credential` {
+struct `Link, completing a pending credential` {
   let world = World()
 
   func known(_ edit: (inout AccountRecord) -> Void = { _ in }) throws -> SessionGrant {
@@ -23,7 +23,7 @@ struct `Link, completing a held credential` {
     #expect(grant.userInfo?.providerID == "oidc.corp")
   }
 
-  @Test func `L10 does not ask who signed in after the row was made for a newer login`() async throws {
+  @Test func `L10 needs no newer login from a user who signed in after the row was created`() async throws {
     let world = World {
       $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis
       $0.pendingLifetimeMillis = 2 * $0.linkRecentLoginMillis
@@ -35,7 +35,7 @@ struct `Link, completing a held credential` {
     _ = try await world.link(.pendingToken(handle), session).grant
   }
 
-  @Test func `L12 a login that is old, and older than the row, completes nothing until it is renewed`() async throws {
+  @Test func `L12 an old login from before the row completes nothing until it is renewed`() async throws {
     let world = World { $0.idTokenLifetimeMillis = 2 * $0.linkRecentLoginMillis }
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -47,7 +47,7 @@ struct `Link, completing a held credential` {
     _ = try await world.link(.pendingToken(handle), renewed).grant
   }
 
-  @Test func `check 12: a repeated completion answers with the same session and links nothing twice`() async throws {
+  @Test func `check 12: a repeated completion returns the same session and links nothing twice`() async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y")
     let first = try await world.link(.pendingToken(handle), session).grant
@@ -56,7 +56,9 @@ struct `Link, completing a held credential` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
-  @Test func `a completion that is repeated in another session is used, and that session goes on`() async throws {
+  @Test func `a completion that is repeated in another session fails as used, and that session stays open`()
+    async throws
+  {
     let session = try known()
     let other = try world.session(of: "account-y")
     let handle = world.hold(corp(), for: "account-y")
@@ -66,7 +68,7 @@ struct `Link, completing a held credential` {
     #expect(world.store.contents.sessions[other.sessionID]?.closed == nil)
   }
 
-  @Test func `a handle that another account completed is nothing to this one`() async throws {
+  @Test func `a pending token that another account completed is unknown to this one`() async throws {
     let session = try known()
     world.store.insert(account(id: "other", .verified("bob@example.com"), password: true))
     let handle = world.hold(corp(email: nil), for: "other")
@@ -76,7 +78,7 @@ struct `Link, completing a held credential` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `a repeated completion does not hand a younger login, or one with a factor, to an older without`()
+  @Test func `a repeated completion never upgrades an older session to a newer login or a second factor`()
     async throws
   {
     let old = try known()
@@ -92,7 +94,7 @@ struct `Link, completing a held credential` {
     _ = try await world.link(.pendingToken(second), factored).grant
   }
 
-  @Test func `check 14: a row completes up to its end and not at it`() async throws {
+  @Test func `check 14: a row can be completed before its expiry, and not at it`() async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y")
     world.clock.advance(millis: world.policy.pendingLifetimeMillis)
@@ -101,7 +103,7 @@ struct `Link, completing a held credential` {
     _ = try await world.link(.pendingToken(handle), session).grant
   }
 
-  @Test func `check 15: another caller, another browser and an unknown handle are refused in the same words`()
+  @Test func `check 15: another caller, another browser and an unknown pending token get the same error`()
     async throws
   {
     let session = try known()
@@ -132,7 +134,7 @@ struct `Link, completing a held credential` {
     #expect(world.store.contents == expected)
   }
 
-  @Test func `a row without attempts left is not completed by anybody`() async throws {
+  @Test func `a row without attempts left cannot be completed`() async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y")
     let digest = try world.environment.pendingDigest(handle)
@@ -141,7 +143,7 @@ struct `Link, completing a held credential` {
   }
 
   @Test(arguments: [PendingPurpose.credentialInUse, .secondFactor])
-  func `a row held for another purpose is not linked`(_ purpose: PendingPurpose) async throws {
+  func `a row with another purpose is not linked`(_ purpose: PendingPurpose) async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y", purpose: purpose)
     await refused(.pendingCredentialMismatch) { try await world.link(.pendingToken(handle), session) }
@@ -180,7 +182,7 @@ struct `Link, completing a held credential` {
     #expect(world.store.state("account-y")?.identities.isEmpty == true)
   }
 
-  @Test func `an identity that meanwhile became another account's is refused`() async throws {
+  @Test func `an identity that another account has linked since is rejected`() async throws {
     let session = try known()
     let handle = world.hold(corp(), for: "account-y")
     world.store.insert(account(id: "owner", identities: [corp()]))
@@ -201,7 +203,7 @@ struct `Link, completing a held credential` {
     #expect(world.store.state("account-y")?.identities.map(\.key.subject) == ["c-new"])
   }
 
-  @Test func `S8 a login from before the row counts although its way in is the one that was unlinked`() async throws {
+  @Test func `S8 a login from before the row counts even if its sign-in method was unlinked`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
     world.clock.advance(millis: 1000)
@@ -210,7 +212,7 @@ struct `Link, completing a held credential` {
     _ = try await world.link(.pendingToken(handle), fresh).grant
   }
 
-  @Test func `S8 a changed subject is not completed by a way in that is younger than the row`() async throws {
+  @Test func `S8 a sign-in method that is newer than the row does not complete a changed subject`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
     let handle = world.hold(corp("c-new"), for: "account-y")
     world.clock.advance(millis: 1000)

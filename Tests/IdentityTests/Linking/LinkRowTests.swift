@@ -8,7 +8,7 @@ struct `Link, the rows` {
   let world = World()
   let other = "bob@example.com"
 
-  @Test func `L1 the very same identity is answered as already linked and nothing of the account is written`()
+  @Test func `L1 an identity that is already linked is reported as such and nothing of the account is written`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
@@ -26,7 +26,7 @@ struct `Link, the rows` {
     #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == session.sessionID)
   }
 
-  @Test func `check 46: L1 spends a token for single use, so that nobody signs in with it afterwards`() async throws {
+  @Test func `check 46: L1 spends a single-use token, which cannot sign in afterwards`() async throws {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
@@ -50,7 +50,7 @@ struct `Link, the rows` {
     #expect(try await Refresh(world.environment)(session.refreshToken, world.call()).sessionID == session.sessionID)
   }
 
-  @Test func `check 34: an L1 that spent its token is answered again under its key, and no other is remembered`()
+  @Test func `check 34: an L1 that spent its token can be repeated under its key, and no other L1 is recorded`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
@@ -71,7 +71,7 @@ struct `Link, the rows` {
     #expect(world.store.contents.idempotency.count == 1 && world.store.contents.spent.count == 1)
   }
 
-  @Test func `L1 by a handle completes its row with the token that it held, and is answered again from it`()
+  @Test func `L1 with a pending token completes its row with the stored token, and can be repeated`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -87,7 +87,9 @@ struct `Link, the rows` {
     await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
   }
 
-  @Test func `L2 an identity of another account is held for that one and both stay as they are`() async throws {
+  @Test func `L2 an identity of another account becomes a pending credential of that account, and neither changes`()
+    async throws
+  {
     world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -101,7 +103,7 @@ struct `Link, the rows` {
     #expect(world.store.contents.sessions == before.sessions)
   }
 
-  @Test func `L2 under a key a repeat gets the handle of the first`() async throws {
+  @Test func `L2 a repeat under the same key gets the first pending token`() async throws {
     world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -111,7 +113,7 @@ struct `Link, the rows` {
     #expect(world.store.contents.pendings.count == 1)
   }
 
-  @Test func `L3 another subject of a provider that is linked is refused`() async throws {
+  @Test func `L3 another subject of a linked provider is rejected`() async throws {
     world.store.insert(account(.verified(ada), identities: [google("g-1")]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
@@ -154,7 +156,9 @@ struct `Link, the rows` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `L6 the account's own address asserted is verified from tier verified on`(_ tier: TrustTier) async throws {
+  func `L6 the account's own address is verified by an assertion of tier verified or above`(
+    _ tier: TrustTier
+  ) async throws {
     world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.link(google(tier: tier), try world.session(of: "account-y"))
     let state = try #require(world.store.state("account-y"))
@@ -163,14 +167,16 @@ struct `Link, the rows` {
     #expect(state.account.passwordHash != nil, "the proof has an ID token of the account, so its methods stay")
   }
 
-  @Test func `L6 a proof that is there already is kept as it is`() async throws {
+  @Test func `L6 an existing verification does not change`() async throws {
     world.store.insert(account(.verified(ada, by: .confirmation), password: true))
     _ = try await world.link(google(), try world.session(of: "account-y"))
     #expect(world.store.state("account-y")?.account.emailAddress?.verification == .confirmation)
   }
 
   @Test(arguments: [nil, "bob@example.com"])
-  func `L7 another free address or none is linked and the account keeps its own`(_ email: String?) async throws {
+  func `L7 an identity with another free address, or none, is linked and the account keeps its own address`(
+    _ email: String?
+  ) async throws {
     world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.link(google(email: email), try world.session(of: "account-y"))
     let state = try #require(world.store.state("account-y"))
@@ -178,7 +184,7 @@ struct `Link, the rows` {
     #expect(state.account.email == ada && !state.account.emailVerified)
   }
 
-  @Test func `L8 a password is linked under the account's own address, whose proof is kept`() async throws {
+  @Test func `L8 a password is linked under the account's own address, which stays verified`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]))
     let credential = Credential.password(email: ada, password: "a long secret")
     let linked = try await world.link(credential, try world.session(of: "account-y")).grant
@@ -200,7 +206,7 @@ struct `Link, the rows` {
   }
 
   @Test(arguments: ["bob@example.com", "free@example.com"])
-  func `L8 where sign-up verifies first, a password goes to no address that the account does not have`(
+  func `L8 if sign-up verifies first, a password can only be linked under the account's address`(
     email: String
   ) async throws {
     let world = World { $0.signUp = .verifyFirst }
@@ -215,7 +221,7 @@ struct `Link, the rows` {
     #expect(world.store.contents.accounts == before.accounts)
   }
 
-  @Test func `check 36: addresses that are tried out by linking a password are counted as sign-ups`() async throws {
+  @Test func `check 36: addresses probed by linking a password count as sign-ups`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
     world.store.insert(account(id: "owner", .unverified(other), password: true))
     let guest = try await world.signIn(.anonymous).grant
@@ -247,7 +253,9 @@ struct `Link, the rows` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `L8 a free address becomes the account's own by a mail to it, and then has a password`() async throws {
+  @Test func `L8 a free address becomes the account's own by an email to it, and can then have a password`()
+    async throws
+  {
     let world = World.sending()
     world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y")
@@ -257,7 +265,7 @@ struct `Link, the rows` {
     #expect(state.account.email == other && state.account.emailVerified && state.account.passwordHash != nil)
   }
 
-  @Test func `L9 an anonymous person keeps the id, ceases to be anonymous and gets name and photo`() async throws {
+  @Test func `L9 an anonymous account keeps its id, becomes permanent and gets name and photo`() async throws {
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
     let linked = try await world.link(google(), session).grant
@@ -269,7 +277,7 @@ struct `Link, the rows` {
     #expect(try world.claims(linked).signInProviderID == "google.com")
   }
 
-  @Test func `check 99: L9 ends every session of the guest, of which somebody may have kept a copy`() async throws {
+  @Test func `check 99: L9 ends every session of the guest, since another user may have a copy`() async throws {
     world.store.insert(account(anonymous: true))
     let guest = try world.session(of: "account-y", by: .anonymous)
     let renamed = try await world.update(guest, name: "Guest")
@@ -281,7 +289,7 @@ struct `Link, the rows` {
     #expect(try await Refresh(world.environment)(linked.refreshToken, world.call()).sessionID == linked.sessionID)
   }
 
-  @Test func `L1 a guest whose answer was lost gets a session of what is linked, by the same credential alone`()
+  @Test func `L1 a guest whose answer was lost gets the session again, with the same credential only`()
     async throws
   {
     world.store.insert(account(anonymous: true))
@@ -316,7 +324,7 @@ struct `Link, the rows` {
     }
   }
 
-  @Test func `L9 an anonymous person may link a password however old the session is`() async throws {
+  @Test func `L9 an anonymous user may link a password however old the session is`() async throws {
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
     world.clock.advance(millis: world.policy.idTokenLifetimeMillis - 1)
@@ -327,7 +335,9 @@ struct `Link, the rows` {
     #expect(try world.claims(linked).authTime == world.now, "it is this user's first login")
   }
 
-  @Test func `L9 an anonymous person who brings somebody's identity loses nothing and may try again`() async throws {
+  @Test func `L9 an anonymous user who links an identity of another account loses nothing and may try again`()
+    async throws
+  {
     world.store.insert(account(id: "owner", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(anonymous: true))
     let session = try world.session(of: "account-y", by: .anonymous)
@@ -338,7 +348,7 @@ struct `Link, the rows` {
     #expect(world.store.contents.openSessions(of: "account-y").count == 1)
   }
 
-  @Test func `L11 a session that did not pass the account's factor only gets a held link`() async throws {
+  @Test func `L11 a session that did not pass the account's factor only gets a pending link`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let before = world.store.contents
@@ -351,7 +361,7 @@ struct `Link, the rows` {
     #expect(after == before, "only the row was written")
   }
 
-  @Test func `L11 what is held for the factor says what was to be linked`() async throws {
+  @Test func `L11 the row that waits for the factor contains the credential to link`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()], factors: [.totp]))
     let session = try world.session(of: "account-y")
     let credential = Credential.password(email: ada, password: "a long secret")
@@ -366,7 +376,7 @@ struct `Link, the rows` {
     #expect(held.passwordHash == "hash:a long secret" && held.assertion.email == ada)
   }
 
-  @Test func `L11 a session that passed the factor links at once`() async throws {
+  @Test func `L11 a session that passed the factor links immediately`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y", secondFactor: "totp")
     let linked = try await world.link(google(), session).grant

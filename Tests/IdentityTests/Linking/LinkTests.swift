@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Rules for every link, in any row of the table.
-struct `Link, every one` {
+struct `Link, all rules` {
   let world = World()
 
   func known() throws -> SessionGrant {
@@ -12,7 +12,7 @@ struct `Link, every one` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `success gives fresh tokens that name the new identity, and auth_time does not move`() async throws {
+  @Test func `a link returns fresh tokens with the new identity, and auth_time does not change`() async throws {
     let session = try known()
     world.clock.advance(millis: 60_000)
     let grant = try await world.link(google(), session).grant
@@ -24,7 +24,7 @@ struct `Link, every one` {
     #expect(try await Refresh(world.environment)(grant.refreshToken, world.call()).sessionID == grant.sessionID)
   }
 
-  @Test func `the absolute end of the login is not put off by a link`() async throws {
+  @Test func `a link does not extend the absolute end of the login`() async throws {
     let session = try known()
     let end = world.store.contents.sessions[session.sessionID]?.expiresAt
     world.clock.advance(millis: 60_000)
@@ -32,14 +32,14 @@ struct `Link, every one` {
     #expect(world.store.contents.sessions[grant.sessionID]?.expiresAt == end)
   }
 
-  @Test func `name and photo of the account are filled only where they are empty`() async throws {
+  @Test func `name and photo of the account are filled only if they are empty`() async throws {
     world.store.insert(account(.verified(ada), password: true) { $0.displayName = "Countess" })
     _ = try await world.link(google(), try world.session(of: "account-y"))
     let record = try #require(world.store.state("account-y")?.account)
     #expect(record.displayName == "Countess" && record.photoURL == google().photoURL)
   }
 
-  @Test func `linking an identity again settles that it was unlinked once`() async throws {
+  @Test func `linking an identity again deletes the record of its unlink`() async throws {
     var state = account(.verified(ada), password: true)
     state.unlinks = [UnlinkRecord(accountID: "account-y", key: google().identity, at: beginning)]
     world.store.insert(state)
@@ -53,7 +53,7 @@ struct `Link, every one` {
     #expect(row.event == "LINKED" && row.detailsJSON == #"{"provider_id":"google.com"}"#)
   }
 
-  @Test func `check 28: a refused link leaves session, refresh token and everything else exactly as it was`()
+  @Test func `check 28: a failed link leaves the session, the refresh token and everything else unchanged`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, identities: [google("g-1")]))
@@ -68,7 +68,7 @@ struct `Link, every one` {
   }
 
   @Test(arguments: [Credential.anonymous, .customToken("custom-0")])
-  func `a credential that is no way in of its own is not linked`(_ credential: Credential) async throws {
+  func `a credential that is not a sign-in method of its own cannot be linked`(_ credential: Credential) async throws {
     let session = try known()
     #expect(await refused(.invalidField) { try await world.link(credential, session) }?.field == "credential")
   }
@@ -79,7 +79,7 @@ struct `Link, every one` {
     await refused(.operationNotAllowed) { try await world.link(gone, session) }
   }
 
-  @Test func `a token for single use links once and is spent in the same change`() async throws {
+  @Test func `a single-use token links once and is spent in the same change`() async throws {
     let session = try known()
     let until = world.now.adding(millis: 60_000)
     let token = world.providers.token(google(), singleUseUntil: until)
@@ -91,7 +91,7 @@ struct `Link, every one` {
     await refused(.missingOrInvalidNonce) { try await world.link(.providerToken(token), second) }
   }
 
-  @Test func `where a binding is demanded a link without one is refused`() async throws {
+  @Test func `a link without a binding is rejected if one is required`() async throws {
     let world = World { $0.requireBinding = true }
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -99,7 +99,7 @@ struct `Link, every one` {
     _ = try await world.link(google(), session, world.call(binding: "a browser")).grant
   }
 
-  @Test func `rows held for an account are limited, with a hint when to come back`() async throws {
+  @Test func `the pending rows of an account are limited, with a retry delay`() async throws {
     let world = World { $0.pendingLimits.perAccountMax = 1 }
     world.store.insert(account(id: "owner", identities: [google(email: nil)]))
     world.store.insert(account(.verified(ada), password: true))
@@ -119,14 +119,14 @@ struct `Link of a password` {
     return try await world.link(.password(email: ada, password: password), try world.session(of: "account-y"))
   }
 
-  @Test func `check 103: eight bytes and a thousand and twenty-four are good, one less or more is not`() async throws {
+  @Test func `check 103: 8 and 1,024 bytes are accepted, one less or more is not`() async throws {
     await refused(.weakPassword) { try await link(String(repeating: "x", count: 7)) }
     await refused(.invalidField) { try await link(String(repeating: "x", count: 1025)) }
     _ = try await link(String(repeating: "x", count: 8)).grant
     _ = try await link(String(repeating: "x", count: 1024)).grant
   }
 
-  @Test func `check 103: the length counts bytes, so that four letters of two bytes are enough`() async throws {
+  @Test func `check 103: the length counts bytes: four letters of two bytes are enough`() async throws {
     _ = try await link("жжжж").grant
   }
 
@@ -134,7 +134,7 @@ struct `Link of a password` {
     #expect(await refused(.weakPassword) { try await link("password1") }?.field == "credential.password.password")
   }
 
-  @Test func `where passwords are not enabled none is linked`() async throws {
+  @Test func `a password cannot be linked if passwords are disabled`() async throws {
     let world = World { $0.passwordEnabled = false }
     world.store.insert(account(.verified(ada), identities: [google()]))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
@@ -153,7 +153,7 @@ struct `Link, sessions, repeats and races` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `a closed session, an expired token and another audience are refused before the credential is looked at`()
+  @Test func `a closed session, an expired token and another audience are rejected before the credential is checked`()
     async throws
   {
     let session = try known(world)
@@ -165,7 +165,7 @@ struct `Link, sessions, repeats and races` {
     await refused(.tokenExpired) { try await world.link(bad, session) }
   }
 
-  @Test func `check 34: the same key and request answer the same session without linking again`() async throws {
+  @Test func `check 34: the same key and request return the same session without linking again`() async throws {
     let session = try known(world)
     let credential = Credential.providerToken(world.providers.token(google()))
     let first = try await world.link(credential, session, world.call(key: "k")).grant
@@ -193,14 +193,16 @@ struct `Link, sessions, repeats and races` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `a store that cannot answer is STORE_UNAVAILABLE and may be tried again`() async throws {
+  @Test func `a failing store returns STORE_UNAVAILABLE, and the call may be repeated`() async throws {
     let session = try known(world)
     world.store.fail(with: .unavailable("disk"))
     #expect(await refused(.storeUnavailable) { try await world.link(google(), session) }?.retryAfterMillis != nil)
   }
 
   @Test(arguments: 1...20)
-  func `check 33: one identity linked to two accounts at once goes to exactly one`(_ seed: UInt64) async throws {
+  func `check 33: one identity that two accounts link concurrently belongs to exactly one`(
+    _ seed: UInt64
+  ) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed) {
       $0.pendingLimits.perAccountMax = 50
     }
@@ -220,7 +222,9 @@ struct `Link, sessions, repeats and races` {
   }
 
   @Test(arguments: 1...20)
-  func `check 13: fifty completions of one handle link once and answer the same session`(_ seed: UInt64) async throws {
+  func `check 13: fifty completions of one pending token link once and return the same session`(
+    _ seed: UInt64
+  ) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     let session = try known(world)
     let handle = world.hold(corp(), for: "account-y")

@@ -20,7 +20,7 @@ struct `Notices of links` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `check 84: a link and an unlink are told to the verified address, with the provider`() async throws {
+  @Test func `check 84: the verified address is notified of a link and an unlink, with the provider`() async throws {
     let session = try sessionOf(.verified(ada))
     let linked = try await world.link(google(), session).grant
     _ = try await world.unlink("google.com", linked)
@@ -31,7 +31,7 @@ struct `Notices of links` {
     }
   }
 
-  @Test func `check 84: an address that goes with its identity hears of it`() async throws {
+  @Test func `check 84: an address that is removed with its identity is notified`() async throws {
     let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
     world.store.insert(
       account(.verified(ada), password: false, identities: [google(), other]) {
@@ -43,7 +43,7 @@ struct `Notices of links` {
     #expect(told().map(\.recipient) == [.email(ada)])
   }
 
-  @Test func `check 84: a number that is replaced or unlinked hears of it itself, beside the verified address`()
+  @Test func `check 84: a replaced or unlinked number is notified, and so is the verified address`()
     async throws
   {
     let world = World.sending()
@@ -61,13 +61,13 @@ struct `Notices of links` {
     #expect(notices.allSatisfy { $0.values == ["provider_id": "phone"] })
   }
 
-  @Test func `without text messages a number is told nothing`() async throws {
+  @Test func `without text messages a number is not notified`() async throws {
     world.store.insert(account(.verified(ada), password: true, phone: number))
     _ = try await world.unlink("phone", try world.session(of: "account-y"))
     #expect(told().map(\.recipient) == [.email(ada)])
   }
 
-  @Test func `an address that nobody verified is told nothing, and neither is anybody of a refused link`() async throws
+  @Test func `an unverified address is not notified, and a failed link sends no notice`() async throws
   {
     let session = try sessionOf(.unverified(ada))
     let other = assertion("oidc.corp", "c-1", email: nil, tier: .unverified)
@@ -78,7 +78,7 @@ struct `Notices of links` {
     #expect(told().isEmpty)
   }
 
-  @Test func `a change is made though its notice finds the queue full`() async throws {
+  @Test func `a change succeeds even if the queue is full for its notice`() async throws {
     let full = World {
       $0.mailEnabled = true
       $0.deliveryQueueMax = 0

@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 6: reauthentication.
-struct `Reauthenticate, every one` {
+struct `Reauthenticate, all rules` {
   let world = World()
   let right = Credential.password(email: ada, password: "correct horse")
 
@@ -15,7 +15,7 @@ struct `Reauthenticate, every one` {
 
   func proof(_ assertion: Assertion) -> Credential { .providerToken(world.providers.token(assertion)) }
 
-  @Test func `the account's own password gives a new session whose auth_time is now`() async throws {
+  @Test func `the account's own password opens a new session with a new auth_time`() async throws {
     let session = try known()
     world.clock.advance(millis: 60_000)
     let grant = try await world.reauthenticate(right, session).grant
@@ -23,7 +23,9 @@ struct `Reauthenticate, every one` {
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
   }
 
-  @Test func `check 99: the session id changes, and the session before lives on with its older login`() async throws {
+  @Test func `check 99: the session id changes, and the earlier session stays open with its older login`()
+    async throws
+  {
     let session = try known()
     world.clock.advance(millis: 60_000)
     let grant = try await world.reauthenticate(right, session).grant
@@ -41,7 +43,7 @@ struct `Reauthenticate, every one` {
     await refused(.userMismatch) { try await world.reauthenticate(proof(corp()), grant) }
   }
 
-  @Test func `a custom token for the account's own id counts, another's does not`() async throws {
+  @Test func `a custom token for the account's own id counts, and one for another account does not`() async throws {
     let session = try known()
     func token(_ accountID: String) async throws -> Credential {
       .customToken(try await world.customToken(for: accountID))
@@ -51,14 +53,14 @@ struct `Reauthenticate, every one` {
     #expect(try world.claims(grant).methods == ["custom"])
   }
 
-  @Test func `a custom token from before the account's mark is refused`() async throws {
+  @Test func `a custom token from before the account's cut-off is rejected`() async throws {
     let session = try known()
     let token = try await world.customToken(for: "account-y")
     world.store.edit { $0.accounts["account-y"]?.tokensValidAfter = world.now }
     await refused(.invalidCustomToken) { try await world.reauthenticate(.customToken(token), session) }
   }
 
-  @Test func `check 85: somebody else's credential is refused and nothing is written anywhere`() async throws {
+  @Test func `check 85: another account's credential is rejected and nothing is written`() async throws {
     let session = try known()
     world.store.insert(
       account(id: "other", .verified("bob@example.com"), password: true, identities: [corp(email: nil)]))
@@ -74,7 +76,7 @@ struct `Reauthenticate, every one` {
     #expect(world.passwords.verifications.isEmpty, "the password of another account is not checked")
   }
 
-  @Test func `a wrong password and an account without one are the same refusal after the same work`() async throws {
+  @Test func `a wrong password and an account without one get the same error after the same work`() async throws {
     let session = try known()
     let wrong = Credential.password(email: ada, password: "wrong")
     let first = await refused(.invalidLoginCredentials) { try await world.reauthenticate(wrong, session) }
@@ -84,13 +86,13 @@ struct `Reauthenticate, every one` {
     #expect(world.passwords.verifications == ["hash:correct horse", nil])
   }
 
-  @Test func `a password hashed the old way is hashed anew`() async throws {
+  @Test func `a reauthentication upgrades an old password hash`() async throws {
     let session = try known { $0.passwordHash = "old:correct horse" }
     _ = try await world.reauthenticate(right, session).grant
     #expect(world.store.state("account-y")?.account.passwordHash == "hash:correct horse")
   }
 
-  @Test func `a second factor is asked for as at sign-in, even where the session passed it before`() async throws {
+  @Test func `a second factor is required as at sign-in, even if the session has passed it before`() async throws {
     _ = try known(factors: [.totp])
     let session = try world.session(of: "account-y", secondFactor: "totp")
     let before = world.store.contents
@@ -103,7 +105,7 @@ struct `Reauthenticate, every one` {
     #expect(after == before, "only the row was written")
   }
 
-  @Test func `a disabled account is told so and nothing is written`() async throws {
+  @Test func `a reauthentication of a disabled account fails as disabled and nothing is written`() async throws {
     let session = try known()
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     let before = world.store.contents
@@ -111,14 +113,14 @@ struct `Reauthenticate, every one` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `an anonymous credential and a held one prove nobody`() async throws {
+  @Test func `an anonymous credential and a pending one do not reauthenticate`() async throws {
     let session = try known()
     let handle = world.hold(google(), for: "account-y", purpose: .credentialInUse)
     await refused(.invalidField) { try await world.reauthenticate(.anonymous, session) }
     await refused(.pendingCredentialMismatch) { try await world.reauthenticate(.pendingToken(handle), session) }
   }
 
-  @Test func `a token for single use reauthenticates once`() async throws {
+  @Test func `a single-use token reauthenticates once`() async throws {
     let session = try known()
     let token = world.providers.token(google(), singleUseUntil: world.now.adding(millis: 60_000))
     let grant = try await world.reauthenticate(.providerToken(token), session).grant
@@ -126,7 +128,7 @@ struct `Reauthenticate, every one` {
   }
 
   @Test(arguments: [[], [.totp]] as [[FactorKind]])
-  func `check 88: a token that tells of a login of long ago proves no recent one`(_ factors: [FactorKind])
+  func `check 88: a token with an old login time does not prove a recent login`(_ factors: [FactorKind])
     async throws
   {
     let session = try known(factors: factors)
@@ -153,14 +155,14 @@ struct `Reauthenticate, every one` {
     }
   }
 
-  @Test func `check 86: somebody else's token is somebody else's, however old its login is`() async throws {
+  @Test func `check 86: another subject's token is a mismatch, however old its login is`() async throws {
     let session = try known()
     let yesterday = world.now.adding(millis: -86_400_000)
     let token = world.providers.token(google("g-2"), authenticatedAt: yesterday)
     await refused(.userMismatch) { try await world.reauthenticate(.providerToken(token), session) }
   }
 
-  @Test func `it opens the window that the age of the login had closed`() async throws {
+  @Test func `a reauthentication reopens the window that the age of the login had closed`() async throws {
     let session = try known()
     world.clock.advance(millis: world.policy.recentLoginMillis)
     await refused(.requiresRecentLogin) { try await world.unlink("google.com", session) }
@@ -168,7 +170,7 @@ struct `Reauthenticate, every one` {
     _ = try await world.unlink("google.com", grant)
   }
 
-  @Test func `a way in that was unlinked while its credential was verified counts no more`() async throws {
+  @Test func `a sign-in method that was unlinked while its credential was verified does not count`() async throws {
     let session = try known()
     let state = try #require(world.store.state("account-y"))
     let caller = CallerSession(session: try #require(world.store.contents.sessions[session.sessionID]), state: state)

@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 5: unlinking.
-struct `Unlink, every one` {
+struct `Unlink, all rules` {
   let world = World()
 
   func known(
@@ -17,14 +17,14 @@ struct `Unlink, every one` {
   }
 
   @Test(arguments: ["oidc.corp", "phone", "emailLink", "nothing"])
-  func `what is not linked cannot be unlinked`(_ providerID: String) async throws {
+  func `a method that is not linked cannot be unlinked`(_ providerID: String) async throws {
     let session = try known()
     let before = world.store.contents
     await refused(.noSuchProvider) { try await world.unlink(providerID, session) }
     #expect(world.store.contents == before)
   }
 
-  @Test func `check 76: the last way in stays, and what could be added is named`() async throws {
+  @Test func `check 76: the last sign-in method stays, and the error names methods that could be added`() async throws {
     let session = try known(.verified(ada), password: false)
     let before = world.store.contents
     let failure = await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
@@ -32,7 +32,7 @@ struct `Unlink, every one` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `check 77: a second factor, a disabled provider and a link to an unverified address are no ways in`()
+  @Test func `check 77: second factors, disabled providers and links to unverified emails are no sign-in methods`()
     async throws
   {
     let world = World { $0.emailLinkEnabled = true }
@@ -47,21 +47,21 @@ struct `Unlink, every one` {
     _ = try await world.unlink("google.com", session)
   }
 
-  @Test func `check 89: a telephone that is the only second factor is no way in`() async throws {
+  @Test func `check 89: a phone that is the only second factor is not a sign-in method`() async throws {
     world.store.insert(
       account(.verified(ada), phone: "+15550100", identities: [google()], factors: [.phone]))
     let session = try world.session(of: "account-y", secondFactor: "phone")
     await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
   }
 
-  @Test func `check 77: a password is no way in where passwords are not enabled`() async throws {
+  @Test func `check 77: a password is not a sign-in method if passwords are disabled`() async throws {
     let world = World { $0.passwordEnabled = false }
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let session = try world.session(of: "account-y", by: .provider("google.com"))
     await refused(.lastSignInMethod) { try await world.unlink("google.com", session) }
   }
 
-  @Test func `check 79 and 90: five minutes after the login a new one is asked for, with the account's own methods`()
+  @Test func `check 79 and 90: a new login is required after five minutes, with the account's own methods`()
     async throws
   {
     let session = try known()
@@ -81,7 +81,7 @@ struct `Unlink, every one` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `an unlinked password is gone and the address stays`() async throws {
+  @Test func `an unlinked password is deleted and the address stays`() async throws {
     let session = try known()
     let grant = try await world.unlink("password", session)
     let record = try #require(world.store.state("account-y")?.account)
@@ -91,7 +91,7 @@ struct `Unlink, every one` {
   }
 
   @Test(arguments: ["phone", "emailLink"])
-  func `a phone number and a mailed link are unlinked like a password`(_ providerID: String) async throws {
+  func `a phone number and a sign-in link are unlinked like a password`(_ providerID: String) async throws {
     let session = try known {
       $0.phoneNumber = "+15550100"
       $0.emailLink = true
@@ -102,7 +102,7 @@ struct `Unlink, every one` {
     #expect(record.emailLink == (providerID == "phone"))
   }
 
-  @Test func `the unlink is remembered and leaves an audit row`() async throws {
+  @Test func `the unlink is recorded and leaves an audit row`() async throws {
     _ = try await world.unlink("google.com", try known())
     let state = try #require(world.store.state("account-y"))
     #expect(state.unlinks == [UnlinkRecord(accountID: "account-y", key: google().identity, at: world.now)])
@@ -121,7 +121,7 @@ struct `Unlink, every one` {
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
   }
 
-  @Test func `check 82: a session began with what it began with, whatever was linked in it since`() async throws {
+  @Test func `check 82: a method that was linked later does not change what a session began with`() async throws {
     let world = World()
     world.store.insert(account(.verified(ada), identities: [google()]))
     let byGoogle = try world.session(of: "account-y", by: .provider("google.com"))
@@ -139,7 +139,7 @@ struct `Unlink, every one` {
     #expect(world.store.contents.sessions[again.sessionID]?.beganWith == "password")
   }
 
-  @Test func `the caller's session goes on although it began with the provider, and its login is no younger`()
+  @Test func `the caller's session stays open although it began with the provider, and its login time is unchanged`()
     async throws
   {
     _ = try known(factors: [.totp])
@@ -154,7 +154,7 @@ struct `Unlink, every one` {
     #expect(world.store.contents.sessions[session.sessionID]?.closed?.reason == .continued)
   }
 
-  @Test func `check 34: the same key answers the session that the first unlink opened`() async throws {
+  @Test func `check 34: the same key returns the session that the first unlink opened`() async throws {
     let session = try known()
     let first = try await world.unlink("google.com", session, world.call(key: "k"))
     let again = try await world.unlink("google.com", session, world.call(key: "k"))
@@ -163,7 +163,7 @@ struct `Unlink, every one` {
   }
 
   @Test(arguments: 1...20)
-  func `check 78: of two unlinks of the last two ways in exactly one succeeds`(_ seed: UInt64) async throws {
+  func `check 78: of two unlinks of the last two sign-in methods exactly one succeeds`(_ seed: UInt64) async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     let sessions = try (0..<50).map { _ in try world.session(of: "account-y", by: .customToken) }
@@ -196,7 +196,7 @@ struct `Unlink, the address` {
     record.emailAddress?.verification = .assertion(providerID: "google.com")
   }
 
-  @Test func `an address that came from the provider alone goes with it and is free for others`() async throws {
+  @Test func `an address that came only from the provider is removed with it and is free for others`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), phone: "+15550100", identities: [google()], edit: byGoogle))
     #expect(record.emailAddress == nil)
@@ -206,21 +206,21 @@ struct `Unlink, the address` {
     #expect(created.account.account.email == ada)
   }
 
-  @Test func `a password uses the address as its name, so that it stays with its proof`() async throws {
+  @Test func `an address that a password uses stays verified`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), password: true, identities: [google()], edit: byGoogle))
     #expect(record.email == ada && record.emailAddress?.verification == .assertion(providerID: "google.com"))
     #expect(record.emailAddress?.source == "password")
   }
 
-  @Test func `an enabled mailed link uses the address as its name, so that it stays with its proof`() async throws {
+  @Test func `an enabled sign-in link uses the email address, so the address stays verified`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), emailLink: true, identities: [google()], edit: byGoogle))
     #expect(record.email == ada && record.emailVerified)
   }
 
   @Test(arguments: [EmailVerification.confirmation, .emailLink, .reset, .administrator])
-  func `an address that something else proves stays`(_ proof: EmailVerification) async throws {
+  func `an address that was verified in another way stays`(_ proof: EmailVerification) async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada, by: proof), phone: "+15550100", identities: [google()]) {
         $0.emailAddress?.source = "google.com"
@@ -228,7 +228,7 @@ struct `Unlink, the address` {
     #expect(record.email == ada && record.emailAddress?.verification == proof)
   }
 
-  @Test func `an address that another identity asserts stays and is from then on that one's`() async throws {
+  @Test func `an address that another identity asserts stays and then belongs to that identity`() async throws {
     let record = try await unlinkingGoogle(
       from: account(.verified(ada), identities: [google(), corp(tier: .verified)], edit: byGoogle))
     #expect(record.email == ada && record.emailAddress?.verification == .assertion(providerID: "oidc.corp"))

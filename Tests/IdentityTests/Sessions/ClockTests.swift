@@ -15,7 +15,7 @@ struct `A clock that was wrong` {
     return try world.session(of: "account-y")
   }
 
-  @Test func `without an active signing key a refresh spends no token, and works once there is one`() async throws {
+  @Test func `without an active signing key a refresh spends no token, and works once a key is active`() async throws {
     let session = try known()
     let before = world.store.contents
     world.tokens.setSigningKey(active: false)
@@ -45,7 +45,7 @@ struct `A clock that was wrong` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `sessions of a day ahead stay open, and are no recent login`() async throws {
+  @Test func `sessions dated a day ahead stay open, and do not count as a recent login`() async throws {
     world.clock.advance(millis: day)
     let ahead = try known()
     world.clock.advance(millis: -day)
@@ -59,7 +59,7 @@ struct `A clock that was wrong` {
 
   /// The distance of the rotation from the corrected clock, and whether its parent is still in the grace time.
   @Test(arguments: [(Int64(0), true), (skew, true), (skew + 1, false), (day, false)])
-  func `a rotation dated ahead opens no grace time of a day`(ahead: Int64, isRepeated: Bool) async throws {
+  func `a rotation dated ahead does not extend the grace time`(ahead: Int64, isRepeated: Bool) async throws {
     let parent = try known().refreshToken
     world.clock.advance(millis: ahead)
     _ = try await Refresh(world.environment)(parent, world.call())
@@ -72,7 +72,7 @@ struct `A clock that was wrong` {
   }
 
   @Test(arguments: [(skew, true), (skew + 1, false), (day, false)])
-  func `what waits for minutes is over once the clock that dated it is corrected`(
+  func `a short-lived row expires once the clock that dated it ahead is corrected`(
     ahead: Int64, isGood: Bool
   ) async throws {
     world.store.insert(account(.verified(ada), password: true))
@@ -86,7 +86,7 @@ struct `A clock that was wrong` {
     }
   }
 
-  @Test func `the way back and the proof of an address stay valid, and every other purpose ends`() {
+  @Test func `revert links and email verifications stay valid, and rows of every other purpose expire`() {
     for purpose in PendingPurpose.allCases {
       let now = world.now
       let row = PendingRecord(
@@ -98,7 +98,7 @@ struct `A clock that was wrong` {
     }
   }
 
-  @Test func `a password that was blocked while the clock was ahead is free once it is corrected`() async throws {
+  @Test func `a block from a clock that was ahead ends once the clock is corrected`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     world.clock.advance(millis: day)
     let wrong = Credential.password(email: ada, password: "wrong")

@@ -41,7 +41,7 @@ struct `EndSession, every row` {
 
   // MARK: Rows
 
-  @Test func `E1: another session of the account ends, while both are open`() throws {
+  @Test func `E1: an open session can end another open session of the account`() throws {
     let session = try #require(world.store.contents.sessions[other.sessionID])
     let open = [own.sessionID, other.sessionID].sorted()
     #expect(decide(session.id, for: try world.claims(own)) == .end(session, open: open, details: [:]))
@@ -52,7 +52,7 @@ struct `EndSession, every row` {
     #expect(decide(session.id, for: try world.claims(own)) == .end(session, open: [session.id], details: [:]))
   }
 
-  @Test func `E2: a session that was closed, or is past its time, has no second end`() throws {
+  @Test func `E2: a session that was closed or has expired does not end again`() throws {
     let token = try world.claims(own)
     close(other)
     #expect(decide(other.sessionID, for: token) == .unchanged)
@@ -61,13 +61,13 @@ struct `EndSession, every row` {
     #expect(decide(second.sessionID, for: token) == .unchanged)
   }
 
-  @Test func `E3: a session of another account is answered like one that does not exist`() throws {
+  @Test func `E3: a session of another account gets the same answer as an unknown one`() throws {
     let token = try world.claims(own)
     #expect(decide(foreign.sessionID, for: token) == .unchanged)
     #expect(decide("no-such-session", for: token) == .unchanged)
   }
 
-  @Test func `E4: a token whose session is over ends no other session, and repeats the end of its own`() throws {
+  @Test func `E4: a token of an ended session ends no other session, and can repeat the end of its own`() throws {
     let token = try world.claims(own)
     close(own)
     #expect(decide(own.sessionID, for: token) == .unchanged)
@@ -91,7 +91,9 @@ struct `EndSession, every row` {
 
   // MARK: The use case
 
-  @Test func `check 98: only the named session ends, at once, with its tokens, and the event names it`() async throws {
+  @Test func `check 98: only the named session ends, immediately and with its tokens, and the event names it`()
+    async throws
+  {
     #expect(try await end(other.sessionID))
     #expect(open == [own.sessionID, foreign.sessionID])
     #expect(world.store.contents.sessions[other.sessionID]?.closed?.reason == .revoked)
@@ -103,7 +105,7 @@ struct `EndSession, every row` {
     #expect(world.store.contents.audit.last?.detailsJSON == #"{"session_id":"\#(other.sessionID)"}"#)
   }
 
-  @Test func `a repeat succeeds, writes nothing, and says that it ended nothing`() async throws {
+  @Test func `a repeat succeeds, writes nothing, and reports that it ended nothing`() async throws {
     for session in [other, own] {
       #expect(try await end(session.sessionID))
       let before = world.store.contents
@@ -112,14 +114,14 @@ struct `EndSession, every row` {
     }
   }
 
-  @Test func `nothing is written about an id that names no session of the account`() async throws {
+  @Test func `an id without a session of the account writes nothing`() async throws {
     let before = world.store.contents
     for id in [foreign.sessionID, "no-such-session"] { #expect(try await !end(id)) }
     #expect(try await !end("no-such-session", .administrator))
     #expect(world.store.contents == before)
   }
 
-  @Test func `the event of an administrator says so`() async throws {
+  @Test func `the event names an administrator as its origin`() async throws {
     #expect(try await end(foreign.sessionID, .administrator))
     #expect(world.store.contents.events(of: "bystander") == ["SIGNED_OUT"])
     let details = #"{"by":"administrator","session_id":"\#(foreign.sessionID)"}"#
@@ -127,7 +129,7 @@ struct `EndSession, every row` {
     #expect(open == [own.sessionID, other.sessionID])
   }
 
-  @Test func `another audience, a disabled account and what is no ID token end nothing`() async throws {
+  @Test func `another audience, a disabled account and an invalid ID token end no session`() async throws {
     await refused(.invalidIDToken) { try await end(other.sessionID, audience: "another") }
     await refused(.invalidIDToken) { try await end(own.sessionID, audience: "another") }
     await refused(.invalidIDToken) { try await end(own.sessionID, .user(idToken: own.refreshToken)) }
@@ -146,19 +148,19 @@ struct `EndSession, every row` {
 
   // MARK: Races
 
-  @Test func `check 98: a session that was just signed out ends no other session`() async throws {
+  @Test func `check 98: a session that is signed out during the call ends no other session`() async throws {
     await world.signedOut(own) { environment in
       _ = try await EndSession(environment)(other.sessionID, for: .user(idToken: own.idToken), world.call())
     }
   }
 
-  @Test func `check 98: a thief who keeps the account changing does not put the end off`() async throws {
+  @Test func `check 98: an attacker who keeps changing the account does not delay the end`() async throws {
     let call = world.call()
     #expect(try await EndSession(world.outrun)(other.sessionID, for: .user(idToken: own.idToken), call))
     #expect(open == [own.sessionID, foreign.sessionID])
   }
 
-  @Test func `of fifty ends of one session at once, one ends it, and one event says so`() async throws {
+  @Test func `one of fifty concurrent ends of one session ends it, with one event`() async throws {
     let world = World(store: MemoryStore(meetsRaces: true))
     world.store.insert(account(.verified(ada), password: true))
     let (own, other) = (try world.session(of: "account-y"), try world.session(of: "account-y"))
@@ -172,7 +174,7 @@ struct `EndSession, every row` {
     #expect(ended == 1 && world.store.contents.events(of: "account-y") == ["SIGNED_OUT"])
   }
 
-  @Test func `of two sessions that end each other at once, one stays`() async throws {
+  @Test func `one of two sessions that end each other concurrently stays open`() async throws {
     let world = World(store: MemoryStore(meetsRaces: true))
     world.store.insert(account(.verified(ada), password: true))
     let (own, other) = (try world.session(of: "account-y"), try world.session(of: "account-y"))
@@ -188,7 +190,7 @@ struct `EndSession, every row` {
     #expect(ended == 1 && world.store.contents.openSessions(of: "account-y").count == 1)
   }
 
-  @Test func `no refresh that meets the end of its session outlives it`() async throws {
+  @Test func `no refresh during the end of its session survives it`() async throws {
     let world = World(store: MemoryStore(meetsRaces: true))
     world.store.insert(account(.verified(ada), password: true))
     let (own, other) = (try world.session(of: "account-y"), try world.session(of: "account-y"))

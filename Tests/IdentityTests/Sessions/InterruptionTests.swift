@@ -23,7 +23,7 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `nothing is linked or held for a session that was just signed out`() async throws {
+  @Test func `nothing is linked or made pending for a session that is signed out during the call`() async throws {
     let session = try known()
     world.store.insert(account(id: "owner", identities: [corp("c-owned", email: nil)]))
     for assertion in [corp("c-free", email: nil), corp("c-owned", email: nil)] {
@@ -36,7 +36,7 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `no token is spent on what is linked already for a session that was just signed out`() async throws {
+  @Test func `no token is spent on an existing link for a session that is signed out during the call`() async throws {
     let session = try known()
     // From here on, a link that already exists writes nothing else.
     _ = try await world.link(google(), session)
@@ -47,7 +47,7 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `nothing is held for a factor of a session that was just signed out`() async throws {
+  @Test func `nothing waits for a factor of a session that is signed out during the call`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let token = world.providers.token(google())
@@ -62,7 +62,7 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `nothing is unlinked for a session that was just signed out`() async throws {
+  @Test func `nothing is unlinked for a session that is signed out during the call`() async throws {
     let session = try known()
     await world.signedOut(session) { environment in
       let request = UnlinkRequest(idToken: session.idToken, providerID: "google.com")
@@ -70,7 +70,7 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `no session that was just signed out is followed by a younger one`() async throws {
+  @Test func `a session that is signed out during the call is not replaced by a new one`() async throws {
     let session = try known()
     await world.signedOut(session) { environment in
       let request = ReauthenticateRequest(idToken: session.idToken, credential: password)
@@ -78,21 +78,21 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `nothing is deleted for a session that was just signed out`() async throws {
+  @Test func `nothing is deleted for a session that is signed out during the call`() async throws {
     let session = try known()
     await world.signedOut(session) { environment in
       try await DeleteAccount(environment)(idToken: session.idToken, world.call())
     }
   }
 
-  @Test func `nothing is refreshed for a session that was just signed out`() async throws {
+  @Test func `nothing is refreshed for a session that is signed out during the call`() async throws {
     let session = try known()
     await world.signedOut(session) { environment in
       _ = try await Refresh(environment)(session.refreshToken, world.call())
     }
   }
 
-  @Test func `a replay is told once, however many notice it at the same time`() async throws {
+  @Test func `concurrent calls that detect a replay report it once`() async throws {
     let session = try known()
     let second = try await Refresh(world.environment)(session.refreshToken, world.call())
     _ = try await Refresh(world.environment)(second.refreshToken, world.call())
@@ -102,7 +102,7 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `a way in that is unlinked just now reauthenticates nobody`() async throws {
+  @Test func `a sign-in method that is unlinked during the call does not reauthenticate`() async throws {
     let session = try known()
     let token = world.providers.token(google())
     let environment = unlinking()
@@ -113,7 +113,7 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [session.sessionID])
   }
 
-  @Test func `a password that is changed just now reauthenticates nobody`() async throws {
+  @Test func `a password that is changed during the call does not reauthenticate`() async throws {
     let session = try known()
     let environment = world.environment { store in
       store.edit {
@@ -128,14 +128,14 @@ struct `Interrupted between decision and commit` {
     }
   }
 
-  @Test func `who refreshes is never shown an account as it was before somebody else's change`() async throws {
+  @Test func `a refresh never returns the account as it was before a concurrent change`() async throws {
     let session = try known()
     let environment = unlinking()
     let refreshed = try await Refresh(environment)(session.refreshToken, world.call())
     #expect(refreshed.account.identities.isEmpty && refreshed.account.account.version == 2)
   }
 
-  @Test func `a way in that is linked already and unlinked just now is linked anew`() async throws {
+  @Test func `a linked method that is unlinked during Link is linked again`() async throws {
     let session = try known()
     let token = world.providers.token(google())
     let environment = unlinking()
@@ -147,7 +147,7 @@ struct `Interrupted between decision and commit` {
     #expect(grant.account.holds(google().identity) && world.store.state("account-y") == grant.account)
   }
 
-  @Test func `a repeated completion is decided anew by the password that the account has now`() async throws {
+  @Test func `a repeated completion is decided by the account's current password`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = try await world.signIn(google()).exists.handle
     let first = try await world.signIn(password, pendingToken: handle).grant
@@ -162,7 +162,7 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.sessions[first.sessionID]?.parentDigest == nil, "no token was returned")
   }
 
-  @Test func `an address that is taken just now keeps an identity which has it from another account`() async throws {
+  @Test func `an identity whose address is taken during the call is not linked to another account`() async throws {
     world.store.insert(account(.verified("own@example.com"), password: true))
     let session = try world.session(of: "account-y")
     let take: @Sendable (MemoryStore) -> Void = { $0.insert(account(id: "faster", .unverified(ada), password: true)) }
@@ -173,7 +173,7 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.state("account-y")?.identities == [])
   }
 
-  @Test func `an address that is taken just now keeps a held identity which has it from another account`()
+  @Test func `a pending identity whose address is taken during the call is not linked to another account`()
     async throws
   {
     let own = Credential.password(email: "own@example.com", password: "correct horse")
@@ -187,7 +187,7 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.state("account-y")?.identities == [])
   }
 
-  @Test func `an address that is taken just now is not linked`() async throws {
+  @Test func `an address that is taken during the call is not linked`() async throws {
     world.store.insert(account(identities: [corp(email: nil)]))
     let session = try world.session(of: "account-y", by: .provider("oidc.corp"))
     let token = world.providers.token(google())

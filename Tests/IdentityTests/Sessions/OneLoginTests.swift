@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test(arguments: Change.allCases)
-  private func `the change goes on in the session of the call, and is the only one`(_ change: Change) async throws {
+  private func `the change continues the session of the call, which is the only one`(_ change: Change) async throws {
     let session = try begin()
     let changed = try await make(change, session)
     #expect(changed.sessionID == session.sessionID && openSessions().map(\.id) == [session.sessionID])
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(arguments: Change.allCases)
-  private func `a lost answer costs nothing: the former refresh token is valid until the new one is used`(
+  private func `the former refresh token is valid until the new one is used, so a lost answer does no harm`(
     _ change: Change
   ) async throws {
     let session = try begin()
@@ -74,7 +74,7 @@ import Testing
     }
   }
 
-  @Test func `all changes of one login leave one session, which names what was linked last`() async throws {
+  @Test func `all changes of one login leave one session, which names the method that was linked last`() async throws {
     var session = try begin()
     for change in Change.allCases where change != .linkAgain { session = try await make(change, session) }
     let record = try #require(openSessions().first)
@@ -84,7 +84,7 @@ import Testing
     #expect(try world.claims(refreshed).methods == ["pwd", "fed"])
   }
 
-  @Test func `a link in a session that was closed meanwhile changes nothing`() async throws {
+  @Test func `Link in a session that has been closed changes nothing`() async throws {
     let session = try begin()
     world.store.edit { $0.sessions[session.sessionID]?.closed = SessionEnd(at: world.now, reason: .revoked) }
     await refused(.tokenRevoked) { try await world.link(corp(email: nil), session) }

@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 8, checks 87 and 93 to 98.
-struct `Refresh, every one` {
+struct `Refresh, all rules` {
   let world = World()
 
   func known(secondFactor: String? = nil) throws -> SessionGrant {
@@ -28,7 +28,7 @@ struct `Refresh, every one` {
     #expect(world.store.contents.openSessions(of: "account-y").count == 1)
   }
 
-  @Test func `check 87: auth_time, the way in and the factor stay as they were at the login`() async throws {
+  @Test func `check 87: auth_time, the sign-in method and the factor stay as they were at the login`() async throws {
     let session = try known(secondFactor: "totp")
     let before = try world.claims(session)
     world.clock.advance(millis: 600_000)
@@ -38,13 +38,15 @@ struct `Refresh, every one` {
     #expect(after.issuedAt == world.now)
   }
 
-  @Test func `what the tokens say of the account is read again`() async throws {
+  @Test func `the account's data in the tokens is read again`() async throws {
     let session = try known()
     world.store.edit { $0.accounts["account-y"]?.displayName = "Countess" }
     #expect(try world.claims(try await refresh(session.refreshToken)).name == "Countess")
   }
 
-  @Test func `changed custom claims, an unlinked identity and a lost proof show at the next refresh`() async throws {
+  @Test func `the next refresh shows changed custom claims, an unlinked identity and an unverified address`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true, identities: [google(), corp()]))
     let session = try world.session(of: "account-y")
     world.store.edit {
@@ -58,7 +60,7 @@ struct `Refresh, every one` {
     #expect(claims.identities == [corp().identity])
   }
 
-  @Test func `a factor that was withdrawn is vouched for no more, and another kind does not stand in for it`()
+  @Test func `a withdrawn factor is no longer in the tokens, and another kind does not replace it`()
     async throws
   {
     let session = try known(secondFactor: "totp")
@@ -70,7 +72,7 @@ struct `Refresh, every one` {
     #expect(after.signInSecondFactor == nil && after.signInSecondFactorID == nil && after.methods == ["pwd"])
   }
 
-  @Test func `check 94: the direct parent gets the same successor for ten seconds and ends the family after`()
+  @Test func `check 94: the direct parent gets the same successor for ten seconds, and ends the family after that`()
     async throws
   {
     let parent = try known().refreshToken
@@ -83,7 +85,7 @@ struct `Refresh, every one` {
     #expect(world.store.contents.events(of: "account-y") == ["REFRESH_REPLAYED"])
   }
 
-  @Test func `check 93 and 94: a grandparent ends the family at once, and one event says so`() async throws {
+  @Test func `check 93 and 94: a grandparent ends the family immediately, with one event`() async throws {
     let session = try known()
     let second = try await refresh(session.refreshToken).refreshToken
     let third = try await refresh(second).refreshToken
@@ -95,7 +97,7 @@ struct `Refresh, every one` {
   }
 
   @Test(arguments: 1...20)
-  func `check 95: a hundred refreshes of one token at once get one successor and raise no alarm`(_ seed: UInt64)
+  func `check 95: a hundred concurrent refreshes of one token get one successor and raise no alarm`(_ seed: UInt64)
     async throws
   {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true), seed: seed)
@@ -111,7 +113,7 @@ struct `Refresh, every one` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `check 96: another caller's token is refused as unknown and its owner is not harmed`() async throws {
+  @Test func `check 96: another caller's token is rejected as unknown and its owner is not affected`() async throws {
     let token = try known().refreshToken
     await refused(.invalidRefreshToken) { try await refresh(token, caller: "spiffe://test/other") }
     _ = try await refresh(token)
@@ -119,7 +121,7 @@ struct `Refresh, every one` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `check 97: a token that is cut, padded, of another case or with any letter changed was never ours`()
+  @Test func `check 97: a token that is cut, padded, of another case or with any letter changed is unknown`()
     async throws
   {
     let token = try known().refreshToken
@@ -136,7 +138,7 @@ struct `Refresh, every one` {
     _ = try await refresh(token)
   }
 
-  @Test func `check 98: a disabled account refreshes nothing from the next call on`() async throws {
+  @Test func `check 98: a disabled account cannot refresh from the next call on`() async throws {
     let token = try known().refreshToken
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     let before = world.store.contents
@@ -144,13 +146,13 @@ struct `Refresh, every one` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `check 98: a deleted account refreshes nothing`() async throws {
+  @Test func `check 98: a deleted account cannot refresh`() async throws {
     let session = try known()
     try await DeleteAccount(world.environment)(idToken: session.idToken, world.call())
     await refused(.invalidRefreshToken) { try await refresh(session.refreshToken) }
   }
 
-  @Test func `a session that lay idle for thirty days is over, and a use before puts that off`() async throws {
+  @Test func `a session expires after thirty idle days, and each use restarts that time`() async throws {
     let session = try known()
     world.clock.advance(millis: world.policy.sessionIdleMillis - 1)
     let later = try await refresh(session.refreshToken)
@@ -159,7 +161,7 @@ struct `Refresh, every one` {
     await refused(.tokenExpired) { try await refresh(later.refreshToken) }
   }
 
-  @Test func `no use puts off the absolute end`() async throws {
+  @Test func `no use extends the absolute end`() async throws {
     var session = try known()
     let end = world.now.adding(millis: world.policy.sessionAbsoluteMillis)
     while world.now.adding(millis: world.policy.sessionIdleMillis - 1) < end {
@@ -171,7 +173,7 @@ struct `Refresh, every one` {
     await refused(.tokenExpired) { try await refresh(session.refreshToken) }
   }
 
-  @Test func `who holds the token from before a repeated answer is no thief`() async throws {
+  @Test func `the refresh token from before a repeated answer raises no alarm`() async throws {
     let request = CreateAccountRequest(email: ada, password: "a long secret")
     let create = CreateAccount(world.environment)
     let first = try await create(request, world.call(key: "k")).grant

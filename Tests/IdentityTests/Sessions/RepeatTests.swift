@@ -18,7 +18,7 @@ import Testing
 
   // MARK: Refresh
 
-  @Test func `a refresh is repeated for a day with the same token, without the alarm of a replay`() async throws {
+  @Test func `a refresh can be repeated for a day with the same token, without a replay alarm`() async throws {
     let session = try begin()
     let first = try await refresh(session.refreshToken, key: "k")
     for _ in 1...3 {
@@ -32,7 +32,7 @@ import Testing
     #expect(world.store.contents.events(of: "account-y") == ["REFRESH_REPLAYED"])
   }
 
-  @Test func `a repeat of a session that has moved on gets a token that works, and spoils none`() async throws {
+  @Test func `a repeat after later refreshes gets a valid token, and invalidates none`() async throws {
     let session = try begin()
     let first = try await refresh(session.refreshToken, key: "k")
     world.clock.advance(millis: 60_000)
@@ -64,7 +64,7 @@ import Testing
     #expect(world.store.contents == before)
   }
 
-  @Test func `a refresh that is answered within the ten seconds of grace is remembered under its key`() async throws {
+  @Test func `a refresh within the ten seconds of grace is recorded under its key`() async throws {
     let session = try begin()
     let first = try await refresh(session.refreshToken, key: nil)
     _ = try await refresh(session.refreshToken, key: "k")
@@ -72,14 +72,14 @@ import Testing
     #expect(try await refresh(session.refreshToken, key: "k").refreshToken == first.refreshToken)
   }
 
-  @Test func `a repeat after the session's end is refused`() async throws {
+  @Test func `a repeat after the session's end fails`() async throws {
     let session = try begin()
     _ = try await refresh(session.refreshToken, key: "k")
     _ = try await SignOut(world.environment)(.refreshToken(session.refreshToken), world.call())
     await refused(.tokenRevoked) { try await refresh(session.refreshToken, key: "k") }
   }
 
-  @Test func `twenty refreshes at the same time under one key get one token`() async throws {
+  @Test func `twenty concurrent refreshes under one key get one token`() async throws {
     let world = World(store: MemoryStore(answersNow: false, meetsRaces: true))
     world.insertPerson([])
     let session = try world.session(of: "account-y")
@@ -111,7 +111,7 @@ import Testing
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
 
-  @Test func `a second click in another session, or after the address was left, is refused`() async throws {
+  @Test func `a second click in another session, or after the address has changed, fails`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let other = try world.session(of: "account-y")
@@ -122,7 +122,7 @@ import Testing
     await refused(.expiredCode) { try await world.confirm(code, session) }
   }
 
-  @Test func `a change of address that is repeated under its key goes on in the session that it opened`() async throws {
+  @Test func `a change of address that is repeated under its key returns the session that it opened`() async throws {
     let session = try begin()
     let code = try await world.emailChange(to: "new@example.com", session)
     func click(_ session: SessionGrant, key: String?) async throws -> EmailConfirmed {
@@ -135,7 +135,7 @@ import Testing
     await refused(.tokenRevoked) { try await click(session, key: nil) }
   }
 
-  @Test func `a way back that is repeated under its key answers the same, without a session`() async throws {
+  @Test func `a revert that is repeated under its key gets the same answer, without a session`() async throws {
     let session = try begin()
     _ = try await world.update(session, email: "new@example.com", mail: MailOrder(continueURI: page))
     let code = try world.code(.emailChanged, to: ada)
@@ -148,7 +148,7 @@ import Testing
 
   // MARK: ResetPassword, FinishEnrollment, Withdraw
 
-  @Test func `a reset that is repeated under its key answers the same and sets one password`() async throws {
+  @Test func `a reset that is repeated under its key gets the same answer and sets one password`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: []))
     let code = try await world.passwordReset()
     func reset(_ key: String?) async throws -> PasswordWasReset {
@@ -187,7 +187,7 @@ import Testing
     #expect(world.store.contents.throttles.count > counted)
   }
 
-  @Test func `a withdrawal that is repeated under its key goes on in the session that it opened`() async throws {
+  @Test func `a withdrawal that is repeated under its key returns the session that it opened`() async throws {
     world.insertPerson([.totp])
     let session = try world.session(of: "account-y", secondFactor: "totp")
     func withdraw(_ key: String?) async throws -> SessionGrant {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-struct `RevokeAll, every one` {
+struct `RevokeAll, all rules` {
   let world = World()
 
   func known() throws -> SessionGrant {
@@ -15,7 +15,9 @@ struct `RevokeAll, every one` {
     try await RevokeAll(world.environment)(idToken: session.idToken, world.call(audience: audience))
   }
 
-  @Test func `every session of the account ends, the caller's too, and nobody else's`() async throws {
+  @Test func `every session of the account ends, including the caller's, and no session of another account`()
+    async throws
+  {
     let session = try known()
     let others = [try world.session(of: "account-y"), try world.session(of: "account-y")]
     world.store.insert(account(id: "bystander"))
@@ -31,7 +33,7 @@ struct `RevokeAll, every one` {
     }
   }
 
-  @Test func `the event says how many were open, and those that were over already are not among them`() async throws {
+  @Test func `the event states the number of open sessions, without those that had already ended`() async throws {
     let over = try known()
     try await SignOut(world.environment)(.idToken(over.idToken), world.call())
     #expect(try await revokeAll(try world.session(of: "account-y")) == 1)
@@ -39,14 +41,16 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.audit.last?.detailsJSON == #"{"closed":"1"}"#)
   }
 
-  @Test func `no recent login and no second factor is asked for: only a thief would be helped`() async throws {
+  @Test func `neither a recent login nor a second factor is required, since that would only help an attacker`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.idTokenLifetimeMillis - 1_000)
     #expect(try await revokeAll(session) == 1)
   }
 
-  @Test func `a session that is over, another audience and a disabled account revoke nothing`() async throws {
+  @Test func `an ended session, another audience and a disabled account revoke nothing`() async throws {
     let session = try known()
     let other = try world.session(of: "account-y")
     await refused(.invalidIDToken) { try await revokeAll(session, audience: "another") }
@@ -58,7 +62,7 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.events(of: "account-y") == ["SIGNED_OUT"])
   }
 
-  @Test func `a session that was just signed out revokes nothing`() async throws {
+  @Test func `a session that is signed out during the call revokes nothing`() async throws {
     let session = try known()
     let other = try world.session(of: "account-y")
     let now = world.now
@@ -72,14 +76,14 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
-  @Test func `check 98: a thief who keeps the account changing does not put it off`() async throws {
+  @Test func `check 98: an attacker who keeps changing the account does not delay it`() async throws {
     let session = try known()
     #expect(try await RevokeAll(world.outrun)(idToken: session.idToken, world.call()) == 1)
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
     #expect(world.store.state("account-y")?.account.tokensValidAfter == world.now)
   }
 
-  @Test func `check 98: of fifty changes at once that are made with a stolen session none outlives it`() async throws {
+  @Test func `check 98: no session from fifty concurrent changes with a stolen session survives it`() async throws {
     let world = World(store: MemoryStore(meetsRaces: true))
     world.store.insert(account(.verified(ada), password: true))
     let (own, stolen) = (try world.session(of: "account-y"), try world.session(of: "account-y"))
@@ -91,7 +95,7 @@ struct `RevokeAll, every one` {
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
   }
 
-  @Test func `check 98: what custom tokens could open again is over as well`() async throws {
+  @Test func `check 98: earlier custom tokens become invalid as well`() async throws {
     let session = try known()
     let token = try await world.customToken(for: "account-y")
     world.clock.advance(millis: 1_000)
@@ -100,7 +104,7 @@ struct `RevokeAll, every one` {
   }
 }
 
-struct `ListSessions, every one` {
+struct `ListSessions, all rules` {
   let world = World()
 
   func list(_ session: SessionGrant, audience: String = "app") async throws -> [ListedSession] {
@@ -108,7 +112,7 @@ struct `ListSessions, every one` {
     return try await world.environment.read(reading)
   }
 
-  @Test func `open sessions of the account are listed, the latest first, and the one that asks is marked`()
+  @Test func `open sessions of the account are listed, the latest first, and the caller's is marked`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -124,7 +128,7 @@ struct `ListSessions, every one` {
     #expect(listed.map(\.isCurrent) == [false, true])
   }
 
-  @Test func `a session that lay idle for too long is not among them`() async throws {
+  @Test func `a session that was idle for too long is not listed`() async throws {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     _ = try world.session(of: "account-y", secondFactor: "totp")
     world.clock.advance(millis: world.policy.secondFactorSessionIdleMillis)
@@ -132,7 +136,7 @@ struct `ListSessions, every one` {
     #expect(try await list(session).map(\.session.id) == [session.sessionID])
   }
 
-  @Test func `as many as the policy says are listed, and one more drops the oldest`() async throws {
+  @Test func `the policy limits the list, and one more session drops the oldest`() async throws {
     var world = World()
     world.policy.sessionsListedMax = 3
     world.store.insert(account(.verified(ada), password: true))
@@ -150,7 +154,7 @@ struct `ListSessions, every one` {
     #expect(try await listed() == sessions.dropFirst().reversed().map(\.sessionID))
   }
 
-  @Test func `another audience and a session that is over see nothing`() async throws {
+  @Test func `another audience and an ended session list nothing`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     await refused(.invalidIDToken) { try await list(session, audience: "another") }

@@ -43,7 +43,7 @@ struct `Session limits by assurance` {
     await refused(.tokenExpired) { try await refresh(world, session) }
   }
 
-  @Test func `who refreshes when the ID token ends is in time, with a second factor too`() async throws {
+  @Test func `a refresh when the ID token expires is in time, also with a second factor`() async throws {
     let world = world()
     var session = try world.session(of: "account-y", secondFactor: "totp")
     for _ in 0..<5 {
@@ -52,7 +52,9 @@ struct `Session limits by assurance` {
     }
   }
 
-  @Test func `a session without a second factor keeps the longer limits and the whole life of its ID token`() throws {
+  @Test func `a session without a second factor keeps the longer limits and the full lifetime of its ID token`()
+    throws
+  {
     let world = world()
     let session = try world.session(of: "account-y")
     #expect(session.refreshTokenExpiresAt == world.now.adding(millis: world.policy.sessionIdleMillis))
@@ -68,7 +70,7 @@ struct `Session limits by assurance` {
     #expect(policy.sessionLimits(secondFactor: "totp") == limits)
   }
 
-  @Test func `a session that goes on after an unlink keeps the limits of its login`() throws {
+  @Test func `a session that continues after an unlink keeps the limits of its login`() throws {
     let world = world()
     let opened = world.environment.openSession(
       accountID: "account-y", by: .password, secondFactor: enrolled(.totp, of: "account-y"), call: world.call(),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Identity
 
-struct `SignOut, every one` {
+struct `SignOut, all rules` {
   let world = World()
 
   func known() throws -> SessionGrant {
@@ -18,7 +18,7 @@ struct `SignOut, every one` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [sessions[2].sessionID])
   }
 
-  @Test func `check 98: what was signed out refreshes nothing and is seen as revoked`() async throws {
+  @Test func `check 98: a signed-out session cannot refresh and its tokens are revoked`() async throws {
     let session = try known()
     try await SignOut(world.environment)(.refreshToken(session.refreshToken), world.call())
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
@@ -26,7 +26,7 @@ struct `SignOut, every one` {
     #expect(try await world.environment.read(reading) == .inactive(.tokenRevoked))
   }
 
-  @Test func `doing it again is no error and changes nothing`() async throws {
+  @Test func `a second sign-out is not an error and changes nothing`() async throws {
     let session = try known()
     try await SignOut(world.environment)(.idToken(session.idToken), world.call())
     let before = world.store.contents
@@ -36,7 +36,7 @@ struct `SignOut, every one` {
     #expect(world.store.contents == before)
   }
 
-  @Test func `another caller's refresh token, a forged one and another audience end nothing`() async throws {
+  @Test func `another caller's refresh token, a forged one and another audience end no session`() async throws {
     let session = try known()
     let signOut = SignOut(world.environment)
     await refused(.invalidRefreshToken) {
@@ -52,7 +52,7 @@ struct `SignOut, every one` {
   }
 }
 
-struct `VerifyIdToken, every one` {
+struct `VerifyIdToken, all rules` {
   let world = World()
 
   func status(_ idToken: String, audience: String = "app") async throws -> IDTokenStatus {
@@ -60,14 +60,14 @@ struct `VerifyIdToken, every one` {
     return try await world.environment.read(reading)
   }
 
-  @Test func `a token of an open session is active and says whose it is`() async throws {
+  @Test func `a token of an open session is active and names its account`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(
       try await status(session.idToken) == .active(accountID: "account-y", claimsJSON: #"{"sub":"account-y"}"#))
   }
 
-  @Test func `check 98: disabled, deleted, expired and misdirected tokens say why they are not`() async throws {
+  @Test func `check 98: disabled, deleted, expired and misdirected tokens are inactive with a reason`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(try await status("never ours") == .inactive(.invalidIDToken))
@@ -80,7 +80,9 @@ struct `VerifyIdToken, every one` {
     #expect(try await status(session.idToken) == .inactive(.tokenExpired))
   }
 
-  @Test func `check 100: a refresh token is no ID token and an ID token is no refresh token`() async throws {
+  @Test func `check 100: a refresh token is not accepted as an ID token, nor an ID token as a refresh token`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     #expect(try await status(session.refreshToken) == .inactive(.invalidIDToken))
@@ -89,7 +91,7 @@ struct `VerifyIdToken, every one` {
     #expect(try await status(handle) == .inactive(.invalidIDToken))
   }
 
-  @Test func `a store that cannot answer is a failure and not an inactive token`() async throws {
+  @Test func `a failing store is an error and not an inactive token`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     world.store.fail(with: .closed)

@@ -5,7 +5,7 @@ import Testing
 /// The rest of `Interrupted between decision and commit`: each call that guards its own session.
 struct `Signed out between look-up and commit` {
   @Test(arguments: GuardedCall.allCases)
-  func `check 98: a call whose session is signed out before its commit writes nothing and opens none`(
+  func `check 98: a call whose session is signed out before its commit writes nothing and opens no session`(
     call: GuardedCall
   ) async throws {
     let world = World.sending()

@@ -5,7 +5,7 @@ import Testing
 @testable import Identity
 
 /// Section 3.2: the pending table, and completion by `SignIn(credential, pending_token)`.
-struct `A held credential` {
+struct `A pending credential` {
   let world = World()
 
   /// An account with a password and a provider, and the handle of a Google assertion with the same address.
@@ -32,7 +32,7 @@ struct `A held credential` {
     #expect(world.store.contents.uncounted == expected)
   }
 
-  @Test func `completes by a password: signed in and linked in one transaction`() async throws {
+  @Test func `is completed by a password: sign-in and link in one transaction`() async throws {
     let handle = try await met()
     let grant = try await world.signIn(rightPassword, pendingToken: handle).grant
     #expect(grant.account.account.id == "account-y" && !grant.isNewAccount)
@@ -45,7 +45,7 @@ struct `A held credential` {
     #expect(try await world.signIn(google()).grant.account.account.id == "account-y")
   }
 
-  @Test func `completes by another provider of the account and by a custom token`() async throws {
+  @Test func `is completed by another provider of the account and by a custom token`() async throws {
     let handle = try await met()
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
     let zoe = "z@example.com"
@@ -55,7 +55,7 @@ struct `A held credential` {
     #expect(try await world.signIn(.customToken(custom), pendingToken: second).grant.account.account.id == "z")
   }
 
-  @Test func `an equal unverified address is verified by the held tier, since the account's own way in is in the call`()
+  @Test func `an equal unverified address is verified by the held tier, since the call signs in to its account`()
     async throws
   {
     let handle = try await met(account(.unverified(ada), password: true, identities: [corp()]))
@@ -64,7 +64,9 @@ struct `A held credential` {
     #expect(grant.account.account.passwordHash != nil)
   }
 
-  @Test func `check 12: a repeated completion answers with the same session and links nothing twice`() async throws {
+  @Test func `check 12: a repeated completion at sign-in returns the same session and links nothing twice`()
+    async throws
+  {
     let handle = try await met()
     let first = try await world.signIn(rightPassword, pendingToken: handle).grant
     let second = try await world.signIn(rightPassword, pendingToken: handle).grant
@@ -93,7 +95,7 @@ struct `A held credential` {
     await refused(.pendingCredentialUsed) { try await world.signIn(rightPassword, pendingToken: handle) }
   }
 
-  @Test func `a completion guarded by a second factor is not told again to who has only the first`() async throws {
+  @Test func `a repeated completion fails as used once the account has a second factor`() async throws {
     let handle = try await met()
     _ = try await world.signIn(rightPassword, pendingToken: handle)
     world.store.edit {
@@ -102,7 +104,7 @@ struct `A held credential` {
     await refused(.pendingCredentialUsed) { try await world.signIn(rightPassword, pendingToken: handle) }
   }
 
-  @Test func `check 14: after its lifetime a handle is expired and one sweep takes the row`() async throws {
+  @Test func `check 14: a pending token expires after its lifetime, and one sweep deletes the row`() async throws {
     let handle = try await met()
     world.clock.advance(millis: 599_999)
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
@@ -113,7 +115,9 @@ struct `A held credential` {
     await refused(.pendingCredentialMismatch) { try await world.signIn(rightPassword, pendingToken: handle) }
   }
 
-  @Test func `check 15: another caller, another binding and an unknown handle look the same`() async throws {
+  @Test func `check 15: another caller, another binding and an unknown pending token get the same error`()
+    async throws
+  {
     let handle = try await met(
       account(.verified(ada), password: true, identities: [corp()]), google(), world.call(binding: "browser one"))
     let unknown = Base64URL.encode(world.randomness.bytes(32))
@@ -139,13 +143,13 @@ struct `A held credential` {
     _ = try await world.signIn(rightPassword, pendingToken: handle, world.call(binding: "browser one")).grant
   }
 
-  @Test func `require_binding: a call without one is refused before anything is looked at`() async throws {
+  @Test func `require_binding: a call without a binding is rejected before anything is checked`() async throws {
     let world = World { $0.requireBinding = true }
     let failure = await refused(.invalidField) { try await world.signIn(google()) }
     #expect(failure?.field == "binding" && world.store.contents == Tables())
   }
 
-  @Test func `check 16: a handle has 256 bits and only its digest is stored`() async throws {
+  @Test func `check 16: a pending token has 256 bits and only its digest is stored`() async throws {
     let handle = try await met()
     let secret = try #require(Base64URL.decode(handle))
     #expect(secret.count == 32)
@@ -153,7 +157,7 @@ struct `A held credential` {
     #expect(world.store.contents.pendings.keys.contains(world.cryptography.sha256(secret)))
   }
 
-  @Test func `check 17: neither the provider's tokens nor the profile stand in the row in clear`() async throws {
+  @Test func `check 17: neither the provider's tokens nor the profile is in the row in clear text`() async throws {
     let handle = try await met()
     let row = try #require(try world.row(handle))
     let profile = Array(google().profileJSON.utf8)
@@ -184,7 +188,7 @@ struct `A held credential` {
     _ = try await world.signIn(rightPassword, pendingToken: handle).grant
   }
 
-  @Test func `check 11: proof for one subject cannot complete another subject's row`() async throws {
+  @Test func `check 11: a credential for one subject cannot complete another subject's row`() async throws {
     let first = try await met()
     let second = try await world.signIn(google("g-2")).exists.handle
     let rows = [try #require(try world.row(first)), try #require(try world.row(second))]
@@ -220,7 +224,7 @@ struct `A held credential` {
     }
   }
 
-  @Test func `an anonymous credential and another handle complete nothing`() async throws {
+  @Test func `an anonymous credential and another pending token complete nothing`() async throws {
     let handle = try await met()
     for credential in [Credential.anonymous, .pendingToken(handle)] {
       try await refusedCompletion(.invalidField, counts: false, handle) {
@@ -243,7 +247,9 @@ struct `A held credential` {
     #expect(after == before)
   }
 
-  @Test func `check 20: a disabled account completes nothing and a deleted one takes its rows along`() async throws {
+  @Test func `check 20: a disabled account completes nothing, and a deletion removes the account's rows`()
+    async throws
+  {
     let handle = try await met()
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     try await refusedCompletion(.userDisabled, counts: true, handle) {
@@ -254,7 +260,7 @@ struct `A held credential` {
   }
 
   @Test(arguments: [Policy.Reclaim.authoritative, .refuse])
-  func `S12 a mailed link completes at an account that nobody could enter yet, and keeps what it was given`(
+  func `S12 a sign-in link completes at an account that nobody could sign in to yet, and keeps its data`(
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = World.sending { $0.reclaim = reclaim }
@@ -271,7 +277,7 @@ struct `A held credential` {
     #expect(state.identities.map(\.key) == [corp().identity])
   }
 
-  @Test func `check 21: a provider that was disabled meanwhile is not linked`() async throws {
+  @Test func `check 21: a provider that was disabled since the conflict is not linked`() async throws {
     let handle = try await met()
     var later = world
     later.policy.enabledProviderIDs = ["oidc.corp"]
@@ -280,7 +286,7 @@ struct `A held credential` {
     }
   }
 
-  @Test func `an identity that became another account's meanwhile is not moved`() async throws {
+  @Test func `an identity that another account has linked since is not moved`() async throws {
     let handle = try await met()
     world.store.insert(account(id: "x", identities: [google()]))
     try await refusedCompletion(.pendingCredentialMismatch, counts: true, handle) {
@@ -288,7 +294,7 @@ struct `A held credential` {
     }
   }
 
-  @Test func `an identity that is the account's own by now is signed in with and not linked twice`() async throws {
+  @Test func `an identity that was linked since signs in and is not linked twice`() async throws {
     let first = try await met()
     let second = try await world.signIn(google()).exists.handle
     _ = try await world.signIn(rightPassword, pendingToken: first)
@@ -296,7 +302,7 @@ struct `A held credential` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
-  @Test func `an asserted address that is another account's by now is not copied and not merged`() async throws {
+  @Test func `an asserted address that another account owns by now is not copied or merged`() async throws {
     let handle = try await met()
     world.store.edit { $0.accounts["account-y"]?.emailAddress?.text = "moved@example.com" }
     world.store.insert(account(id: "x", .verified(ada), password: true))
@@ -305,7 +311,7 @@ struct `A held credential` {
     }
   }
 
-  @Test func `S8 completion waits for the old subject's unlink and needs a way in from before the row`() async throws {
+  @Test func `S8 completion waits for the old subject's unlink and needs a method from before the row`() async throws {
     let handle = try await met(account(.verified(ada), password: true, identities: [google("g-0"), corp()]))
     try await refusedCompletion(.providerAlreadyLinked, counts: true, handle) {
       try await world.signIn(rightPassword, pendingToken: handle)
@@ -322,7 +328,7 @@ struct `A held credential` {
     #expect(try await world.signIn(corp(), pendingToken: handle).grant.account.holds(google().identity))
   }
 
-  @Test func `other users that claim somebody's address cannot keep its owner from holding a credential`()
+  @Test func `other users who assert an address cannot use up the pending rows of its owner`()
     async throws
   {
     let world = World { $0.pendingLimits.perAccountMax = 2 }
@@ -333,7 +339,7 @@ struct `A held credential` {
     #expect(try await world.signIn(rightPassword, pendingToken: handle).grant.account.holds(google().identity))
   }
 
-  @Test func `the handle's limits: per account, per caller and in all, with a hint when to come back`() async throws {
+  @Test func `pending tokens are limited per account, per caller and in total, with a retry delay`() async throws {
     for limits in [
       PendingLimits(perAccountMax: 1, perCallerMax: 9, totalMax: 9),
       PendingLimits(perAccountMax: 9, perCallerMax: 1, totalMax: 9),

@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 3.1, rows S5 to S8, S10 and S12: another account has the address.
-struct `SignIn, somebody's address` {
+struct `SignIn, the address of an account` {
   let world = World()
 
   /// The expected conflict, which writes nothing but a pending row.
@@ -24,7 +24,7 @@ struct `SignIn, somebody's address` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `S5 check 1 and 2: a verified owner is never signed in by an address, at any tier`(_ tier: TrustTier)
+  func `S5 check 1 and 2: an address never signs in to a verified owner, at any tier`(_ tier: TrustTier)
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, identities: [corp()]))
@@ -34,7 +34,7 @@ struct `SignIn, somebody's address` {
   }
 
   @Test(arguments: [EmailVerification.assertion(providerID: "oidc.corp"), .emailLink, .confirmation])
-  func `S5 check 3: auto_link links where both sides are verified and the event names both`(
+  func `S5 check 3: auto_link links if both sides are verified, and the event names both`(
     _ proof: EmailVerification
   ) async throws {
     let world = World { $0.autoLink = .authoritative }
@@ -49,7 +49,7 @@ struct `SignIn, somebody's address` {
   }
 
   @Test(arguments: [EmailVerification.reset, .administrator])
-  func `S5 auto_link does not take a reset or an administrator's word for the person's proof`(
+  func `S5 auto_link does not accept an address verified by a reset or an administrator`(
     _ proof: EmailVerification
   ) async throws {
     let world = World { $0.autoLink = .authoritative }
@@ -57,7 +57,7 @@ struct `SignIn, somebody's address` {
     _ = try await conflict(google(), in: world)
   }
 
-  @Test func `S5 auto_link wants an authoritative tier`() async throws {
+  @Test func `S5 auto_link requires an authoritative tier`() async throws {
     let world = World { $0.autoLink = .authoritative }
     world.store.insert(account(.verified(ada), password: true))
     _ = try await conflict(google(tier: .verified), in: world)
@@ -71,7 +71,7 @@ struct `SignIn, somebody's address` {
     _ = try await conflict(google(), in: world)
   }
 
-  @Test func `S5 auto_link does not undo a remembered unlink`() async throws {
+  @Test func `S5 auto_link does not undo a recorded unlink`() async throws {
     let world = World { $0.autoLink = .authoritative }
     var owner = account(.verified(ada), password: true)
     owner.unlinks = [UnlinkRecord(accountID: "account-y", key: google().identity, at: beginning)]
@@ -85,7 +85,7 @@ struct `SignIn, somebody's address` {
     _ = try await conflict(google(), in: world)
   }
 
-  @Test func `S5 with S11: auto_link asks for the owner's second factor before it writes`() async throws {
+  @Test func `S5 with S11: auto_link requires the owner's second factor before it writes`() async throws {
     let world = World { $0.autoLink = .authoritative }
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
     let before = world.store.state("account-y")
@@ -130,13 +130,13 @@ struct `SignIn, somebody's address` {
     #expect(exists.methods == ["password"] && exists.providerIDs == ["password"])
   }
 
-  @Test func `S8 without another way in only an administrator can help`() async throws {
+  @Test func `S8 without another sign-in method only an administrator can help`() async throws {
     world.store.insert(account(.unverified(ada), identities: [google("g-0")]))
     let exists = try await conflict(google("g-1"), claimAddress: true)
     #expect(exists.reason == .askAdministrator && exists.methods.isEmpty && !exists.canClaimAddress)
   }
 
-  @Test func `check 37: below the tier that reveals the ways in the reason is silent, too`() async throws {
+  @Test func `check 37: below the tier that reveals the methods, the conflict names no reason either`() async throws {
     for owner in [
       account(.verified(ada), password: true, identities: [corp("c-0")]),
       account(.verified(ada), identities: [corp("c-0")]),
@@ -156,7 +156,7 @@ struct `SignIn, somebody's address` {
   }
 
   @Test(arguments: [TrustTier.verified, .authoritative])
-  func `S10 a disabled owner and a believed tier: told so, nothing held, nothing written`(
+  func `S10 a disabled owner with a verified tier fails as disabled, and nothing is written`(
     _ tier: TrustTier
   ) async throws {
     world.store.insert(account(.unverified(ada), password: true, disabled: true))
@@ -176,7 +176,7 @@ struct `SignIn, somebody's address` {
     account(.unverified(ada), madeByAdministrator: true),
     account(.verified(ada, by: .administrator), madeByAdministrator: true),
   ])
-  func `S12 an account of an administrator that nobody can enter is the authoritative assertion's`(
+  func `S12 an authoritative assertion gets an account of an administrator without a sign-in method`(
     _ owner: AccountState
   ) async throws {
     world.store.insert(owner)
@@ -187,7 +187,9 @@ struct `SignIn, somebody's address` {
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
   }
 
-  @Test func `S12 an account that custom tokens have entered is somebody's, whoever has its address`() async throws {
+  @Test func `S12 an account that a custom token has signed in to belongs to its user, not to the address owner`()
+    async throws
+  {
     let owner = account(.unverified(ada), madeByAdministrator: true) { $0.customToken = true }
     world.store.insert(owner)
     let exists = try await conflict(google())
@@ -199,7 +201,7 @@ struct `SignIn, somebody's address` {
     account(.unverified(ada), identities: [corp()], madeByAdministrator: true),
     account(.unverified(ada), phone: number, madeByAdministrator: true),
   ])
-  func `checks 5 and 83: S12 is no row for ways in that are only switched off, which may be a unknown's`(
+  func `checks 5 and 83: S12 does not apply to disabled sign-in methods, which may be another user's`(
     _ owner: AccountState
   ) async throws {
     let world = World {
@@ -213,7 +215,7 @@ struct `SignIn, somebody's address` {
     #expect(claimed.isNewAccount && world.store.state("account-y")?.account.email == nil)
   }
 
-  @Test func `check 5: S12 a password from before passwords were switched off goes with the reclaim`() async throws {
+  @Test func `check 5: S12 a password from before passwords were disabled is removed by the reclaim`() async throws {
     let world = World { $0.passwordEnabled = false }
     world.store.insert(account(.unverified(ada), password: true, madeByAdministrator: true))
     let grant = try await world.signIn(google()).grant
@@ -221,26 +223,26 @@ struct `SignIn, somebody's address` {
     #expect(world.store.state("account-y")?.account.passwordHash == nil)
   }
 
-  @Test func `S12 below the authoritative tier only a mailed link leads in`() async throws {
+  @Test func `S12 below the authoritative tier only a sign-in link signs in`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.unverified(ada), madeByAdministrator: true))
     let exists = try await conflict(google(tier: .verified), in: world)
     #expect(exists.methods == ["emailLink"] && exists.reason == .none)
   }
 
-  @Test func `S12 where mailed links are off only an administrator can help`() async throws {
+  @Test func `S12 without sign-in links only an administrator can help`() async throws {
     world.store.insert(account(.unverified(ada), madeByAdministrator: true))
     let exists = try await conflict(google(tier: .verified))
     #expect(exists.methods.isEmpty && exists.reason == .askAdministrator)
   }
 
-  @Test func `S12 comes before S10 but lets nobody into a disabled account`() async throws {
+  @Test func `S12 comes before S10 but never signs in to a disabled account`() async throws {
     world.store.insert(account(.unverified(ada), disabled: true, madeByAdministrator: true))
     #expect(await world.untouched { await refused(.userDisabled) { try await world.signIn(google()) } })
     _ = try await conflict(google(tier: .verified))
   }
 
-  @Test func `S12 with S11: an enrolled factor is asked for before anything is linked`() async throws {
+  @Test func `S12 with S11: an enrolled factor is required before anything is linked`() async throws {
     world.store.insert(account(.unverified(ada), factors: [.totp], madeByAdministrator: true))
     _ = try await world.signIn(google()).required
     #expect(world.store.state("account-y")?.identities.isEmpty == true)
@@ -253,7 +255,7 @@ struct `SignIn, somebody's address` {
     #expect(try await conflict(corp(tier: .verified)).methods == ["password", "google.com"])
   }
 
-  @Test func `section 7: without enumeration protection a conflict names what FetchProviders would tell anyway`()
+  @Test func `section 7: without enumeration protection a conflict names the methods that FetchProviders returns`()
     async throws
   {
     let world = World { $0.emailEnumerationProtection = false }
@@ -265,7 +267,7 @@ struct `SignIn, somebody's address` {
     #expect(!MailMethods(world.environment).mayApply(to: world.call()))
   }
 
-  @Test func `section 7: conflict_reveals_methods = always names them at any tier`() async throws {
+  @Test func `section 7: conflict_reveals_methods = always names the methods at any tier`() async throws {
     let world = World { $0.conflictRevealsMethods = .always }
     world.store.insert(account(.verified(ada), password: true))
     #expect(try await conflict(corp(), in: world).methods == ["password"])

@@ -18,7 +18,9 @@ struct `SignIn, the other credentials` {
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
   }
 
-  @Test func `check 35: wrong, unknown and without password are one answer for the same work`() async throws {
+  @Test func `check 35: a wrong password, an unknown address and an account without a password get one answer`()
+    async throws
+  {
     var answers: Set<Failure> = []
     for owner in [nil, account(.verified(ada), password: true), account(.verified(ada), identities: [google()])] {
       let world = World()
@@ -34,7 +36,7 @@ struct `SignIn, the other credentials` {
     #expect(answers.count == 1)
   }
 
-  @Test func `disabled is told only to who knows the password`() async throws {
+  @Test func `only a call with the right password learns that the account is disabled`() async throws {
     world.store.insert(account(.verified(ada), password: true, disabled: true))
     #expect(
       await world.untouched {
@@ -43,7 +45,7 @@ struct `SignIn, the other credentials` {
       })
   }
 
-  @Test func `check 102: an older hash is upgraded at the sign-in that it matches`() async throws {
+  @Test func `check 102: a sign-in upgrades an older hash`() async throws {
     world.store.insert(account(.verified(ada), password: true) { $0.passwordHash = "old:correct horse" })
     await refused(.invalidLoginCredentials) { try await world.signIn(wrongPassword) }
     #expect(world.store.state("account-y")?.account.passwordHash == "old:correct horse")
@@ -52,7 +54,7 @@ struct `SignIn, the other credentials` {
     #expect(world.store.state("account-y")?.account.passwordSetAt == beginning, "the password is the same")
   }
 
-  @Test func `S11 a password of an account with a factor opens nothing and upgrades nothing`() async throws {
+  @Test func `S11 a password of an account with a factor opens no session and upgrades no hash`() async throws {
     let owner = account(.verified(ada), password: true, factors: [.totp]) { $0.passwordHash = "old:correct horse" }
     world.store.insert(owner)
     let required = try await world.signIn(rightPassword).required
@@ -61,7 +63,7 @@ struct `SignIn, the other credentials` {
     await refused(.invalidLoginCredentials) { try await world.signIn(wrongPassword) }
   }
 
-  @Test func `a password that was changed while it was checked is checked again`() async throws {
+  @Test func `a password that changes during its check is checked again`() async throws {
     let owner = account(.verified(ada), password: true)
     let checked = CheckedPassword(
       email: ada, ownerID: "account-y", hash: "hash:another", check: PasswordCheck(matches: true))
@@ -72,14 +74,14 @@ struct `SignIn, the other credentials` {
     #expect(CredentialDecision.decide(checked, facts, now: world.now) == .checkAgain)
   }
 
-  @Test func `passwords that are not enabled are refused before any work`() async throws {
+  @Test func `passwords are rejected before any work if they are disabled`() async throws {
     let world = World { $0.passwordEnabled = false }
     world.store.insert(account(.verified(ada), password: true))
     await refused(.operationNotAllowed) { try await world.signIn(rightPassword) }
     #expect(world.passwords.verifications.isEmpty)
   }
 
-  @Test func `check 108: a full queue of hashes is passed on with its hint`() async throws {
+  @Test func `check 108: a full password queue fails with a retry delay`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     world.passwords.fail(with: Failure(.overloaded, retryAfterMillis: 500))
     let before = world.store.contents
@@ -89,7 +91,7 @@ struct `SignIn, the other credentials` {
 
   // MARK: Anonymous accounts
 
-  @Test func `an anonymous person gets an account of their own each time`() async throws {
+  @Test func `each anonymous sign-in creates an account of its own`() async throws {
     let grants = [try await world.signIn(.anonymous).grant, try await world.signIn(.anonymous).grant]
     #expect(grants.allSatisfy { $0.isNewAccount && $0.account.account.anonymous && $0.account.account.email == nil })
     #expect(Set(grants.map(\.account.account.id)).count == 2)
@@ -97,7 +99,7 @@ struct `SignIn, the other credentials` {
     #expect(try world.claims(grants[0]).signInProviderID == "anonymous")
   }
 
-  @Test func `anonymous sign-in can be closed, and creates nothing under existing_only`() async throws {
+  @Test func `anonymous sign-in can be disabled, and creates nothing with existing_only`() async throws {
     let closed = World { $0.anonymousEnabled = false }
     #expect(await closed.untouched { await refused(.operationNotAllowed) { try await closed.signIn(.anonymous) } })
     #expect(
@@ -118,7 +120,7 @@ struct `SignIn, the other credentials` {
           accountID: accountID, issuedAt: now, expiresAt: now.adding(millis: lifetimeMillis), claimsJSON: claims)))
   }
 
-  @Test func `a guest whom a custom token lets in again is a guest no longer`() async throws {
+  @Test func `a guest that signs in with a custom token becomes permanent`() async throws {
     world.store.insert(account(id: "guest", anonymous: true))
     _ = try await world.signIn(custom("guest")).grant
     let stored = try #require(world.store.state("guest")?.account)
@@ -134,14 +136,14 @@ struct `SignIn, the other credentials` {
     #expect(world.store.contents.events(of: "customer:1") == ["ACCOUNT_CREATED"])
   }
 
-  @Test func `the id of a removed account is never given again`() async throws {
+  @Test func `the id of a removed account is never used again`() async throws {
     let session = try await world.signIn(try custom("customer:1")).grant
     try await DeleteAccount(world.environment)(idToken: session.idToken, world.call())
     await refused(.accountNotFound) { try await world.signIn(try custom("customer:1")) }
     #expect(world.store.contents.closedAccounts["customer:1"]?.survivorID == "")
   }
 
-  @Test func `the claims of a custom token are the session's, through each refresh`() async throws {
+  @Test func `the claims of a custom token stay in the session through each refresh`() async throws {
     let grant = try await world.signIn(try custom("customer:1", claims: #"{"plan":"gold"}"#)).grant
     #expect(try world.claims(grant).sessionClaimsJSON == #"{"plan":"gold"}"#)
     let refreshed = try await Refresh(world.environment)(grant.refreshToken, world.call())
@@ -149,7 +151,7 @@ struct `SignIn, the other credentials` {
     #expect(refreshed.account.account.customClaimsJSON.isEmpty)
   }
 
-  @Test func `a custom token under existing_only creates nothing`() async throws {
+  @Test func `a custom token creates nothing with existing_only`() async throws {
     #expect(
       await world.untouched {
         await refused(.accountNotFound) { try await world.signIn(try custom("customer:1"), existingOnly: true) }
@@ -157,12 +159,12 @@ struct `SignIn, the other credentials` {
   }
 
   @Test(arguments: ["", "a b", "ä", String(repeating: "a", count: 129)])
-  func `a custom token for what is no account id is refused`(_ accountID: String) async throws {
+  func `a custom token for an invalid account id is rejected`(_ accountID: String) async throws {
     await refused(.invalidCustomToken) { try await world.signIn(try custom(accountID)) }
     #expect(world.store.contents == Tables())
   }
 
-  @Test func `a custom token that lives longer than an hour is refused, at the edge and past it`() async throws {
+  @Test func `a custom token may be valid for an hour, and one that is valid for longer is rejected`() async throws {
     _ = try await world.signIn(try custom("a", lifetimeMillis: 3_600_000)).grant
     await refused(.invalidCustomToken) { try await world.signIn(try custom("b", lifetimeMillis: 3_600_001)) }
   }
@@ -178,7 +180,7 @@ struct `SignIn, the other credentials` {
     #expect(world.store.contents.sessions.isEmpty)
   }
 
-  @Test func `a custom token from before tokens_valid_after is refused, and of a disabled account too`() async throws {
+  @Test func `a custom token from before tokens_valid_after, or of a disabled account, is rejected`() async throws {
     world.store.insert(account { $0.tokensValidAfter = world.now })
     _ = try await world.signIn(try custom("account-y")).grant
     let old = try custom("account-y")
@@ -188,7 +190,7 @@ struct `SignIn, the other credentials` {
     await refused(.userDisabled) { try await world.signIn(try custom("off")) }
   }
 
-  @Test func `custom tokens can be closed`() async throws {
+  @Test func `custom tokens can be disabled`() async throws {
     let world = World { $0.customTokenEnabled = false }
     await refused(.operationNotAllowed) { try await world.signIn(try custom("a", in: world)) }
   }
@@ -202,7 +204,7 @@ struct `SignIn, the other credentials` {
     #expect(await world.untouched { await refused(.missingOrInvalidNonce) { try await world.signIn(token) } })
   }
 
-  @Test func `a single-use token held in a conflict is spent by its completion, and not before`() async throws {
+  @Test func `a completion spends the single-use token of a conflict, and nothing does before`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let token = Credential.providerToken(
       world.providers.token(google(), singleUseUntil: world.now.adding(millis: 600_000)))
@@ -212,7 +214,7 @@ struct `SignIn, the other credentials` {
     await refused(.missingOrInvalidNonce) { try await world.signIn(token) }
   }
 
-  @Test func `check 46: a single-use token held in a conflict is spent by the completion behind a second factor`()
+  @Test func `check 46: a completion after a second factor spends the single-use token of a conflict`()
     async throws
   {
     world.insertPerson([.totp])

@@ -29,7 +29,7 @@ struct `Custom tokens and cut-offs` {
   }
 
   @Test(arguments: Cut.allCases)
-  func `a token of before a cut-off is rejected, and one of the very same millisecond after it is accepted`(
+  func `a token from before a cut-off is rejected, and a later one of the same millisecond is accepted`(
     _ kind: Cut
   ) async throws {
     world.store.insert(account(.verified(ada), password: true))
@@ -46,7 +46,9 @@ struct `Custom tokens and cut-offs` {
     _ = try await world.signIn(.customToken(try await world.customToken(for: "account-y"))).grant
   }
 
-  @Test func `a disabled account says so to every genuine token, of before and after`() async throws {
+  @Test func `every genuine token of a disabled account fails as disabled, before and after the cut-off`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true))
     let before = try await world.customToken(for: "account-y")
     _ = try await SetDisabled(world.environment)(accountID: "account-y", disabled: true, world.call())
@@ -68,7 +70,7 @@ struct `Custom tokens and cut-offs` {
     #expect((token.refusal(by: record, at: second.adding(millis: max(0, offset))) == nil) == isAccepted)
   }
 
-  @Test func `a cut-off that a clock dated a day ahead rejects a signer's older tokens, and not all for a day`() {
+  @Test func `a cut-off dated a day ahead rejects a signer's older tokens, and not all tokens for a day`() {
     var record = AccountRecord(id: "account-y", createdAt: beginning)
     record.tokensValidAfter = world.now.adding(millis: 86_400_000)
     func isAccepted(ageMillis: Int64) -> Bool {
@@ -79,7 +81,7 @@ struct `Custom tokens and cut-offs` {
     #expect(isAccepted(ageMillis: 0) && isAccepted(ageMillis: 60_000) && !isAccepted(ageMillis: 60_001))
   }
 
-  @Test func `a cut-off while a custom token waits for its second factor ends the call that waits`() async throws {
+  @Test func `a cut-off while a custom token waits for its second factor ends the waiting call`() async throws {
     world.store.insert(account(.verified(ada), factors: [.totp]))
     _ = try await world.signIn(.customToken(try await world.customToken(for: "account-y"))).required
     let row = try #require(world.store.contents.pendings.values.first)
@@ -94,7 +96,7 @@ struct `Custom tokens and cut-offs` {
     #expect(isAccepted(cutAfter: -1) && isAccepted(cutAfter: 0) && !isAccepted(cutAfter: 1))
   }
 
-  @Test func `no custom token is minted for the id of a removed account, and the answer names its survivor`()
+  @Test func `no custom token is minted for a merged account's id, and the answer names the survivor`()
     async throws
   {
     for (id, survivor) in [("gone", ""), ("merged", "account-y")] {

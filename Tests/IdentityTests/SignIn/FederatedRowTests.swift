@@ -8,7 +8,7 @@ struct `SignIn, an identity or a free address` {
   let world = World()
   let other = "bob@example.com"
 
-  @Test func `S1 a known identity signs in, whoever owns the asserted address`() async throws {
+  @Test func `S1 a known identity signs in even if another account owns the asserted address`() async throws {
     world.store.insert(account(id: "x", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(.verified(ada), password: true))
     let grant = try await world.signIn(google()).grant
@@ -18,7 +18,7 @@ struct `SignIn, an identity or a free address` {
     #expect(world.store.contents.events(of: "x") == ["ADDRESS_OWNED_ELSEWHERE"])
   }
 
-  @Test func `S1 an address owned elsewhere is an event once, not at every sign-in`() async throws {
+  @Test func `S1 an address of another account causes an event once, not at every sign-in`() async throws {
     world.store.insert(account(id: "x", .verified(other), identities: [google(email: other)]))
     world.store.insert(account(.verified(ada), password: true))
     _ = try await world.signIn(google())
@@ -26,7 +26,7 @@ struct `SignIn, an identity or a free address` {
     #expect(world.store.contents.events(of: "x").count == 1)
   }
 
-  @Test func `S1 the identity's profile is refreshed and the account's only filled where it is empty`() async throws {
+  @Test func `S1 the identity's profile is refreshed, and only empty fields of the account are filled`() async throws {
     var old = google()
     old.displayName = "Old"
     world.store.insert(account(.verified(ada), identities: [old]) { $0.displayName = "Mine" })
@@ -38,7 +38,7 @@ struct `SignIn, an identity or a free address` {
     #expect(world.store.state("account-y")?.account.photoURL == google().photoURL)
   }
 
-  @Test func `S1 a name and a photo that a provider tells once only stay with the identity`() async throws {
+  @Test func `S1 a name and a photo that a provider sends only once stay with the identity`() async throws {
     let first = google()
     world.store.insert(account(.verified(ada), identities: [first]) { $0.displayName = "A"; $0.photoURL = "p" })
     var later = google()
@@ -50,7 +50,7 @@ struct `SignIn, an identity or a free address` {
     #expect(grant.account.identities == [identity])
   }
 
-  @Test func `S1 an address that the provider does not say this time stays with the identity`() async throws {
+  @Test func `S1 an address that the provider omits this time stays with the identity`() async throws {
     let first = google(tier: .verified)
     world.store.insert(account(.verified("bea@example.com"), identities: [first]))
     _ = try await world.signIn(google(email: nil, tier: .unverified))
@@ -58,7 +58,7 @@ struct `SignIn, an identity or a free address` {
     #expect(identity.email == first.email && identity.tier == .verified)
   }
 
-  @Test func `S1 a provider that has nothing new to say changes nothing but the time`() async throws {
+  @Test func `S1 an unchanged assertion changes nothing but the time`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
     var later = google()
     (later.displayName, later.photoURL) = ("", "")
@@ -68,7 +68,9 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `S1 an empty address is filled when it is free and verified by its tier`(_ tier: TrustTier) async throws {
+  func `S1 an empty address is filled if the asserted one is free and verified by its tier`(
+    _ tier: TrustTier
+  ) async throws {
     world.store.insert(account(identities: [google(email: nil)]))
     let account = try await world.signIn(google(tier: tier)).grant.account.account
     #expect(account.email == ada && account.emailAddress?.source == "google.com")
@@ -88,21 +90,23 @@ struct `SignIn, an identity or a free address` {
     #expect(account.emailAddress?.verification == .assertion(providerID: "google.com"))
   }
 
-  @Test func `S1 with 3.5 a first proof without a session does not keep a password that came before it`() async throws {
+  @Test func `S1 with 3.5 an assertion without a session does not verify an address with an earlier password`()
+    async throws
+  {
     world.store.insert(account(.unverified(ada), password: true, identities: [google(tier: .unverified)]))
     let account = try await world.signIn(google()).grant.account.account
     #expect(!account.emailVerified, "unverified, so that the password cannot open a verified account")
     #expect(account.passwordHash != nil, "the account keeps everything")
   }
 
-  @Test func `S1 parallel sign-ins of one person do not raise the version`() async throws {
+  @Test func `S1 parallel sign-ins of one user do not raise the version`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()]) { $0.displayName = "A"; $0.photoURL = "p" })
     _ = try await world.signIn(google())
     #expect(world.store.state("account-y")?.account.version == 1)
     #expect(world.store.state("account-y")?.account.lastSignInAt == world.now)
   }
 
-  @Test func `S2 check 25: without an address an account has none, whatever the user name`() async throws {
+  @Test func `S2 check 25: a user name never becomes the address of an account`() async throws {
     var nameless = corp(email: nil)
     nameless.username = ada
     let grant = try await world.signIn(nameless).grant
@@ -119,7 +123,7 @@ struct `SignIn, an identity or a free address` {
   }
 
   @Test(arguments: [TrustTier.verified, .authoritative])
-  func `S3 a free address of a believed tier creates an account that is verified`(_ tier: TrustTier) async throws {
+  func `S3 a free address of tier verified or above creates a verified account`(_ tier: TrustTier) async throws {
     let grant = try await world.signIn(google(tier: tier)).grant
     let stored = try #require(world.store.state(grant.account.account.id))
     #expect(grant.isNewAccount && grant.account == stored)
@@ -130,12 +134,12 @@ struct `SignIn, an identity or a free address` {
     #expect(grant.userInfo?.username == "ada-g-1")
   }
 
-  @Test func `S4 a free address of no believed tier creates an account that is not verified`() async throws {
+  @Test func `S4 a free address of a lower tier creates an unverified account`() async throws {
     let grant = try await world.signIn(corp()).grant
     #expect(grant.isNewAccount && grant.account.account.email == ada && !grant.account.account.emailVerified)
   }
 
-  @Test func `S9 existing_only creates nothing, with a free address and without one`() async throws {
+  @Test func `S9 existing_only creates nothing, with or without a free address`() async throws {
     #expect(
       await world.untouched {
         await refused(.accountNotFound) { try await world.signIn(google(), existingOnly: true) }
@@ -143,7 +147,7 @@ struct `SignIn, an identity or a free address` {
       })
   }
 
-  @Test func `S9 existing_only forbids nothing but creating`() async throws {
+  @Test func `S9 existing_only prevents only the creation of accounts`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let reclaimed = try await world.signIn(google(), existingOnly: true).grant
     #expect(reclaimed.account.account.id == "account-y")
@@ -151,7 +155,7 @@ struct `SignIn, an identity or a free address` {
     _ = try await world.signIn(corp(), existingOnly: true).exists
   }
 
-  @Test func `S10 a disabled owner of the identity is told so and nothing is written`() async throws {
+  @Test func `S10 a disabled owner of the identity fails as disabled and nothing is written`() async throws {
     world.store.insert(account(.verified(ada), identities: [google()], factors: [.totp], disabled: true))
     #expect(await world.untouched { await refused(.userDisabled) { try await world.signIn(google()) } })
   }
@@ -169,7 +173,7 @@ struct `SignIn, an identity or a free address` {
     #expect(after == before, "no session, no profile, no address")
   }
 
-  @Test func `duplicate mode neither compares nor copies nor proves an address`() async throws {
+  @Test func `duplicate mode does not compare, copy or verify an address`() async throws {
     let world = World { $0.oneAccountPerEmail = false }
     world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "x", identities: [google("g-2", email: nil)]))
@@ -180,7 +184,7 @@ struct `SignIn, an identity or a free address` {
     #expect(try await world.signIn(rightPassword).grant.account.account.id == "account-y")
   }
 
-  @Test func `a provider that is not enabled is refused before it is asked`() async throws {
+  @Test func `a disabled provider is rejected before it is asked`() async throws {
     #expect(
       await world.untouched {
         await refused(.operationNotAllowed) {
@@ -189,7 +193,7 @@ struct `SignIn, an identity or a free address` {
       })
   }
 
-  @Test func `the session of a sign-in says who, how, when and for whom`() async throws {
+  @Test func `the session of a sign-in states its account, method, time and audience`() async throws {
     let grant = try await world.signIn(google()).grant
     let claims = try world.claims(grant)
     #expect(claims.accountID == grant.account.account.id && claims.sessionID == grant.sessionID)

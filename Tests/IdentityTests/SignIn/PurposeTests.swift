@@ -4,7 +4,7 @@ import Testing
 @testable import Identity
 
 /// Section 3.2: purposes do not mix, and a handle that is the only credential is used up by its first success.
-struct `Purposes of handles` {
+struct `Purposes of pending tokens` {
   let world = World()
 
   private func inUse(_ call: CallFacts? = nil) -> String {
@@ -12,7 +12,9 @@ struct `Purposes of handles` {
     return world.hold(google(), for: "x", purpose: .credentialInUse, call)
   }
 
-  @Test func `a credential_in_use handle signs in to the account that owns the identity`() async throws {
+  @Test func `a pending token with purpose credential_in_use signs in to the account that owns the identity`()
+    async throws
+  {
     let handle = inUse()
     let grant = try await world.signIn(.pendingToken(handle)).grant
     #expect(grant.account.account.id == "x" && !grant.isNewAccount)
@@ -20,14 +22,14 @@ struct `Purposes of handles` {
     #expect(grant.userInfo?.profileJSON == google().profileJSON)
   }
 
-  @Test func `a sole handle is spent by its first success`() async throws {
+  @Test func `a pending token as the only credential is spent by its first success`() async throws {
     let handle = inUse()
     _ = try await world.signIn(.pendingToken(handle))
     #expect(
       await world.untouched { await refused(.pendingCredentialUsed) { try await world.signIn(.pendingToken(handle)) } })
   }
 
-  @Test func `a spent sole handle answers again to the same idempotency key alone`() async throws {
+  @Test func `a spent pending token can be repeated only with the same idempotency key`() async throws {
     let handle = inUse()
     let first = try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant
     #expect(try await world.signIn(.pendingToken(handle), world.call(key: "k")).grant.sessionID == first.sessionID)
@@ -37,7 +39,7 @@ struct `Purposes of handles` {
   }
 
   @Test(arguments: [PendingPurpose.link, .secondFactor])
-  func `only a credential_in_use handle is a credential`(_ purpose: PendingPurpose) async throws {
+  func `only a pending token with purpose credential_in_use is a credential`(_ purpose: PendingPurpose) async throws {
     world.store.insert(account(id: "x", .verified(ada), identities: [google()]))
     let handle = world.hold(google(), for: "x", purpose: purpose)
     #expect(
@@ -47,7 +49,7 @@ struct `Purposes of handles` {
   }
 
   @Test(arguments: [PendingPurpose.credentialInUse, .secondFactor])
-  func `only a link handle completes a sign-in`(_ purpose: PendingPurpose) async throws {
+  func `only a pending token with purpose link completes a sign-in`(_ purpose: PendingPurpose) async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handle = world.hold(google(), for: "account-y", purpose: purpose)
     #expect(
@@ -56,7 +58,7 @@ struct `Purposes of handles` {
       })
   }
 
-  @Test func `a handle whose identity has another owner by now opens neither account`() async throws {
+  @Test func `a pending token whose identity has changed its owner opens neither account`() async throws {
     let handle = inUse()
     world.store.edit { tables in
       tables.accounts["other"] = account(id: "other").account
@@ -66,7 +68,7 @@ struct `Purposes of handles` {
     #expect(world.store.contents.sessions.isEmpty)
   }
 
-  @Test func `S10, S11 and a disabled provider hold for a handle as for the provider's own token`() async throws {
+  @Test func `S10, S11 and a disabled provider apply to a pending token as to the provider's token`() async throws {
     let handle = inUse()
     var closed = world
     closed.policy.enabledProviderIDs = []

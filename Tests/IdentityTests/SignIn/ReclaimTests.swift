@@ -16,7 +16,7 @@ struct `Reclaim and claim` {
     }
   }
 
-  @Test func `S6a check 5: the mailbox's holder gets the account under its id and everything unverified goes`()
+  @Test func `S6a check 5: the owner of the mailbox gets the account and its id, and all unverified data is removed`()
     async throws
   {
     world.store.insert(squatted())
@@ -40,7 +40,7 @@ struct `Reclaim and claim` {
         == #"{"kept":"custom_claims","provider_id":"google.com","revoked_provider_ids":"password"}"#)
   }
 
-  @Test func `a reclaim without claims keeps nothing, and names a squatter's sign-in links as what they are`()
+  @Test func `a reclaim reports a squatter's sign-in links as emailLink`()
     async throws
   {
     world.store.insert(account(.unverified(ada), emailLink: true))
@@ -49,7 +49,9 @@ struct `Reclaim and claim` {
     #expect(note.detailsJSON == #"{"provider_id":"google.com","revoked_provider_ids":"emailLink"}"#)
   }
 
-  @Test func `S6a check 6: the squatter's password, sessions, custom tokens and pending rows are dead`() async throws {
+  @Test func `S6a check 6: the squatter's password, sessions, custom tokens and pending rows are invalid`()
+    async throws
+  {
     world.store.insert(squatted())
     let squatter = try await world.signIn(rightPassword).grant
     let custom = try world.tokens.mintCustomToken(
@@ -65,7 +67,7 @@ struct `Reclaim and claim` {
     #expect(world.store.contents.openSessions(of: "account-y").map(\.id) == [grant.sessionID])
   }
 
-  @Test func `setting reclaim: verified lets a verified tier, refuse lets none`() async throws {
+  @Test func `setting reclaim: verified allows tier verified, and refuse allows none`() async throws {
     let verified = World { $0.reclaim = .verified }
     verified.store.insert(squatted())
     #expect(try await verified.signIn(google(tier: .verified)).grant.revokedProviderIDs == ["password"])
@@ -83,7 +85,7 @@ struct `Reclaim and claim` {
   }
 
   @Test(arguments: [false, true])
-  func `check 5: an account that custom tokens open is not reclaimed, since they would go on opening it`(
+  func `check 5: an account with custom tokens is not reclaimed, since they would still open it`(
     _ isNew: Bool
   ) async throws {
     if !isNew { world.store.insert(account()) }
@@ -100,7 +102,9 @@ struct `Reclaim and claim` {
   }
 
   @Test(arguments: TrustTier.allCases)
-  func `check 9: no sign-in removes anything of an account whose address is verified`(_ tier: TrustTier) async throws {
+  func `check 9: no sign-in removes anything from an account whose address is verified`(
+    _ tier: TrustTier
+  ) async throws {
     let world = World { $0.reclaim = .verified; $0.autoLink = .authoritative }
     let owner = account(.verified(ada), password: true, emailLink: true, identities: [corp()])
     world.store.insert(owner)
@@ -112,7 +116,7 @@ struct `Reclaim and claim` {
     #expect(world.store.contents.openSessions(of: "account-y").contains { $0.id == session.sessionID })
   }
 
-  @Test func `check 8: claim takes the address and what it names, and leaves the rest where it is`() async throws {
+  @Test func `check 8: a claim takes the address and its methods, and leaves the rest with the account`() async throws {
     let owner = account(
       .unverified(ada), password: true, emailLink: true, phone: "+15550100", identities: [corp()], factors: [.totp]
     ) { $0.displayName = "Keeps this" }
@@ -135,13 +139,13 @@ struct `Reclaim and claim` {
     await refused(.invalidLoginCredentials) { try await world.signIn(rightPassword) }
   }
 
-  @Test func `claim is nothing that existing_only allows, since it creates`() async throws {
+  @Test func `existing_only does not allow a claim, since a claim creates an account`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     _ = try await world.signIn(google(), existingOnly: true, claimAddress: true).exists
     #expect(world.store.contents.accounts.count == 1)
   }
 
-  @Test func `a claim's pending row cannot bring the address back`() async throws {
+  @Test func `a pending row from before a claim cannot restore the address`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let handle = try await world.signIn(google()).exists.handle
     _ = try await world.signIn(google(), claimAddress: true)

@@ -26,7 +26,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `the first sign-in of one identity makes one account, and everybody is in`() async throws {
+  @Test func `parallel first sign-ins of one identity create one account, and all succeed`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       let answers = try await parallel { _ in try await world.signIn(google()) }
@@ -38,7 +38,9 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `check 32: two providers with one address make one account and conflicts, never two`() async throws {
+  @Test func `check 32: two providers with one address create one account and conflicts, never two accounts`()
+    async throws
+  {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round) { $0.pendingLimits.perAccountMax = 100 }
       let answers = try await parallel { index in
@@ -52,7 +54,9 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `check 13: completions of one handle link once, and all get the same session`() async throws {
+  @Test func `check 13: parallel completions of one pending token link once, and all get the same session`()
+    async throws
+  {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       world.store.insert(account(.verified(ada), password: true))
@@ -66,7 +70,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `a sole handle presented in parallel opens one session`() async throws {
+  @Test func `a pending token that is presented in parallel opens one session`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       world.store.insert(account(.verified(ada), identities: [google()]))
@@ -78,7 +82,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `a single-use token presented in parallel opens one session`() async throws {
+  @Test func `a single-use token that is presented in parallel opens one session`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       let token = Credential.providerToken(
@@ -90,7 +94,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `check 34: one idempotency key in parallel does the thing once`() async throws {
+  @Test func `check 34: parallel calls with one idempotency key take effect once`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       let answers = try await parallel { _ in try await world.signIn(.anonymous, world.call(key: "k")) }
@@ -100,7 +104,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `parallel sign-ins by an older hash all get in, and it is upgraded once`() async throws {
+  @Test func `parallel sign-ins with an older hash all succeed, and it is upgraded once`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       world.store.insert(account(.verified(ada), password: true) { $0.passwordHash = "old:correct horse" })
@@ -111,7 +115,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `a reclaim in the midst of the squatter's sign-ins leaves none of his sessions open`() async throws {
+  @Test func `a reclaim during a squatter's sign-ins leaves none of the squatter's sessions open`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       world.store.insert(account(.unverified(ada), password: true))
@@ -124,7 +128,7 @@ struct `SignIn, races` {
     }
   }
 
-  @Test func `a password is changed in the midst of sign-ins: no session by the old one comes after it`() async throws {
+  @Test func `after a password change during sign-ins, no session opens with the old password`() async throws {
     for round in 1...`SignIn, races`.rounds {
       let world = world(seed: round)
       world.store.insert(account(.verified(ada), password: true))

@@ -4,10 +4,10 @@ import Testing
 @testable import Identity
 
 /// Section 10 for SignIn, and the remains of calls that do not complete.
-struct `SignIn, repeated or broken off` {
+struct `SignIn, repeated or cancelled` {
   let world = World()
 
-  @Test func `check 34: a repeat under the same key is the same session with fresh tokens`() async throws {
+  @Test func `check 34: a repeat under the same key returns the same session with fresh tokens`() async throws {
     let first = try await world.signIn(google(), world.call(key: "k")).grant
     let before = world.store.contents
     let again = try await world.signIn(google(), world.call(key: "k")).grant
@@ -17,14 +17,14 @@ struct `SignIn, repeated or broken off` {
     _ = try await Refresh(world.environment)(again.refreshToken, world.call())
   }
 
-  @Test func `a repeat is answered although its token has been spent since`() async throws {
+  @Test func `a repeat succeeds although its token has been spent since`() async throws {
     let token = Credential.providerToken(
       world.providers.token(google(), singleUseUntil: world.now.adding(millis: 600_000)))
     let first = try await world.signIn(token, world.call(key: "k")).grant
     #expect(try await world.signIn(token, world.call(key: "k")).grant.sessionID == first.sessionID)
   }
 
-  @Test func `several repeats hand out one refresh token, and the first answer's still works`() async throws {
+  @Test func `several repeats return one refresh token, and that of the first answer is still valid`() async throws {
     let first = try await world.signIn(google(), world.call(key: "k")).grant
     let second = try await world.signIn(google(), world.call(key: "k")).grant
     let third = try await world.signIn(google(), world.call(key: "k")).grant
@@ -33,7 +33,7 @@ struct `SignIn, repeated or broken off` {
     #expect(refreshed.sessionID == first.sessionID)
   }
 
-  @Test func `a repeat tells again what a reclaim revoked`() async throws {
+  @Test func `a repeat returns the methods that a reclaim revoked again`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     _ = try await world.signIn(google(), world.call(key: "k"))
     let again = try await world.signIn(google(), world.call(key: "k")).grant
@@ -50,7 +50,7 @@ struct `SignIn, repeated or broken off` {
     #expect(world.store.contents.sessions.count == 2 && !other.isNewAccount)
   }
 
-  @Test func `a record that has expired is none, although no sweep has taken it yet`() async throws {
+  @Test func `an expired record has no effect, even before a sweep deletes it`() async throws {
     _ = try await world.signIn(google(), world.call(key: "k"))
     let record = try #require(world.store.contents.idempotency.values.first)
     world.clock.advance(millis: world.policy.idempotencyLifetimeMillis - 1)
@@ -62,7 +62,7 @@ struct `SignIn, repeated or broken off` {
     #expect(next.request != record.request && next.sessionID == other.sessionID)
   }
 
-  @Test func `a repeat of a session that has ended, or of a disabled account, is told so`() async throws {
+  @Test func `a repeat of an ended session, or of a disabled account, fails with that reason`() async throws {
     let first = try await world.signIn(google(), world.call(key: "k")).grant
     let id = first.account.account.id
     world.store.edit { $0.accounts[id]?.disabled = true }
@@ -76,7 +76,7 @@ struct `SignIn, repeated or broken off` {
     await refused(.tokenExpired) { try await world.signIn(google(), world.call(key: "k")) }
   }
 
-  @Test func `the record holds neither a token nor anything that could be guessed at`() async throws {
+  @Test func `the record contains no token and nothing that could be guessed`() async throws {
     let grant = try await world.signIn(google(), world.call(key: "k")).grant
     let record = try #require(world.store.contents.idempotency.values.first)
     #expect(record.outcome == "created" && record.sessionID == grant.sessionID)
@@ -85,7 +85,7 @@ struct `SignIn, repeated or broken off` {
     #expect(!text.contains(grant.refreshToken) && !text.contains(grant.idToken))
   }
 
-  @Test func `a repeat of a conflict gets the handle of the first, which completes`() async throws {
+  @Test func `a repeat of a conflict gets the first pending token, which can be completed`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let credential = Credential.providerToken(
       world.providers.token(corp(tier: .verified), singleUseUntil: world.now.adding(millis: 600_000)))
@@ -102,7 +102,9 @@ struct `SignIn, repeated or broken off` {
     await refused(.idempotencyKeyReused) { try await world.signIn(credential, world.call(key: "k", request: "2")) }
   }
 
-  @Test func `a conflict is remembered for as long as it is held, and its handle in no table in clear`() async throws {
+  @Test func `a conflict is recorded for its lifetime, and no table contains its pending token in clear text`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true))
     let first = try await world.signIn(corp(tier: .verified), world.call(key: "k")).exists
     let record = try #require(world.store.contents.idempotency.values.first)
@@ -116,7 +118,7 @@ struct `SignIn, repeated or broken off` {
     }
   }
 
-  @Test func `conflicts under one key at once hold one credential`() async throws {
+  @Test func `concurrent conflicts under one key create one pending credential`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let handles = try await withThrowingTaskGroup(of: String.self) { group in
       for _ in 0..<20 {
@@ -129,7 +131,7 @@ struct `SignIn, repeated or broken off` {
     #expect(handles.count == 1 && world.store.contents.pendings.count == 1)
   }
 
-  @Test func `a refused call leaves no record, so that the same key may succeed later`() async throws {
+  @Test func `a failed call leaves no record: the same key may succeed later`() async throws {
     await refused(.accountNotFound) { try await world.signIn(google(), existingOnly: true, world.call(key: "k")) }
     #expect(try await world.signIn(google(), world.call(key: "k")).grant.isNewAccount)
   }
@@ -145,19 +147,19 @@ struct `SignIn, repeated or broken off` {
       })
   }
 
-  @Test func `a store that cannot answer is told as such, with a hint when to come back`() async throws {
+  @Test func `a failing store is reported as unavailable, with a retry delay`() async throws {
     world.store.fail(with: .unavailable("disk full"))
     let failure = await refused(.storeUnavailable) { try await world.signIn(google()) }
     #expect(failure?.retryAfterMillis == 1000 && failure?.hint.contains("disk") == false)
   }
 
-  @Test func `a store behind a network answers the same`() async throws {
+  @Test func `a store that answers later gives the same result`() async throws {
     let world = World(store: MemoryStore(answersNow: false))
     let grant = try await world.signIn(google()).grant
     #expect(try await world.signIn(google()).grant.account.account.id == grant.account.account.id)
   }
 
-  @Test func `whoever keeps losing races is told to come back, not to sign in anew`() async throws {
+  @Test func `a call that keeps losing races fails with a retry delay`() async throws {
     let world = World { $0.decisionsMax = 3 }
     world.store.insert(account(.verified(ada), password: true))
     let query = Query()

@@ -70,7 +70,7 @@ final class FakePasswords: Passwords {
   private let asked = Mutex<[String?]>([])
   private let failing = Mutex<Failure?>(nil)
   private let isGivenUpAfterwards = Mutex(false)
-  private let meanwhile = Mutex<(@Sendable () async -> Void)?>(nil)
+  private let interruption = Mutex<(@Sendable () async -> Void)?>(nil)
 
   var verifications: [String?] { asked.withLock { $0 } }
 
@@ -78,7 +78,7 @@ final class FakePasswords: Passwords {
   /// From here on, each call is cancelled after its password was checked, before its failure is returned.
   func giveUpAfterwards() { isGivenUpAfterwards.withLock { $0 = true } }
   /// Runs once, while the next password is checked.
-  func meet(_ event: @escaping @Sendable () async -> Void) { meanwhile.withLock { $0 = event } }
+  func meet(_ event: @escaping @Sendable () async -> Void) { interruption.withLock { $0 = event } }
 
   func requireRoom() throws(Failure) {}
 
@@ -86,7 +86,7 @@ final class FakePasswords: Passwords {
     if let failure = failing.withLock({ $0 }) { throw failure }
     guard !commitDecision.isCancelled else { throw Failure(.cancelled) }
     asked.withLock { $0.append(hash) }
-    let event = meanwhile.withLock { event in
+    let event = interruption.withLock { event in
       defer { event = nil }
       return event
     }

@@ -21,13 +21,13 @@ private let wrong = Credential.password(email: ada, password: "wrong")
     return world
   }
 
-  @Test func `check 104: the right one of a burst is refused at a sign-in like the others`() async {
+  @Test func `check 104: the right password in a burst is rejected at sign-in like the others`() async {
     let world = world()
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
     #expect(world.passwords.verifications.count == 4 && world.store.contents.sessions.isEmpty)
   }
 
-  @Test func `check 104: the right one of a burst completes nothing`() async throws {
+  @Test func `check 104: the right password in a burst does not complete a conflict`() async throws {
     let world = world()
     let handle = world.hold(corp(), for: "account-y")
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword, pendingToken: handle) }
@@ -36,7 +36,7 @@ private let wrong = Credential.password(email: ada, password: "wrong")
     #expect(row.completedAt == nil)
   }
 
-  @Test func `check 104: the right one of a burst reauthenticates nobody`() async throws {
+  @Test func `check 104: the right password in a burst does not reauthenticate`() async throws {
     let world = world()
     let session = try world.session(of: "account-y")
     await refused(.tooManyAttempts) { try await world.reauthenticate(rightPassword, session) }
@@ -44,7 +44,7 @@ private let wrong = Credential.password(email: ada, password: "wrong")
     #expect(world.store.contents.sessions.keys.sorted() == [session.sessionID])
   }
 
-  @Test func `check 104: at an address that nobody has the answers of a burst are the same`() async {
+  @Test func `check 104: a burst gets the same answers at an unknown address`() async {
     let world = world()
     world.store.edit { $0.accounts = [:] }
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }

@@ -36,7 +36,7 @@ import Testing
     _ = try await world.signIn(rightPassword, world.call(ipAddress: "", deviceID: "own")).grant
   }
 
-  @Test func `a network without a part in it has five attempts in a window`() async throws {
+  @Test func `a network that is not part of the attack has five attempts in a window`() async throws {
     let world = await attacked()
     await attackPasswords(world)
     func call() -> CallFacts { world.call(ipAddress: "203.0.113.1", deviceID: "") }
@@ -91,7 +91,7 @@ import Testing
     #expect(await attempt("2001:db8:2::1") == nil)
   }
 
-  @Test func `a session sends although the caller's messages are used up, and a guest does not`() async throws {
+  @Test func `a session can send messages past the caller's limit, and a guest cannot`() async throws {
     let world = await attacked(.sendsPerCaller)
     let session = try world.session(of: "account-y")
     for number in 0..<4 { _ = try await world.emailLink(to: "p\(number)@example.com", world.call(ipAddress: "")) }
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test func `what is admitted past the limit does not prolong it`() async throws {
+  @Test func `attempts that are allowed past the limit do not extend it`() async throws {
     let world = await attacked()
     await attackPasswords(world)
     world.clock.advance(millis: 599_000)

@@ -17,7 +17,7 @@ import Testing
     }
   }
 
-  @Test func `the last failure that is allowed in a row blocks, and none before it`() {
+  @Test func `the last allowed failure in a row blocks, and no earlier one`() {
     #expect(counted([0, 1], by: inARow)?.block(at: Timestamp(millis: 1)) == nil)
     let record = counted([0, 1, 2], by: inARow)
     #expect(record?.block(at: Timestamp(millis: 101)) == Timestamp(millis: 102))
@@ -41,14 +41,14 @@ import Testing
     #expect(counted([0, 500, 1000, 1500, 2000], by: inARow)?.blocks == 0)
   }
 
-  @Test func `a rate blocks until its window ends, and the row says nothing after that`() {
+  @Test func `a rate blocks until its window ends, and the row has no effect after that`() {
     let record = counted([0, 600, 700], by: ThrottleRule(3, inMillis: 1000))
     #expect(record?.blockedUntil == Timestamp(millis: 1000))
     #expect(record?.expiresAt == Timestamp(millis: 1000))
     #expect(counted([0, 600, 700, 1000], by: ThrottleRule(3, inMillis: 1000))?.count == 1)
   }
 
-  @Test func `what was begun before a block counts towards the next one and does not shorten this one`() {
+  @Test func `an attempt that began before a block counts towards the next block and does not shorten this one`() {
     let record = counted([0, 0, 0, 50], by: inARow)
     #expect(record?.count == 1)
     #expect(record?.blockedUntil == Timestamp(millis: 100))

@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(arguments: ["strange", ""])
-  func `check 105: other users' wrong codes of a second factor leave its owner's own device its own`(
+  func `check 105: other users' wrong codes of a second factor do not block its owner's known device`(
     device: String
   ) async throws {
     let world = World()
@@ -50,7 +50,7 @@ import Testing
     try await blocked(world, strange, by: .codeFailuresPerAccount)
   }
 
-  @Test func `check 106: the wrong codes of known devices are bounded as well, of all of them together`() async throws {
+  @Test func `check 106: the wrong codes of all known devices together are limited as well`() async throws {
     let world = World()
     _ = try person(world, [.totp])
     _ = try world.session(of: "account-y", secondFactor: "totp", call: world.call(deviceID: "second"))
@@ -61,7 +61,7 @@ import Testing
     _ = try await world.finish(required, world.call(deviceID: "strange")).grant
   }
 
-  @Test func `a device on another account is not known, though that one owns an address that a provider says`()
+  @Test func `a device of another account is not known, even if that account owns the asserted address`()
     async throws
   {
     let world = World { $0.throttles[.codeFailuresPerAccount].countMax = 2 }
@@ -78,7 +78,7 @@ import Testing
     #expect(failure?.throttle == .codeFailuresPerAccount)
   }
 
-  @Test func `check 105: other users' wrong codes keep nobody from enrolling on a known device`() async throws {
+  @Test func `check 105: other users' wrong codes do not prevent an enrolment on a known device`() async throws {
     let world = World()
     let session = try person(world, [.totp])
     try await tryOut(world, attempts: 6) { world.call(deviceID: "strange") }
@@ -90,7 +90,7 @@ import Testing
     _ = try await world.finishEnrollment(started, session, "", own(world))
   }
 
-  @Test func `check 105: other users who use up the messages of a second factor leave its owner's own device its own`()
+  @Test func `check 105: other users who use up a second factor's messages do not block its owner's known device`()
     async throws
   {
     let world = World.sending {

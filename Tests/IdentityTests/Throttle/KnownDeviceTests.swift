@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  @Test func `check 105: a session that only goes on makes no device known, whatever it goes on by`() async throws {
+  @Test func `check 105: a device that only continues a session does not become known`() async throws {
     let world = world()
     let stolen = try world.session(of: "account-y", call: world.call(deviceID: "own"))
     func thief() -> CallFacts { world.call(deviceID: "thief") }
@@ -37,7 +37,7 @@ import Testing
     _ = try await world.signIn(rightPassword, world.call(deviceID: "own")).grant
   }
 
-  @Test func `check 105: a device is known once its person has verified itself on it, inside a session as well`()
+  @Test func `check 105: a device is known once the user has authenticated on it, inside a session as well`()
     async throws
   {
     let world = world()
@@ -51,7 +51,7 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(deviceID: "fourth")) }
   }
 
-  @Test func `however many devices a person has, they share one count of messages and one of wrong codes`()
+  @Test func `all known devices of a user share one count of messages and one of wrong codes`()
     async throws
   {
     let world = World.sending {

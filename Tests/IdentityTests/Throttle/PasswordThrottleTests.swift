@@ -34,14 +34,16 @@ import Testing
     _ = try await world.signIn(rightPassword).grant
   }
 
-  @Test func `check 105: what blocks the password blocks no other way in`() async throws {
+  @Test func `check 105: a block of the password does not block another sign-in method`() async throws {
     let world = world()
     await fail(world, 3)
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
     _ = try await world.signIn(google()).grant
   }
 
-  @Test func `check 105: a device that the person has signed in on is counted apart, on both sides`() async throws {
+  @Test func `check 105: a device that the user has signed in on has a separate count, in both directions`()
+    async throws
+  {
     let world = world()
     _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
     await fail(world, 3) { world.call(deviceID: "strange") }
@@ -56,7 +58,7 @@ import Testing
     #expect(failure?.throttle == .passwordFailuresPerDevice)
   }
 
-  @Test func `a success begins the count anew, and writes nothing where nothing was counted`() async throws {
+  @Test func `a success resets the count, and writes nothing if nothing was counted`() async throws {
     let world = world()
     for _ in 0..<3 {
       await fail(world, 2)
@@ -68,7 +70,7 @@ import Testing
     #expect(!counted.values.contains { $0.count > 6 })
   }
 
-  @Test func `an address that nobody has is blocked like one that somebody has`() async {
+  @Test func `an unknown address is blocked like a known one`() async {
     let (known, unknown) = (world(), world(known: false))
     await fail(known, 3)
     await fail(unknown, 3)
@@ -86,7 +88,7 @@ import Testing
     #expect(world.store.contents.throttles.values.contains { $0.count == 50 })
   }
 
-  @Test func `a password that is right is refused where the block came while it was checked`() async throws {
+  @Test func `a right password is rejected if the block began during its check`() async throws {
     let world = world()
     await fail(world, 1)
     let environment = world.environment { store in
@@ -100,7 +102,7 @@ import Testing
     #expect(world.store.contents.sessions.isEmpty)
   }
 
-  @Test func `check 104: of a burst of guesses as many are answered as the block lets, whatever they were`() async {
+  @Test func `check 104: a burst of guesses gets as many answers as the limit allows, right or wrong`() async {
     let world = World(store: MemoryStore(meetsRaces: true)) { $0.throttles[.passwordFailuresPerAccount].countMax = 5 }
     world.store.insert(account(.verified(ada), password: true))
     await fail(world, 1)
@@ -121,7 +123,7 @@ import Testing
     #expect(Set(answers.keys).isSubset(of: [nil, .invalidLoginCredentials, .tooManyAttempts]))
   }
 
-  @Test func `a password that is wrong is answered like a right one where the block came while it was checked`()
+  @Test func `a wrong password is rejected like a right one if the block began during its check`()
     async throws
   {
     let world = world()
@@ -134,7 +136,7 @@ import Testing
     await refused(.tooManyAttempts) { try await SignIn(environment)(SignInRequest(credential: wrong), world.call()) }
   }
 
-  @Test func `check 105: a key of a repeat changes nothing of who is blocked`() async throws {
+  @Test func `check 105: an idempotency key does not change who is blocked`() async throws {
     let world = world()
     _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
     await fail(world, 3) { world.call(deviceID: "strange") }
@@ -146,7 +148,7 @@ import Testing
     _ = try await CreateAccount(free.environment)(request, free.call(key: "k"))
   }
 
-  @Test func `check 104: failures at any account count against their network, which a /64 is`() async {
+  @Test func `check 104: failures at any account count against their /64 network`() async {
     let world = World { $0.throttles[.passwordFailuresPerNetwork].countMax = 3 }
     for number in 1...3 {
       await refused(.invalidLoginCredentials) {
@@ -163,7 +165,7 @@ import Testing
     await fail(world, 1) { world.call(ipAddress: "") }
   }
 
-  @Test func `a session is no place to go on guessing: reauthentication and completion count alike`() async throws {
+  @Test func `wrong passwords count in reauthentication and completion as well`() async throws {
     let world = world()
     let session = try world.session(of: "account-y")
     await fail(world, 1)
@@ -183,7 +185,7 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword, world.call(key: "k", request: "right")) }
   }
 
-  @Test func `a call that was given up before its password was checked counts nothing`() async {
+  @Test func `a call that was cancelled before its password was checked does not count`() async {
     let world = world()
     let commitDecision = CommitDecision()
     _ = commitDecision.cancel()
@@ -191,7 +193,7 @@ import Testing
     #expect(world.store.contents.throttles.isEmpty)
   }
 
-  @Test func `a call that was given up after its password was checked counts as any other`() async throws {
+  @Test func `a call that was cancelled after its password was checked counts`() async throws {
     let world = world()
     let session = try world.session(of: "account-y")
     world.passwords.giveUpAfterwards()
@@ -201,7 +203,7 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(rightPassword) }
   }
 
-  @Test func `sign-ups that nobody vouches for are limited by network, refused ones included`() async throws {
+  @Test func `sign-ups without a verified identity are limited by network, including rejected ones`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
     let create = CreateAccount(world.environment)
     let request = CreateAccountRequest(email: ada, password: "correct horse")
@@ -216,7 +218,7 @@ import Testing
     _ = try await world.signIn(google(email: "g@example.com")).grant
   }
 
-  @Test func `the rows tell neither address, device nor network, and one kind's key is no other's`() {
+  @Test func `the rows do not reveal address, device or network, and each kind has its own keys`() {
     let world = World()
     var (passwords, sends) = (Query(), Query())
     let environment = world.environment
@@ -225,7 +227,7 @@ import Testing
     #expect(Set(passwords.throttles + sends.throttles).count == 8)
   }
 
-  @Test func `what is not to be limited is not counted`() {
+  @Test func `a disabled limit is not counted`() {
     let world = World { $0.throttles[.sendsPerCaller].countMax = 0 }
     var query = Query()
     world.environment.throttle(.sends, of: ada, call: world.call()).look(into: &query)

@@ -34,7 +34,7 @@ import Testing
   }
 
   @Test(arguments: [true, false])
-  func `a reset lifts the block of a device that was known, signed in there or signed out`(isOpen: Bool) async throws {
+  func `a reset lifts the block of a known device, signed in or signed out`(isOpen: Bool) async throws {
     insertOwner()
     let session = try world.session(of: "account-y", call: world.call(deviceID: "own"))
     if !isOpen { try await SignOut(world.environment)(.idToken(session.idToken), world.call()) }
@@ -43,7 +43,7 @@ import Testing
     _ = try await world.signIn(newPassword, world.call(deviceID: "own")).grant
   }
 
-  @Test func `a reset lifts no block of another address, nor of a network`() async throws {
+  @Test func `a reset does not lift the block of another address or of a network`() async throws {
     insertOwner()
     world.store.insert(account(id: "account-z", .verified("zoe@example.com"), password: true))
     let zoe = Credential.password(email: "zoe@example.com", password: "wrong")
@@ -71,7 +71,7 @@ import Testing
     #expect(failure?.throttle == .resetsPerRecipient)
   }
 
-  @Test func `resets asked for on a known device are counted separately`() async throws {
+  @Test func `resets requested on a known device are counted separately`() async throws {
     insertOwner()
     _ = try world.session(of: "account-y", call: world.call(deviceID: "own"))
     for _ in 1...2 { _ = try await world.passwordReset(world.call(deviceID: "strange")) }
@@ -81,7 +81,7 @@ import Testing
   }
 
   @Test(arguments: ["reset", "link"])
-  func `what the owner of an unverified mailbox asked for survives password changes`(_ way: String) async throws {
+  func `the links and resets requested for an unverified address survive password changes`(_ way: String) async throws {
     world.store.insert(account(.unverified(ada), password: true))
     var attacker = try world.session(of: "account-y")
     let code = way == "reset" ? try await world.passwordReset() : ""
@@ -98,7 +98,7 @@ import Testing
     await refused(.tokenRevoked) { try await world.update(attacker, name: "Eve") }
   }
 
-  @Test func `a change of the email address ends what was sent to the old one`() async throws {
+  @Test func `a change of the email address invalidates links that were sent to the old one`() async throws {
     insertOwner()
     let session = try world.session(of: "account-y")
     let code = try await world.passwordReset()

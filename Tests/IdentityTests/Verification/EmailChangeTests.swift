@@ -42,7 +42,7 @@ private let new = "new@example.com"
     #expect(signedIn.account.account.id == "account-y")
   }
 
-  @Test func `3.5 an address that the account came to hold unverified before the link was followed was in doubt`()
+  @Test func `3.5 an address that the account got unverified before the link was opened counts as in doubt`()
     async throws
   {
     world.store.insert(account(phone: number))
@@ -54,7 +54,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.emailVerifiedAt == world.now)
   }
 
-  @Test func `check 84: the old address is told, with a way back, and the new one without`() async throws {
+  @Test func `check 84: the old address is notified with a revert link, and the new one without`() async throws {
     let back = try await changed().wayBack
     #expect(try await world.check(back) == CodeCheck(
       mode: .revertEmail, email: ada, expiresAt: world.now.adding(millis: 3 * 86_400_000)))
@@ -64,7 +64,9 @@ private let new = "new@example.com"
     #expect(told.first { $0.recipient == .email(new) }?.values["link"] == nil)
   }
 
-  @Test func `the way back restores the old address as verified, without a session, and ends all`() async throws {
+  @Test func `the revert link restores the old address as verified, without a session, and ends all sessions`()
+    async throws
+  {
     let (thief, back) = try await changed()
     let confirmed = try await world.confirm(back)
     #expect(confirmed.email == ada && confirmed.session == nil)
@@ -77,7 +79,7 @@ private let new = "new@example.com"
     #expect(try world.lastMessage().kind == .emailChanged)
   }
 
-  @Test func `what a thief added since the change goes with the way back`() async throws {
+  @Test func `the revert link removes methods that an attacker has added since the change`() async throws {
     let (thief, back) = try await changed()
     world.clock.advance(millis: 1)
     _ = try await world.link(google("thief", email: nil), thief)
@@ -102,7 +104,9 @@ private let new = "new@example.com"
     #expect(note.detailsJSON == said)
   }
 
-  @Test func `a thief who changes the address twice cannot take the first owner's way back`() async throws {
+  @Test func `an attacker who changes the address twice cannot invalidate the first owner's revert link`()
+    async throws
+  {
     let (thief, back) = try await changed()
     world.clock.advance(millis: 1)
     let again = try await world.confirm(world.emailChange(to: "third@example.com", thief), thief)
@@ -114,7 +118,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `a thief who takes a change back himself leaves the first owner's way back`() async throws {
+  @Test func `an attacker who reverts a change cannot invalidate the first owner's revert link`() async throws {
     let (thief, back) = try await changed()
     world.clock.advance(millis: 1)
     _ = try await world.confirm(world.emailChange(to: "third@example.com", thief), thief)
@@ -124,7 +128,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `a thief who sets a new password leaves the way back, which takes the password away again`() async throws {
+  @Test func `the revert link stays valid after an attacker's new password, and removes it`() async throws {
     let (thief, back) = try await changed()
     world.clock.advance(millis: 1)
     let update = UpdateAccountRequest(idToken: thief.idToken, newPassword: "the thief's own")
@@ -135,7 +139,7 @@ private let new = "new@example.com"
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
   }
 
-  @Test func `whoever only named the address that was set free does not keep the owner from it`() async throws {
+  @Test func `an unverified account with the freed address does not block the revert link`() async throws {
     let back = try await changed().wayBack
     world.store.insert(account(id: "squatter", .unverified(ada), password: true, identities: [corp(email: nil)]))
     let squatter = try world.session(of: "squatter")
@@ -149,7 +153,7 @@ private let new = "new@example.com"
     #expect(world.store.contents.events(of: "squatter") == ["ADDRESS_DETACHED"])
   }
 
-  @Test func `the window of a change of address is its own where it has one`() async throws {
+  @Test func `a change of address uses its own window if one is configured`() async throws {
     let world = World.sending { $0.recentLoginWindowsMillis[.changeEmail] = 60_000 }
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -159,7 +163,9 @@ private let new = "new@example.com"
     await refused(.requiresRecentLogin) { try await world.emailChange(to: new, session) }
   }
 
-  @Test func `the way back ends after three days, and never takes an address that somebody has by now`() async throws {
+  @Test func `the revert link expires after three days, and never takes an address that was verified elsewhere`()
+    async throws
+  {
     let back = try await changed().wayBack
     world.store.insert(account(id: "other", .verified(ada)))
     await refused(.emailAlreadyInUse) { try await world.confirm(back) }
@@ -167,7 +173,7 @@ private let new = "new@example.com"
     await refused(.expiredCode) { try await world.confirm(back) }
   }
 
-  @Test func `the way back opens no account that is disabled, and is good again once it is not`() async throws {
+  @Test func `the revert link fails for a disabled account, and is valid again once it is enabled`() async throws {
     let back = try await changed().wayBack
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
     await refused(.userDisabled) { try await world.confirm(back) }
@@ -176,7 +182,7 @@ private let new = "new@example.com"
     #expect(try await world.confirm(back).email == ada)
   }
 
-  @Test func `an old address that nobody verified gets neither notice nor way back`() async throws {
+  @Test func `an unverified old address gets neither a notice nor a revert link`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     _ = try await world.confirm(world.emailChange(to: new, session), session)
@@ -186,7 +192,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.emailVerifiedAt == nil, "the new one was never unverified")
   }
 
-  @Test func `whether the new address is free is told to who follows the link, and nobody else`() async throws {
+  @Test func `only the user who opens the link learns whether the new address is free`() async throws {
     let session = try owner()
     world.store.insert(account(id: "other", .verified(new), password: true))
     let code = try await world.emailChange(to: new, session)
@@ -198,7 +204,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `an address that is taken in the last moment is not taken twice`() async throws {
+  @Test func `an address that is taken during the call is not assigned twice`() async throws {
     let session = try owner()
     let code = try await world.emailChange(to: new, session)
     let environment = world.environment(interruptedBy: { $0.insert(account(id: "other", .verified(new))) })
@@ -207,7 +213,7 @@ private let new = "new@example.com"
     }
   }
 
-  @Test func `it needs a recent login, the second factor, and an account that is somebody's`() async throws {
+  @Test func `a change requires a recent login, the second factor, and a permanent account`() async throws {
     let session = try owner()
     await refused(.invalidField) { try await world.emailChange(to: ada, session) }
     world.clock.advance(millis: 300_000)
@@ -222,7 +228,7 @@ private let new = "new@example.com"
     await refused(.operationNotAllowed) { try await world.emailChange(to: new, guest) }
   }
 
-  @Test func `without a session, or in another account's, the link changes nothing and survives`() async throws {
+  @Test func `without a session, or in another account's, the link changes nothing and stays valid`() async throws {
     let session = try owner()
     world.store.insert(account(id: "other", phone: number))
     let code = try await world.emailChange(to: new, session)
@@ -232,14 +238,14 @@ private let new = "new@example.com"
     #expect(try await world.confirm(code, session).email == new)
   }
 
-  @Test func `a reset ends a change that is on its way`() async throws {
+  @Test func `a reset ends a pending change`() async throws {
     let session = try owner()
     let code = try await world.emailChange(to: new, session)
     _ = try await world.reset(world.passwordReset())
     await refused(.invalidCode) { try await world.check(code) }
   }
 
-  @Test func `check 7: the change that a squatter holds is dead after the reclaim`() async throws {
+  @Test func `check 7: a squatter's pending change is invalid after a reclaim`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let squatter = try await world.signIn(rightPassword).grant
     let planted = try await world.emailChange(to: "eve@example.com", squatter)
@@ -250,7 +256,7 @@ private let new = "new@example.com"
     #expect(world.store.state("account-y")?.account.email == ada)
   }
 
-  @Test func `check 7: and after a claim as well`() async throws {
+  @Test func `check 7: a squatter's pending change is invalid after a claim as well`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let squatter = try world.session(of: "account-y", by: .provider("oidc.corp"))
     let verification = try await world.verification(squatter)

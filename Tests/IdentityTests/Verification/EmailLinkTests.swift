@@ -3,10 +3,10 @@ import Testing
 
 @testable import Identity
 
-@Suite struct `Mailed links` {
+@Suite struct `Sign-in links` {
   let world = World.sending()
 
-  @Test func `a link signs a new address up as verified, and then in`() async throws {
+  @Test func `a link signs up a new address as verified, and then signs in`() async throws {
     let first = try await world.signIn(world.emailLink()).grant
     #expect(first.isNewAccount && first.account.account.email == ada)
     #expect(first.account.account.emailAddress?.verification == .emailLink)
@@ -43,7 +43,7 @@ import Testing
     #expect(world.store.contents.deliveries.isEmpty && world.store.contents.pendings.isEmpty)
   }
 
-  @Test func `check 106: a link is good once, for six hours, and the next ends it`() async throws {
+  @Test func `check 106: a link is valid once, for six hours, and until the next one`() async throws {
     let used = try await world.emailLink()
     _ = try await world.signIn(used)
     await refused(.expiredCode) { try await world.signIn(used) }
@@ -62,7 +62,7 @@ import Testing
     #expect(try await world.signIn(.emailLink(email: ada, code: code)).grant.isNewAccount)
   }
 
-  @Test func `check 23: a link that was asked for in one browser signs in in no other`() async throws {
+  @Test func `check 23: a link that was requested in one browser does not sign in in another`() async throws {
     let link = try await world.emailLink(world.call(binding: "browser of ada"))
     await refused(.invalidCode) { try await world.signIn(link, world.call(binding: "browser of eve")) }
     await refused(.invalidCode) { try await world.signIn(link) }
@@ -80,7 +80,7 @@ import Testing
     #expect(Set(world.store.contents.pendings.values.map(\.expiresAt)).count == 1)
   }
 
-  @Test func `without mail, or the operator's leave, no link is sent and none is taken`() async throws {
+  @Test func `without mail, or with links disabled, no link is sent and none is accepted`() async throws {
     for edit: @Sendable (inout Policy) -> Void in [{ $0.mailEnabled = false }, { $0.emailLinkEnabled = false }] {
       let closed = World.sending(policy: edit)
       await refused(.operationNotAllowed) { try await closed.emailLink() }
@@ -105,14 +105,14 @@ import Testing
   }
 }
 
-@Suite struct `A mailed link meets an account` {
+@Suite struct `A sign-in link meets an account` {
   let world = World.sending()
 
   private func claiming(_ credential: Credential) async throws -> SignInAnswer {
     try await SignIn(world.environment)(SignInRequest(credential: credential, claimAddress: true), world.call())
   }
 
-  @Test func `whose address is verified: signed in, and nothing of it goes (check 9)`() async throws {
+  @Test func `a verified account is signed in to, and nothing is removed from it (check 9)`() async throws {
     let owner = account(.verified(ada), password: true, phone: number, identities: [google()])
     world.store.insert(owner)
     let grant = try await world.signIn(world.emailLink()).grant
@@ -121,7 +121,7 @@ import Testing
     #expect(grant.account.account.passwordHash != nil && grant.account.identities == owner.identities)
   }
 
-  @Test func `3.3 a factor beside an address that nobody verified does not keep its owner from claiming it`()
+  @Test func `3.3 a second factor does not prevent the owner of an unverified address from claiming it`()
     async throws
   {
     let owner = account(.unverified(ada), password: true, factors: [.totp])
@@ -134,7 +134,7 @@ import Testing
   }
 
   @Test(arguments: [FactorKind.totp, .phone])
-  func `S12 an account that was imported with a factor and never entered keeps its address from a claim`(
+  func `S12 the address of an imported account with a factor and without a sign-in cannot be claimed`(
     _ kind: FactorKind
   ) async throws {
     let imported = account(.unverified(ada), factors: [kind], madeByAdministrator: true)
@@ -143,7 +143,7 @@ import Testing
     #expect(world.store.state("account-y") == imported && world.store.contents.accounts.count == 1)
   }
 
-  @Test func `a device counts apart for mails only where the address is verified: a squatter's many send no more`()
+  @Test func `a known device has its own email limit only at a verified address: a squatter's devices add none`()
     async throws
   {
     for isVerified in [false, true] {
@@ -162,16 +162,16 @@ import Testing
     }
   }
 
-  @Test func `that is disabled: told so`() async throws {
+  @Test func `a disabled account fails as disabled`() async throws {
     world.store.insert(account(.verified(ada), password: true, disabled: true))
     await refused(.userDisabled) { try await world.signIn(world.emailLink()) }
   }
 
-  @Test func `existing_only makes none`() async throws {
+  @Test func `existing_only creates no account`() async throws {
     await refused(.accountNotFound) { try await world.signIn(world.emailLink(), existingOnly: true) }
   }
 
-  @Test func `checks 5 to 7: nobody verified it and only a password leads in: reclaim, with everything planted`()
+  @Test func `checks 5 to 7: an unverified account with only a password is reclaimed, and planted data is removed`()
     async throws
   {
     world.store.insert(account(.unverified(ada), password: true) { $0.displayName = "Squatter" })
@@ -190,14 +190,14 @@ import Testing
   }
 
   @Test(arguments: ["google", "link", "reset"])
-  func `check 6: a session that was refreshed for ninety days is over`(_ road: String) async throws {
+  func `check 6: a session that was refreshed for ninety days ends`(_ path: String) async throws {
     world.store.insert(account(.unverified(ada), password: true))
     var squatter = try await world.signIn(rightPassword).grant
     for _ in 0..<9 {
       world.clock.advance(millis: 10 * 86_400_000)
       squatter = try await Refresh(world.environment)(squatter.refreshToken, world.call())
     }
-    switch road {
+    switch path {
     case "google": _ = try await world.signIn(google()).grant
     case "link": _ = try await world.signIn(world.emailLink()).grant
     default: _ = try await world.reset(world.passwordReset())
@@ -206,7 +206,9 @@ import Testing
     await refused(.tokenRevoked) { try await world.link(corp(), squatter) }
   }
 
-  @Test func `check 8: it has more than that: a conflict, whose code can still claim the address`() async throws {
+  @Test func `check 8: an unverified account with more methods is a conflict, and the code can claim the address`()
+    async throws
+  {
     let owner = account(.unverified(ada), password: true, phone: number, identities: [corp()])
     world.store.insert(owner)
     let link = try await world.emailLink()
@@ -223,7 +225,7 @@ import Testing
     await refused(.invalidCode) { try await world.signIn(link) }
   }
 
-  @Test func `the person of an account whose address was claimed is told wherever it can be reached`() async throws {
+  @Test func `the user of an account whose address was claimed is notified on every other channel`() async throws {
     let trusted = corp(email: "work@example.com", tier: .verified)
     world.store.insert(account(.unverified(ada), password: true, phone: number, identities: [trusted]))
     _ = try await claiming(world.emailLink()).grant
@@ -233,7 +235,7 @@ import Testing
     #expect(told.allSatisfy { $0.values == ["email": ada] })
   }
 
-  @Test func `the holder of both completes the conflict, and the address is verified`() async throws {
+  @Test func `a user with both methods completes the conflict, and the address is verified`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let exists = try await world.signIn(world.emailLink()).exists
     let grant = try await world.signIn(rightPassword, pendingToken: exists.handle).grant
@@ -241,13 +243,15 @@ import Testing
     #expect(grant.account.account.passwordHash != nil && grant.account.identities.count == 1)
   }
 
-  @Test func `reclaim refused by the operator is a conflict`() async throws {
+  @Test func `an unverified account is a conflict if reclaim is disabled`() async throws {
     let world = World.sending { $0.reclaim = .refuse }
     world.store.insert(account(.unverified(ada), password: true))
     #expect(try await world.signIn(world.emailLink()).exists.canClaimAddress)
   }
 
-  @Test func `S12 an administrator made it and nobody can get in: signed in, with what was prepared`() async throws {
+  @Test func `S12 an administrator's account without a sign-in method is signed in to, with its prepared data`()
+    async throws
+  {
     world.store.insert(account(.unverified(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
     let grant = try await world.signIn(world.emailLink()).grant
     #expect(grant.account.account.displayName == "Ada")
@@ -255,7 +259,7 @@ import Testing
   }
 
   @Test(arguments: [AddressState.verified(ada), .unverified(ada)])
-  func `check 89: with a second factor the factor is asked for, and nothing is removed`(
+  func `check 89: an account with a second factor requires it, and nothing is removed`(
     _ address: AddressState
   ) async throws {
     let owner = account(address, password: true, factors: [.totp])
@@ -269,7 +273,7 @@ import Testing
     _ = try await world.signIn(world.emailLink()).required
   }
 
-  @Test func `after its factor an unverified account is signed in to whole, and verified`() async throws {
+  @Test func `after its factor an unverified account is signed in to unchanged, and verified`() async throws {
     let owner = account(.unverified(ada), password: true, identities: [corp()], factors: [.totp])
     let identity = IdentityKey(providerID: "emailLink", subject: ada)
     var facts = Facts()
@@ -285,7 +289,7 @@ import Testing
     #expect(opening.state.account.emailAddress?.verification == .emailLink && opening.revokedProviderIDs.isEmpty)
   }
 
-  @Test func `check 84: a link that is new to a verified account is an event, and its person is told`() async throws {
+  @Test func `check 84: a sign-in link that is new to a verified account causes an event and a notice`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     _ = try await world.signIn(world.emailLink()).grant
     #expect(world.store.contents.events(of: "account-y") == ["LINKED"])
@@ -303,7 +307,7 @@ import Testing
 
 // MARK: Completion, Link and Reauthenticate
 
-@Suite struct `Mailed links for what is held, and in a session` {
+@Suite struct `Sign-in links that complete a pending credential, and in a session` {
   let world = World.sending()
 
   /// The providers of the notices about links.
@@ -333,7 +337,7 @@ import Testing
     #expect(linkedProviders() == ["oidc.corp"], "the pending identity causes a notice, as in any completion")
   }
 
-  @Test func `check 84: a link that is new to the account it completes a conflict of is an event of its own, and told`()
+  @Test func `check 84: a sign-in link that is new and completes a conflict causes its own event and a notice`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -361,7 +365,7 @@ import Testing
     #expect(world.store.state("account-y") == owner)
   }
 
-  @Test func `a link on an unverified account completes nothing by reclaim where the operator has refused that`()
+  @Test func `a link on an unverified account completes nothing by reclaim if reclaim is disabled`()
     async throws
   {
     let world = World.sending { $0.reclaim = .refuse }
@@ -385,7 +389,7 @@ import Testing
     }
   }
 
-  @Test func `L5 an account without an address takes it, verified`() async throws {
+  @Test func `L5 an account without an address gets it as verified`() async throws {
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
     let grant = try await world.link(world.emailLink(), session).grant
@@ -393,7 +397,7 @@ import Testing
     #expect(SignInMethods(grant.account, world.policy).methods == ["emailLink", "phone"])
   }
 
-  @Test func `L6 a link to the own address inside a session proves it, and keeps what was there`() async throws {
+  @Test func `L6 a link to the account's own address in a session verifies it, and keeps all methods`() async throws {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let session = try world.session(of: "account-y")
     let grant = try await world.link(world.emailLink(), session).grant
@@ -408,7 +412,7 @@ import Testing
     await refused(.expiredCode) { try await world.signIn(again) }
   }
 
-  @Test func `L4 another account's address, and L7 an address beside the own, are refused`() async throws {
+  @Test func `L4 another account's address, and L7 a second address, are rejected`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "other", .verified("bob@example.com"), password: true))
     let session = try world.session(of: "other")
@@ -420,7 +424,7 @@ import Testing
     #expect(failure?.hint.contains("SendEmailChange") == true, "the hint names the call")
   }
 
-  @Test func `reauthentication by the own verified address, and by no other`() async throws {
+  @Test func `a link to the account's verified address reauthenticates, and no other link does`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     world.store.insert(account(id: "other", .unverified("bob@example.com"), password: true))
     let session = try world.session(of: "account-y")
@@ -432,7 +436,7 @@ import Testing
     await refused(.userMismatch) { try await world.reauthenticate(world.emailLink(to: "bob@example.com"), other) }
   }
 
-  @Test func `unlink takes the mailed link, and it can be the last one`() async throws {
+  @Test func `unlink removes the sign-in link, and then the password is the last method`() async throws {
     world.store.insert(account(.verified(ada), password: true, emailLink: true))
     let grant = try await world.unlink("emailLink", try world.session(of: "account-y"))
     #expect(SignInMethods(grant.account, world.policy).methods == ["password"])

@@ -6,7 +6,7 @@ import Testing
 @Suite struct `Verification of an address` {
   let world = World.sending()
 
-  @Test func `a link that is followed inside a session proves the address, and keeps the earlier ways in`()
+  @Test func `a link that is followed in a session verifies the address, and keeps earlier sign-in methods`()
     async throws
   {
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
@@ -25,7 +25,7 @@ import Testing
     #expect(world.store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
 
-  @Test func `3.5 without a session it is refused and the code survives`() async throws {
+  @Test func `3.5 without a session a verification fails and the code stays valid`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
@@ -34,7 +34,7 @@ import Testing
     #expect(try await world.confirm(code, session).session != nil)
   }
 
-  @Test func `a session of another account is refused, and the code survives`() async throws {
+  @Test func `a session of another account is rejected, and the code stays valid`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     world.store.insert(account(id: "other", phone: number))
     let session = try world.session(of: "account-y")
@@ -44,7 +44,7 @@ import Testing
     #expect(try await world.confirm(code, session).session != nil)
   }
 
-  @Test func `check 106: it is good for three days, and the next ends it`() async throws {
+  @Test func `check 106: a verification link is valid for three days, and until the next one`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let former = try await world.verification(session)
@@ -55,7 +55,7 @@ import Testing
     await refused(.expiredCode) { try await world.confirm(latter) }
   }
 
-  @Test func `an address that was left meanwhile is not verified`() async throws {
+  @Test func `an address that the account has left since is not verified`() async throws {
     world.store.insert(account(.unverified(ada), password: true))
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
@@ -63,7 +63,7 @@ import Testing
     await refused(.invalidCode) { try await world.confirm(code, session) }
   }
 
-  @Test func `an account without an address, or a session that is over, gets no mail`() async throws {
+  @Test func `an account without an address, or an ended session, gets no email`() async throws {
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
     await refused(.operationNotAllowed) { try await world.verification(session) }
@@ -85,7 +85,7 @@ import Testing
     #expect(done == 20 && store.contents.events(of: "account-y") == ["EMAIL_VERIFIED"])
   }
 
-  @Test func `a page learns what a code is for, and nothing is consumed`() async throws {
+  @Test func `a page can ask for the purpose of a code without using it up`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
     let signIn = try await world.emailLink(world.call(binding: "browser of ada")).linkCode

@@ -8,7 +8,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
 @Suite struct `Password reset` {
   let world = World.sending()
 
-  @Test func `on a verified account it replaces the password and ends all sessions`() async throws {
+  @Test func `a reset of a verified account replaces the password and ends all sessions`() async throws {
     let owner = account(.verified(ada), password: true, emailLink: true, phone: number, identities: [google()])
     world.store.insert(owner)
     let session = try world.session(of: "account-y")
@@ -25,7 +25,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.lastMessage().kind == .passwordChanged)
   }
 
-  @Test func `3.5 ways in that came while nobody had verified the address go, and later ones stay`() async throws {
+  @Test func `3.5 sign-in methods from before the address was verified go, and later ones stay`() async throws {
     let planted = google("planted", email: "eve@x.example")
     var state = account(
       .verified(ada), password: true, phone: number, identities: [planted, corp(tier: .verified)])
@@ -44,12 +44,12 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: ["assertion", "link", "change", "assertion and change"])
-  func `3.5 ways in from before an address that came with its proof stay`(_ road: String) async throws {
+  func `3.5 sign-in methods from before an address that came verified stay`(_ path: String) async throws {
     world.store.insert(account(phone: number, identities: [corp(email: nil)]) { $0.phoneNumberSetAt = beginning })
     world.clock.advance(millis: 1)
     let session = try world.session(of: "account-y")
     var email = ada
-    switch road {
+    switch path {
     case "assertion": _ = try await world.link(google(), session).grant
     case "link": _ = try await world.link(world.emailLink(), session).grant
     case "change": _ = try await world.confirm(world.emailChange(to: ada, session), session)
@@ -65,8 +65,8 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: ["click", "link", "assertion", "completion"])
-  func `3.5 ways in from before the proof of an address that was there go, by whatever road the proof came`(
-    _ road: String
+  func `3.5 sign-in methods from before an existing address was verified are removed, however it was verified`(
+    _ path: String
   ) async throws {
     let planted = corp("planted", email: nil)
     world.store.insert(
@@ -75,7 +75,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
       })
     world.clock.advance(millis: 1)
     let session = try world.session(of: "account-y")
-    switch road {
+    switch path {
     case "click": _ = try await world.confirm(world.verification(session), session)
     case "link": _ = try await world.link(world.emailLink(), session).grant
     case "assertion": _ = try await world.link(google(), session).grant
@@ -88,11 +88,11 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.reset(world.passwordReset()).revokedProviderIDs == ["phone", "oidc.corp"])
     let stored = try #require(world.store.state("account-y"))
     #expect(stored.account.phoneNumber == nil && !stored.holds(planted.identity))
-    #expect(stored.holds(google().identity) == ["assertion", "completion"].contains(road))
+    #expect(stored.holds(google().identity) == ["assertion", "completion"].contains(path))
   }
 
   @Test(arguments: [false, true])
-  func `3.5 ways in that an address left in doubt stay so when another takes its place, and when it comes back`(
+  func `3.5 sign-in methods in doubt stay so when the address is replaced, and when it comes back`(
     _ comesBack: Bool
   ) async throws {
     let new = "new@example.com"
@@ -113,7 +113,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(answer.revokedProviderIDs == ["oidc.corp"])
   }
 
-  @Test func `3.3 on an account that nobody verified it is reclaim`() async throws {
+  @Test func `3.3 a reset of an unverified account is a reclaim`() async throws {
     world.store.insert(account(.unverified(ada), password: true) { $0.displayName = "Squatter" })
     let squatter = try await world.signIn(rightPassword).grant
     let planted = world.hold(corp(), for: "account-y")
@@ -129,7 +129,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
   }
 
-  @Test func `check 8: an unverified account with more than a password is not reset, and the code survives`()
+  @Test func `check 8: an unverified account with more than a password is not reset, and the code stays valid`()
     async throws
   {
     let edits: [AccountState] = [
@@ -152,7 +152,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     await refused(.unverifiedEmail) { try await refusing.reset(refusing.passwordReset()) }
   }
 
-  @Test func `check 89: on a verified account with a second factor the factor stays, and is asked for at sign-in`()
+  @Test func `check 89: a reset of a verified account keeps its second factor, which sign-in requires`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true, factors: [.totp]))
@@ -162,7 +162,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(world.store.contents.openSessions(of: "account-y").isEmpty)
   }
 
-  @Test func `check 89: on an unverified account with a second factor nothing is removed and nothing set`() async throws
+  @Test func `check 89: a reset of an unverified account with a second factor changes nothing`() async throws
   {
     let owner = account(.unverified(ada), password: true, factors: [.totp])
     world.store.insert(owner)
@@ -170,7 +170,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(world.store.state("account-y") == owner)
   }
 
-  @Test func `S12 an account that an administrator made gets its first password, with what was prepared`()
+  @Test func `S12 an administrator's account gets its first password and keeps its prepared data`()
     async throws
   {
     world.store.insert(account(.unverified(ada), madeByAdministrator: true) { $0.displayName = "Ada" })
@@ -179,7 +179,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(stored.displayName == "Ada" && stored.emailAddress?.verification == .reset && stored.passwordHash != nil)
   }
 
-  @Test func `check 39: a known and an unknown address get one answer, and only the known one gets a mail`()
+  @Test func `check 39: a known and an unknown address get one answer, and only the known one gets an email`()
     async throws
   {
     world.store.insert(account(.verified(ada), password: true))
@@ -195,7 +195,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try world.lastMessage().recipient == .email(ada))
   }
 
-  @Test func `check 39: where no mail has room, a known and an unknown address are told the same`() async throws {
+  @Test func `check 39: with a full mail queue a known and an unknown address get the same error`() async throws {
     let full = World.sending { $0.deliveryQueueMax = 0 }
     full.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
@@ -206,7 +206,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(full.store.contents.pendings.isEmpty && full.store.contents.deliveries.isEmpty)
   }
 
-  @Test func `check 106: it is good once, for an hour, and the next ends it`() async throws {
+  @Test func `check 106: a reset link is valid once, for an hour, and until the next one`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let former = try await world.passwordReset()
     let latter = try await world.passwordReset()
@@ -227,7 +227,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     await refused(.invalidCode) { try await world.confirm(reset) }
   }
 
-  @Test func `a weak password is refused, and the code survives`() async throws {
+  @Test func `a weak password is rejected, and the code stays valid`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let code = try await world.passwordReset()
     let failure = await refused(.weakPassword) { try await world.reset(code, to: "short") }
@@ -235,7 +235,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     _ = try await world.reset(code)
   }
 
-  @Test func `a disabled account, and one that left the address, are not reset`() async throws {
+  @Test func `a disabled account, and one that no longer has the address, are not reset`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     let code = try await world.passwordReset()
     world.store.edit { $0.accounts["account-y"]?.disabled = true }
@@ -247,7 +247,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     await refused(.invalidCode) { try await world.reset(code) }
   }
 
-  @Test func `two resets at once set one password`() async throws {
+  @Test func `two concurrent resets set one password`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = World(store: store) { $0.mailEnabled = true }
     store.insert(account(.verified(ada), password: true))

@@ -16,7 +16,7 @@ import Testing
     #expect(!again.isNewAccount && again.account.account.id == first.account.account.id)
   }
 
-  @Test func `check 106: a code is six digits, good once, for ten minutes`() async throws {
+  @Test func `check 106: a code has six digits and is valid once, for ten minutes`() async throws {
     let code = try await world.phoneCode()
     let digits = try #require(try world.lastMessage().values["code"])
     #expect(digits.wholeMatch(of: /[0-9]{6}/) != nil)
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test(arguments: [(" ", "\n"), ("-", ""), ("\u{2013}", "\u{A0}"), ("\u{202F}", "\u{200B}")])
-  func `digits that were pasted with blanks and hyphens are no wrong try`(between: String, behind: String)
+  func `digits that are pasted with blanks and hyphens are accepted`(between: String, behind: String)
     async throws
   {
     let code = try await world.phoneCode()
@@ -41,20 +41,20 @@ import Testing
     #expect(try await world.signIn(credential).grant.isNewAccount)
   }
 
-  @Test func `check 106: after five wrong tries the right digits are too late`() async throws {
+  @Test func `check 106: the right digits are rejected after five wrong tries`() async throws {
     let code = try await world.phoneCode()
     for _ in 0..<5 { await refused(.invalidCode) { try await world.signIn(code.mistyped) } }
     await refused(.expiredCode) { try await world.signIn(code) }
     #expect(world.store.contents.accounts.isEmpty)
   }
 
-  @Test func `check 106: four wrong tries leave one`() async throws {
+  @Test func `check 106: the right digits are accepted after four wrong tries`() async throws {
     let code = try await world.phoneCode()
     for _ in 0..<4 { await refused(.invalidCode) { try await world.signIn(code.mistyped) } }
     #expect(try await world.signIn(code).grant.isNewAccount)
   }
 
-  @Test func `check 106: digits that are tried out under the key of a sign-in are counted like wrong ones`()
+  @Test func `check 106: digits tried under the key of an earlier sign-in count as wrong`()
     async throws
   {
     let code = try await world.phoneCode()
@@ -67,7 +67,7 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(code, world.call(key: "k")) }
   }
 
-  @Test func `check 106: digits that are tried out under the key of a link are counted like wrong ones`() async throws {
+  @Test func `check 106: digits tried under the key of an earlier link count as wrong`() async throws {
     world.store.insert(account(id: "owner", phone: "+441632960961"))
     world.store.insert(account(.verified(ada), password: true))
     let session = try world.session(of: "account-y")
@@ -80,7 +80,7 @@ import Testing
     await refused(.tooManyAttempts) { try await world.link(code, session, world.call(key: "k")) }
   }
 
-  @Test func `check 106: asking again ends the former code`() async throws {
+  @Test func `check 106: a new code for a phone number invalidates the earlier one`() async throws {
     let former = try await world.phoneCode()
     let latter = try await world.phoneCode()
     await refused(.invalidCode) { try await world.signIn(former) }
@@ -119,7 +119,7 @@ import Testing
     #expect(Set(world.store.contents.pendings.values.map(\.sealed.count)).count == 1)
   }
 
-  @Test func `check 39: an account whose rows are at their maximum answers like a number that nobody has`()
+  @Test func `check 39: an account at its maximum of pending rows gets the same answer as an unknown number`()
     async throws
   {
     world.store.insert(account(phone: number))
@@ -135,7 +135,7 @@ import Testing
     #expect(Set(answers.map(\.verificationID)).count == 2 && Set(answers.map(\.verificationID.count)).count == 1)
   }
 
-  @Test func `check 105: other users who use up a number's tries and messages leave its owner's own device its own`()
+  @Test func `check 105: other users who use up a number's tries and messages do not block its owner's known device`()
     async throws
   {
     let world = World.sending {
@@ -159,7 +159,7 @@ import Testing
     #expect(sends?.throttle == .sendsOnKnownDevices)
   }
 
-  @Test func `a device of one's own sends no more messages to a number that is not one's own`() async throws {
+  @Test func `a known device has no larger limit for another user's number`() async throws {
     let world = World.sending { $0.throttles[.sendsPerRecipient].countMax = 2 }
     let session = try await world.signIn(.anonymous).grant
     for _ in 0..<2 { _ = try await world.phoneCode(for: .link, in: session) }
@@ -167,7 +167,7 @@ import Testing
     #expect(failure?.throttle == .sendsPerRecipient)
   }
 
-  @Test func `the digits are nowhere in the row or the queue in clear`() async throws {
+  @Test func `neither the row nor the queue contains the digits in clear text`() async throws {
     let code = try await world.phoneCode()
     let (digits, row) = (try code.digits, try #require(try world.row(code.verificationID)))
     #expect(!"\(row)".contains(digits))
@@ -185,14 +185,14 @@ import Testing
     #expect(sessions == 1 && store.contents.sessions.count == 1)
   }
 
-  @Test func `a disabled account is told so, and existing_only makes none`() async throws {
+  @Test func `a disabled account fails as disabled, and existing_only creates none`() async throws {
     world.store.insert(account(phone: number, disabled: true))
     await refused(.userDisabled) { try await world.signIn(world.phoneCode()) }
     await refused(.accountNotFound) { try await world.signIn(world.phoneCode(to: "+15550199"), existingOnly: true) }
   }
 
   @Test(arguments: [[FactorKind.phone], [.phone, .recoveryCode]])
-  func `an account whose only second factor is a telephone is not signed in by one`(
+  func `a phone code does not sign in to an account whose only second factor is a phone`(
     _ factors: [FactorKind]
   ) async throws {
     world.store.insert(account(phone: number, factors: factors))
@@ -202,7 +202,7 @@ import Testing
     await refused(.unsupportedFirstFactor) { try await world.reauthenticate(code, session) }
   }
 
-  @Test func `check 89: a phone code does not satisfy a second factor, and is used up by what is held`() async throws {
+  @Test func `check 89: a phone code is not a second factor, and is used up by the first step`() async throws {
     world.store.insert(account(phone: number, factors: [.totp]))
     let code = try await world.phoneCode()
     let required = try await world.signIn(code).required
@@ -211,7 +211,7 @@ import Testing
     await refused(.expiredCode) { try await world.signIn(code) }
   }
 
-  @Test func `without a road, or the operator's leave, no code is sent and none is taken`() async throws {
+  @Test func `without a transport, or with phones disabled, no code is sent and none is accepted`() async throws {
     for edit: @Sendable (inout Policy) -> Void in [{ $0.phoneEnabled = false }, { $0.textMessagesEnabled = false }] {
       let closed = World.sending(policy: edit)
       await refused(.operationNotAllowed) { try await closed.phoneCode() }
@@ -223,7 +223,7 @@ import Testing
     }
   }
 
-  @Test func `a sign-in code takes no ID token, and the other two want one`() async throws {
+  @Test func `a code for sign-in rejects an ID token, and codes for the other purposes require one`() async throws {
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y")
     await refused(.invalidField) { try await world.phoneCode(in: session) }
@@ -257,7 +257,7 @@ import Testing
     await refused(.expiredCode) { try await world.link(code, session) }
   }
 
-  @Test func `L2 a number of another account is in use, and its handle signs in there`() async throws {
+  @Test func `L2 the pending token of another account's number signs in there`() async throws {
     world.store.insert(account(id: "other", phone: number))
     world.store.insert(account(password: true))
     let session = try world.session(of: "account-y")
@@ -269,7 +269,7 @@ import Testing
     await refused(.expiredCode) { try await world.link(code, session) }
   }
 
-  @Test func `L2 a handle whose number has moved on signs nobody in`() async throws {
+  @Test func `L2 a pending token whose number has moved to another account does not sign in`() async throws {
     world.store.insert(account(id: "other", phone: number))
     world.store.insert(account(password: true))
     let session = try world.session(of: "account-y")
@@ -281,7 +281,7 @@ import Testing
     await refused(.pendingCredentialMismatch) { try await world.signIn(.pendingToken(inUse.handle)) }
   }
 
-  @Test func `L3 a new number takes the place of the old one, whose other sessions end and which is free`()
+  @Test func `L3 a new number replaces the old one, which becomes free and whose other sessions end`()
     async throws
   {
     world.store.insert(account(phone: "+15550199") { $0.phoneNumberSetAt = beginning })
@@ -299,7 +299,7 @@ import Testing
     #expect(try await world.signIn(world.phoneCode(to: "+15550199")).grant.isNewAccount)
   }
 
-  @Test func `L3 a number is exchanged by as new a login as an address, and not by what is held`() async throws {
+  @Test func `L3 replacing a number requires a recent login, and a pending token cannot replace one`() async throws {
     world.store.insert(account(phone: "+15550199"))
     let session = try world.session(of: "account-y", by: .phone)
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -314,14 +314,16 @@ import Testing
     #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
   }
 
-  @Test func `L11 a number is exchanged behind the second factor only`() async throws {
+  @Test func `L11 replacing a number requires the second factor`() async throws {
     world.store.insert(account(.verified(ada), password: true, phone: "+15550199", factors: [.totp]))
     let session = try world.session(of: "account-y")
     _ = try await world.link(world.phoneCode(for: .link, in: session), session).required
     #expect(world.store.state("account-y")?.account.phoneNumber == "+15550199")
   }
 
-  @Test func `L11 a login too old to exchange a number is told so before a factor or the code is spent`() async throws {
+  @Test func `L11 a login that is too old to replace a number fails before a factor or the code is used`()
+    async throws
+  {
     world.store.insert(account(.verified(ada), password: true, phone: "+15550199", factors: [.totp]))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: world.policy.recentLoginMillis)
@@ -331,7 +333,7 @@ import Testing
     #expect(!world.store.contents.pendings.values.contains { $0.purpose == .secondFactor })
   }
 
-  @Test func `L2 a number of somebody else's is in use, however old the login that would exchange one`() async throws {
+  @Test func `L2 another account's number is in use, however old the login is`() async throws {
     world.store.insert(account(id: "other", phone: number))
     world.store.insert(account(phone: "+15550199"))
     let session = try world.session(of: "account-y", by: .phone)
@@ -339,13 +341,13 @@ import Testing
     _ = try await world.link(world.phoneCode(for: .link, in: session), session).inUse
   }
 
-  @Test func `L9 an anonymous person with a number is none any more`() async throws {
+  @Test func `L9 an anonymous user who links a number becomes permanent`() async throws {
     let session = try await world.signIn(.anonymous).grant
     let grant = try await world.link(world.phoneCode(for: .link, in: session), session).grant
     #expect(grant.account.account.id == session.account.account.id && !grant.account.account.anonymous)
   }
 
-  @Test func `L11 what a code verified waits for the second factor`() async throws {
+  @Test func `L11 a verified number waits for the second factor`() async throws {
     world.store.insert(account(password: true, factors: [.totp]))
     let session = try world.session(of: "account-y")
     let code = try await world.phoneCode(for: .link, in: session)
@@ -354,7 +356,7 @@ import Testing
     await refused(.expiredCode) { try await world.link(code, session) }
   }
 
-  @Test func `L12 an old login is refused, and the code survives`() async throws {
+  @Test func `L12 an old login is rejected, and the code stays valid`() async throws {
     let world = World.sending { $0.linkRecentLoginMillis = 60_000 }
     world.store.insert(account(password: true))
     let session = try world.session(of: "account-y")
@@ -364,7 +366,7 @@ import Testing
     #expect(try world.row(code.verificationID)?.completedAt == nil)
   }
 
-  @Test func `a code that was asked for in one account links to no other`() async throws {
+  @Test func `a code that was requested in one account links to no other`() async throws {
     world.store.insert(account(id: "a", password: true))
     world.store.insert(account(id: "b", phone: "+15550199"))
     let (a, b) = (try world.session(of: "a"), try world.session(of: "b", by: .phone))
@@ -373,7 +375,7 @@ import Testing
     #expect(try await world.link(code, a).grant.account.account.phoneNumber == number)
   }
 
-  @Test func `reauthentication by the account's own number is a login of now`() async throws {
+  @Test func `the account's own number reauthenticates with a new login time`() async throws {
     world.store.insert(account(password: true, phone: number))
     let session = try world.session(of: "account-y")
     world.clock.advance(millis: 600_000)
@@ -391,7 +393,7 @@ import Testing
     #expect(world.store.contents.deliveries.isEmpty)
   }
 
-  @Test func `a conflict is completed by the number of the account found`() async throws {
+  @Test func `the number of the account found completes a conflict`() async throws {
     world.store.insert(account(.verified(ada), phone: number))
     let exists = try await world.signIn(google()).exists
     #expect(exists.methods == ["phone"])

@@ -15,7 +15,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: Policy.Reclaim.allCases)
-  func `check 8: takes it from an account with other ways in, which keeps those, its id and its data`(
+  func `check 8: takes it from an account with other sign-in methods, which keeps those, its id and its data`(
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
@@ -46,7 +46,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: Policy.Reclaim.allCases)
-  func `check 8: is asked for by its flag alone, and the code survives until then`(
+  func `check 8: requires its flag, and the code stays valid until then`(
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
@@ -61,7 +61,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     await refused(.invalidCode) { try await world.reset(code, claimAddress: true) }
   }
 
-  @Test func `where links are mailed the refusal names them too`() async throws {
+  @Test func `names sign-in links in the error too, if they are enabled`() async throws {
     let world = World.sending()
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let failure = await refused(.unverifiedEmail) { try await world.reset(world.passwordReset()) }
@@ -69,7 +69,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: Policy.Reclaim.allCases)
-  func `does not keep an account from reclaim that has nothing but the address, where reclaim is allowed`(
+  func `reclaims an account that has nothing but the address, if reclaim is allowed`(
     _ reclaim: Policy.Reclaim
   ) async throws {
     let world = world(reclaim)
@@ -83,7 +83,9 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
   }
 
   @Test(arguments: Policy.Reclaim.allCases)
-  func `check 89: leaves a second factor where it is, and does not ask for it`(_ reclaim: Policy.Reclaim) async throws {
+  func `check 89: leaves a second factor with its account, and does not require it`(
+    _ reclaim: Policy.Reclaim
+  ) async throws {
     let world = world(reclaim)
     let owner = account(.unverified(ada), password: true, factors: [.totp])
     world.store.insert(owner)
@@ -97,7 +99,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.signIn(newPassword).grant.account.factors.isEmpty)
   }
 
-  @Test func `S12 takes none from an account that was imported with a factor and never entered`() async throws {
+  @Test func `S12 does not take it from an imported account with a factor and without a sign-in`() async throws {
     let world = world()
     let imported = account(.unverified(ada), factors: [.totp], madeByAdministrator: true)
     world.store.insert(imported)
@@ -108,7 +110,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(world.store.state("account-y") == imported)
   }
 
-  @Test func `takes none from an account that is disabled, and the code survives`() async throws {
+  @Test func `does not take it from a disabled account, and the code stays valid`() async throws {
     let world = world()
     let owner = account(.unverified(ada), password: true, identities: [corp()], disabled: true)
     world.store.insert(owner)
@@ -118,14 +120,14 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.check(code).mode == .resetPassword)
   }
 
-  @Test func `takes none from an account that verified it: that one gets the password`() async throws {
+  @Test func `does not take it from an account that has verified it, which gets the password instead`() async throws {
     let world = world()
     world.store.insert(account(.verified(ada), password: true, identities: [google()]))
     #expect(try await world.reset(world.passwordReset(), claimAddress: true) == PasswordWasReset(email: ada))
     #expect(world.store.contents.accounts.count == 1)
   }
 
-  @Test func `takes none that is verified in the last moment`() async throws {
+  @Test func `does not take an address that is verified during the call`() async throws {
     let world = world()
     world.store.insert(account(.unverified(ada), password: true, identities: [corp()]))
     let code = try await world.passwordReset()
@@ -141,7 +143,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
   }
 
-  @Test func `tells the person of the other account wherever it can be reached`() async throws {
+  @Test func `notifies the user of the other account on every other channel`() async throws {
     let world = world()
     let trusted = corp(email: "work@example.com", tier: .verified)
     world.store.insert(account(.unverified(ada), password: true, phone: number, identities: [trusted]))
@@ -152,7 +154,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
     #expect(told.allSatisfy { $0.values == ["email": ada] })
   }
 
-  @Test func `twenty times at once makes one account`() async throws {
+  @Test func `creates one account in twenty concurrent calls`() async throws {
     let store = MemoryStore(meetsRaces: true)
     let world = world(store: store)
     store.insert(account(.unverified(ada), password: true, identities: [corp()]))
