@@ -1,4 +1,4 @@
-/// All metrics of the server. README.md has the same table.
+/// All metrics of the server. deploy/docs/monitoring.md has the same table.
 package enum Catalogue {
   package static let calls = MetricFamily(
     "latchkey_calls_total", .counter, "Completed calls, by method and gRPC status.")

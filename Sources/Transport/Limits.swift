@@ -13,7 +13,7 @@ package import Services
 
 /// Limits on connections, calls, memory and time that an unauthenticated client can use.
 ///
-/// Each value states its unit. README.md, "Limits", also lists the limits of request fields, the stores and the
+/// Each value states its unit. deploy/docs/limits.md also lists the limits of request fields, the stores and the
 /// product. The configuration may change the values that it names. Each limit that an attack can reach has a test at
 /// its edge and past it, and a row in Tests/Interop/ATTACKS.md.
 package struct Limits: Sendable {

@@ -1,4 +1,4 @@
-"""Logins of servers to a database that requires TLS and a password, as README.md recommends for production."""
+"""Logins of servers to a database that requires TLS and a password, as deploy/docs/scaling.md recommends."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def rows(database: Path, statement: str) -> list[tuple[object, ...]]:
 
 
 def restore(copy: Path, server: Server) -> None:
-    """Follows the README, with the server stopped."""
+    """Follows deploy/docs/backup-restore.md, with the server stopped."""
     for suffix in ("", "-wal", "-shm"):
         Path(f"{server.database}{suffix}").unlink(missing_ok=True)
     shutil.copy(copy, server.database)

@@ -98,6 +98,8 @@ def test_an_alert_uses_only_exported_metrics_and_says_what_to_do(rule: Any, told
     assert rule["labels"]["severity"] in {"critical", "warning"}
     assert advice.endswith((".", ".)")) and names([summary + advice], told) <= told.kinds.keys()
     assert set(re.findall(r"\bLatchkey[A-Z]\w+", advice)) <= {each["alert"] for each in ALERTS}
+    runbook = ROOT / rule["annotations"]["runbook"]
+    assert runbook.stem == rule["alert"] and runbook.read_text().startswith(f"# {runbook.stem}\n")
 
 
 def are_paired(expression: str) -> bool:

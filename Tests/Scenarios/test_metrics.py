@@ -28,7 +28,7 @@ from metrics import ON_A_FREE_PORT, Scrape, address, eventually
 from processes import Server, Simulator
 from waiting import until
 
-README = Path(__file__).resolve().parent.parent.parent / "README.md"
+GUIDE = Path(__file__).resolve().parent.parent.parent / "deploy/docs/monitoring.md"
 AUTH, ACCOUNTS, SESSIONS = (f"latchkey.v1.{name}Service/" for name in ("Auth", "Account", "Session"))
 HEALTH_WATCH = "grpc.health.v1.Health/Watch"
 CONNECTIONS_MAX, PER_ADDRESS_MAX, REQUEST_BYTES_MAX, REQUEST_SECONDS = 32, 8, 4_096, 5
@@ -258,12 +258,12 @@ def test_the_text_contains_nothing_about_a_user_a_token_or_a_caller(
 
 # The text and its description.
 
-def test_the_text_and_the_readme_describe_exactly_all_metrics(endpoint: Server) -> None:
+def test_the_text_and_the_guide_describe_exactly_all_metrics(endpoint: Server) -> None:
     seen = Scrape.of(endpoint)
     kinds = seen.kinds()
     described = set(re.findall(r"^# HELP (\w+) \S", seen.text, re.MULTILINE))
     assert described == set(kinds)
-    rows = dict(re.findall(r"^\| `((?:latchkey|process)_\w+)`[^|]*\| (\w+)", README.read_text(), re.MULTILINE))
+    rows = dict(re.findall(r"^\| `((?:latchkey|process)_\w+)`[^|]*\| (\w+)", GUIDE.read_text(), re.MULTILINE))
     if databases.ON_POSTGRES:
         del rows["latchkey_backup_newest_timestamp_seconds"]
     assert rows == kinds
@@ -271,9 +271,9 @@ def test_the_text_and_the_readme_describe_exactly_all_metrics(endpoint: Server) 
         assert (kind == "counter") == name.endswith("_total")
 
 
-def test_the_readme_lists_each_limit_by_its_label_in_the_metrics(endpoint: Server) -> None:
+def test_the_guide_lists_each_limit_by_its_label_in_the_metrics(endpoint: Server) -> None:
     counted = set(re.findall(r'^latchkey_refusals_total{limit="(\w+)"}', Scrape.of(endpoint).text, re.MULTILINE))
-    table = README.read_text().partition("| What is met | `limit` |")[2].partition("\n\n")[0]
+    table = GUIDE.read_text().partition("| Effect | `limit` |")[2].partition("\n\n")[0]
     assert counted == set(re.findall(r"`(\w+)`", table)) and len(counted) > 50
 
 

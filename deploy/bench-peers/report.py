@@ -1,4 +1,4 @@
-"""The table of findings as text, as Markdown for the README, and as JSON."""
+"""The table of findings as text, as Markdown for deploy/docs/benchmarks.md, and as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from figures import Finding, Goal, Ratio, Series, ratio
 
-HEADINGS = ("what", "Latchkey", "beside it", "ratio (least-most)", "must", "aim", "reached")
+HEADINGS = ("what", "Latchkey", "compared with", "ratio (least-most)", "must", "aim", "reached")
 BEGIN = "<!-- deploy/bench --save writes from here -->"
 END = "<!-- to here -->"
 
@@ -63,12 +63,12 @@ def markdown(findings: list[Finding]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def replace(readme: str, table: str) -> str:
-    """The README with this text between its two marker lines."""
-    before, begin, rest = readme.partition(BEGIN + "\n")
+def replace(guide: str, table: str) -> str:
+    """The guide with this text between its two marker lines."""
+    before, begin, rest = guide.partition(BEGIN + "\n")
     old, end, after = rest.partition(END + "\n")
     if not begin or not end:
-        raise ValueError(f"the README has no lines {BEGIN!r} and {END!r}")
+        raise ValueError(f"the guide has no lines {BEGIN!r} and {END!r}")
     return f"{before}{begin}{table}\n{end}{after}"
 
 

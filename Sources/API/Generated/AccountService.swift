@@ -3,22 +3,27 @@
 package import Messages
 package import Protobuf
 
+/// Request of Create.
 package struct CreateRequest: Sendable, Equatable {
+  /// Email address, at most 254 bytes.
   package var email: String
+  /// 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
   package var password: String
+  /// At most 256 bytes. The server removes control characters.
   package var displayName: String
+  /// An http or https URL of at most 2,048 bytes.
   package var photoURL: String
-  /// With `verify_first` the call with the code is another request than the one that asked for it, and so has another
-  /// key.
+  /// As in SignInRequest. The call with `code` is another request and needs another key.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
-  /// With `verify_first`: where the link leads, with `mode`, `code` and `email` added to its query; must be allowed to
-  /// this caller.
+  /// `verify_first` only: the page that the link opens, with `mode`, `code` and `email` added to its query. Must be one
+  /// of the caller's `redirect_uris`; at most 2,048 bytes.
   package var continueURI: String
-  /// BCP 47 (`de-AT`; `de_AT` is read as that), of the mail.
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
-  /// From that link, with the address it was mailed to; the account is made, and its address is proved. The password is
-  /// the one of this call: nothing of the first call is kept.
+  /// From the link of the first call, at most 128 bytes. `email` must be the address of that link. The password is that
+  /// of this call: the server keeps nothing of the first call.
   package var code: String
 
   package init(
@@ -64,9 +69,12 @@ extension CreateRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Create.
 package struct CreateResponse: Sendable, Equatable {
   package enum Outcome: Sendable, Equatable {
+    /// The account exists and the user is signed in.
     case session(Session)
+    /// `verify_first` only: an email was sent.
     case verificationSent(VerificationSent)
   }
 
@@ -104,8 +112,9 @@ extension CreateResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// With `verify_first` the answer for a free and for an owned address, whose owner is told in the mail.
+/// The same for a free and for a used email address. The owner of a used address receives a notice instead of a link.
 package struct VerificationSent: Sendable, Equatable {
+  /// Expiry of the link, 6 hours from now.
   package var expiresAtMillis: Int64?
 
   package init(expiresAtMillis: Int64? = nil) {
@@ -125,7 +134,9 @@ extension VerificationSent: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Get.
 package struct GetRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
 
   package init(idToken: String = "") {
@@ -145,7 +156,9 @@ extension GetRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Get.
 package struct GetResponse: Sendable, Equatable {
+  /// The account.
   package var account: Account?
 
   package init(account: Account? = nil) {
@@ -165,9 +178,13 @@ extension GetResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Delete.
 package struct DeleteRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// As in SignInRequest.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(idToken: String = "", idempotencyKey: String = "", client: ClientContext? = nil) {
@@ -194,6 +211,7 @@ extension DeleteRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Delete.
 package struct DeleteResponse: Sendable, Equatable {
   package init() {
   }
@@ -210,18 +228,24 @@ extension DeleteResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Update. At least one field must change.
 package struct UpdateRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
-  /// `display_name`, `photo_url`, `email`; nothing else can be changed here.
+  /// The new values of the fields in `update_mask`; the server ignores other fields. Limits are those of CreateRequest.
   package var account: Account?
+  /// Any of `display_name`, `photo_url` and `email`. An empty value removes the name or the photo.
   package var updateMask: FieldMask?
+  /// New password, as in CreateRequest; empty: no change. The account must have an email address.
   package var newPassword: String
+  /// As in SignInRequest.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
-  /// Of a change of address: where the link of the way back leads, with `mode`, `code` and `email` added to its query;
-  /// must be allowed to this caller. Empty: the address of before is only told of the change.
+  /// Change of address only: the page that the link to revert the change opens, as in CreateRequest. The link goes to
+  /// the old address, if it was verified. Empty: the old address receives a notice without a link.
   package var continueURI: String
-  /// BCP 47 (`de-AT`; `de_AT` is read as that), of that mail.
+  /// Language of that email as a BCP 47 tag.
   package var locale: String
 
   package init(
@@ -263,7 +287,9 @@ extension UpdateRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Update.
 package struct UpdateResponse: Sendable, Equatable {
+  /// After a new name or photo, the session of the call. After a new address or password, the only session left.
   package var session: Session?
 
   package init(session: Session? = nil) {
@@ -283,13 +309,19 @@ extension UpdateResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Merge.
 package struct MergeRequest: Sendable, Equatable {
+  /// Token of the account that stays, at most 16,384 bytes.
   package var survivorIDToken: String
+  /// Token of the account that is closed, at most 16,384 bytes.
   package var otherIDToken: String
-  /// Says what would happen, and writes nothing.
+  /// Report what would happen, and change nothing.
   package var dryRun: Bool
+  /// One entry for each conflict, at most 64.
   package var keep: [MergeKeep]
+  /// As in SignInRequest.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(
@@ -327,10 +359,11 @@ extension MergeRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Settles one conflict.
+/// Settles one conflict of a merge.
 package struct MergeKeep: Sendable, Equatable {
-  /// As in MergeConflict.
+  /// `field` of the MergeConflict.
   package var field: String
+  /// Id of the account whose value stays.
   package var fromAccountID: String
 
   package init(field: String = "", fromAccountID: String = "") {
@@ -352,11 +385,15 @@ extension MergeKeep: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Merge.
 package struct MergeResponse: Sendable, Equatable {
-  /// Of the survivor; none for a dry run, nor where `conflicts` names any: then nothing was done.
+  /// A new session of the survivor. Absent for a dry run, and while `conflicts` has entries: then nothing was changed.
   package var session: Session?
+  /// Conflicts that `keep` does not settle.
   package var conflicts: [MergeConflict]
+  /// Sign-in methods that moved, or would move.
   package var movedProviderIDs: [String]
+  /// Id of the closed account.
   package var closedAccountID: String
 
   package init(
@@ -390,12 +427,14 @@ extension MergeResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Both accounts have one, and only one can stay.
+/// A value that both accounts have and only one can keep.
 package struct MergeConflict: Sendable, Equatable {
-  /// "password", "phone", "second_factors", or a provider id.
+  /// `password`, `phone`, `second_factors`, or a provider id.
   package var field: String
-  /// The address that the password belongs to, the number, how many factors, or the provider's subject.
+  /// The survivor's value: the password's email address, the phone number, the number of factors, or the provider's
+  /// subject.
   package var survivorValue: String
+  /// The other account's value.
   package var otherValue: String
 
   package init(field: String = "", survivorValue: String = "", otherValue: String = "") {
@@ -422,23 +461,45 @@ extension MergeConflict: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.AccountService.
+/// Creates, reads, changes, deletes and merges accounts.
 package enum AccountRPC {
   package static let service = "latchkey.v1.AccountService"
-  /// Makes an account of an address and a password. An address that is owned is EMAIL_ALREADY_IN_USE; where accounts are
-  /// made of proved addresses only (`sign_up = verify_first`), a link is mailed first, and the answer is the same for an
-  /// owned address.
+  /// Creates an account with an email address and a password.
+  ///
+  /// By default the account exists immediately with an unverified address, and the response reveals whether the address
+  /// is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
+  /// and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
+  /// idempotency key.
+  ///
+  /// Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
+  /// `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.
   package static let create = RPC<CreateRequest, CreateResponse>("/latchkey.v1.AccountService/Create", number: 3)
-  /// The account of `id_token`, as it is now.
+  /// Returns the account of `id_token` as it is now.
   package static let get = RPC<GetRequest, GetResponse>("/latchkey.v1.AccountService/Get", number: 4)
-  /// Changes what `update_mask` names, and the password where a new one is given. Address and password need a recent
-  /// login; an address that is changed this way is unproved. With `continue_uri` the address of before is mailed a way
-  /// back, where it was proved. While enumeration protection is on, only callers with `fetch_by_email` change an address
-  /// here; others get OPERATION_NOT_ALLOWED and use VerificationService.SendEmailChange.
+  /// Changes the fields in `update_mask`, and the password if `new_password` is set (SEMANTICS.md, section 6).
+  ///
+  /// A new email address is unverified. With `policy.email_enumeration_protection`, the default, only a caller with the
+  /// right `fetch_by_email` may set one; others call VerificationService.SendEmailChange. Address and password require a
+  /// recent login and the second factor, and end every other session. An anonymous account cannot change either. Takes
+  /// an idempotency key.
+  ///
+  /// Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR;
+  /// LAST_SIGN_IN_METHOD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
   package static let update = RPC<UpdateRequest, UpdateResponse>("/latchkey.v1.AccountService/Update", number: 5)
-  /// Removes the account with everything that hangs on it. Needs a recent login.
+  /// Deletes the account of `id_token` permanently. The server never reuses its id.
+  ///
+  /// Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
+  /// key.
+  ///
+  /// Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
   package static let delete = RPC<DeleteRequest, DeleteResponse>("/latchkey.v1.AccountService/Delete", number: 6)
-  /// Moves what the other account has into the survivor and closes the other. Needs a recent login of both (an anonymous
-  /// account needs none), and the caller right `merge`.
+  /// Moves the sign-in methods and second factors of another account into the survivor, and closes the other account
+  /// (SEMANTICS.md, section 4).
+  ///
+  /// Requires an identified caller with the right `merge`. Each account needs a recent login that passed its second
+  /// factor; an anonymous account needs no recent login. Takes an idempotency key.
+  ///
+  /// Errors: CALLER_NOT_ALLOWED; REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR, whose `field` names the token;
+  /// LAST_SIGN_IN_METHOD.
   package static let merge = RPC<MergeRequest, MergeResponse>("/latchkey.v1.AccountService/Merge", number: 7)
 }

@@ -7,20 +7,33 @@ package import Protobuf
 package enum HashAlgorithm: Int32, ProtobufEnum {
   /// No row has a hash.
   case unspecified = 0
-  /// Firebase's own scheme.
+  /// Firebase's own scheme: scrypt, then AES-256 under the signer key. N at most 2^14, block size at most 8.
   case scrypt = 1
+  /// scrypt (RFC 7914). At most 128 MiB.
   case standardScrypt = 2
+  /// bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
   case bcrypt = 3
+  /// Argon2id, or Argon2i as a PHC string, of version 19. At most 256 MiB and 16 passes. Argon2d is rejected.
   case argon2 = 4
+  /// PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
   case pbkdfSha1 = 5
+  /// PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
   case pbkdf2Sha256 = 6
+  /// HMAC-SHA-512.
   case hmacSha512 = 7
+  /// HMAC-SHA-256.
   case hmacSha256 = 8
+  /// HMAC-SHA-1.
   case hmacSha1 = 9
+  /// HMAC-MD5.
   case hmacMd5 = 10
+  /// SHA-512. At most 8,192 rounds.
   case sha512 = 11
+  /// SHA-256. At most 8,192 rounds.
   case sha256 = 12
+  /// SHA-1. At most 8,192 rounds.
   case sha1 = 13
+  /// MD5. At most 8,192 rounds.
   case md5 = 14
 
   package var name: String {
@@ -51,11 +64,13 @@ extension HashAlgorithm {
   var form: Latchkey__V1__HashAlgorithm { Latchkey__V1__HashAlgorithm(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
-/// What HMAC, SHA and MD5 algorithms hash.
+/// The input of the HMAC, SHA and MD5 algorithms.
 package enum HashInputOrder: Int32, ProtobufEnum {
   /// The same as HASH_INPUT_ORDER_PASSWORD_FIRST.
   case unspecified = 0
+  /// The password, then the salt.
   case passwordFirst = 1
+  /// The salt, then the password.
   case saltFirst = 2
 
   package var name: String {
@@ -74,11 +89,16 @@ extension HashInputOrder {
   var form: Latchkey__V1__HashInputOrder { Latchkey__V1__HashInputOrder(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// Request of Lookup. Set exactly one field.
 package struct LookupRequest: Sendable, Equatable {
   package enum Subject: Sendable, Equatable {
+    /// At most 128 bytes.
     case accountID(String)
+    /// At most 254 bytes.
     case email(String)
+    /// In E.164.
     case phoneNumber(String)
+    /// An identity at a provider.
     case identity(ProviderIdentity)
   }
 
@@ -126,9 +146,11 @@ extension LookupRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A user at a provider.
 package struct ProviderIdentity: Sendable, Equatable {
+  /// Such as `google.com`; at most 72 bytes.
   package var providerID: String
-  /// The person's id at the provider.
+  /// The user's immutable id at the provider, at most 255 bytes.
   package var subject: String
 
   package init(providerID: String = "", subject: String = "") {
@@ -150,7 +172,9 @@ extension ProviderIdentity: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Lookup.
 package struct LookupResponse: Sendable, Equatable {
+  /// The account.
   package var account: Account?
 
   package init(account: Account? = nil) {
@@ -170,12 +194,13 @@ extension LookupResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of CreateCustomToken.
 package struct CreateCustomTokenRequest: Sendable, Equatable {
-  /// Of an account that exists, or the id under which the first sign-in creates one.
+  /// Id of an account, or the id under which the first sign-in creates one: 1 to 128 printable ASCII characters.
   package var accountID: String
-  /// A JSON object of further claims, at most 1000 bytes, reserved names refused.
+  /// A JSON object of claims for the session's tokens, at most 1,000 bytes and without reserved names; empty: none.
   package var claimsJSON: String
-  /// One second at least, one hour at most, which is also the default.
+  /// 1 second to 1 hour. Default: 1 hour.
   package var lifetimeMillis: Int64?
 
   package init(accountID: String = "", claimsJSON: String = "", lifetimeMillis: Int64? = nil) {
@@ -202,8 +227,11 @@ extension CreateCustomTokenRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of CreateCustomToken.
 package struct CreateCustomTokenResponse: Sendable, Equatable {
+  /// Pass it to the user's client. Anyone who has it can sign in.
   package var customToken: String
+  /// Expiry of the token.
   package var expiresAtMillis: Int64?
 
   package init(customToken: String = "", expiresAtMillis: Int64? = nil) {
@@ -227,10 +255,11 @@ extension CreateCustomTokenResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of List.
 package struct ListRequest: Sendable, Equatable {
-  /// From the page before; empty: the first page.
+  /// `next_page_token` of the previous page; empty: the first page.
   package var pageToken: String
-  /// 1 to 1000; 0: 100.
+  /// 1 to 1,000. 0: 100. A page has fewer accounts if their texts exceed 131,072 bytes.
   package var pageSize: Int32
 
   package init(pageToken: String = "", pageSize: Int32 = 0) {
@@ -252,9 +281,11 @@ extension ListRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of List.
 package struct ListResponse: Sendable, Equatable {
+  /// The accounts of the page.
   package var accounts: [Account]
-  /// Empty after the last page.
+  /// Empty on the last page.
   package var nextPageToken: String
 
   package init(accounts: [Account] = [], nextPageToken: String = "") {
@@ -279,8 +310,11 @@ extension ListResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SetDisabled.
 package struct SetDisabledRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
+  /// True to disable the account, false to enable it.
   package var disabled: Bool
 
   package init(accountID: String = "", disabled: Bool = false) {
@@ -302,7 +336,9 @@ extension SetDisabledRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SetDisabled.
 package struct SetDisabledResponse: Sendable, Equatable {
+  /// The account after the change.
   package var account: Account?
 
   package init(account: Account? = nil) {
@@ -322,9 +358,12 @@ extension SetDisabledResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SetCustomClaims.
 package struct SetCustomClaimsRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
-  /// A JSON object of at most 1000 bytes, reserved names refused; empty: none.
+  /// A JSON object of at most 1,000 bytes without reserved names; empty: no claims. Reserved are the names of the
+  /// token's own claims and of OpenID Connect, such as `email` and `sub`.
   package var claimsJSON: String
 
   package init(accountID: String = "", claimsJSON: String = "") {
@@ -346,7 +385,9 @@ extension SetCustomClaimsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SetCustomClaims.
 package struct SetCustomClaimsResponse: Sendable, Equatable {
+  /// The account after the change.
   package var account: Account?
 
   package init(account: Account? = nil) {
@@ -366,7 +407,9 @@ extension SetCustomClaimsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of RevokeSessions.
 package struct RevokeSessionsRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
 
   package init(accountID: String = "") {
@@ -386,7 +429,9 @@ extension RevokeSessionsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of RevokeSessions.
 package struct RevokeSessionsResponse: Sendable, Equatable {
+  /// Number of open sessions that ended.
   package var closed: Int32
 
   package init(closed: Int32 = 0) {
@@ -406,7 +451,9 @@ extension RevokeSessionsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of DeleteAccount.
 package struct DeleteAccountRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
 
   package init(accountID: String = "") {
@@ -426,6 +473,7 @@ extension DeleteAccountRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of DeleteAccount.
 package struct DeleteAccountResponse: Sendable, Equatable {
   package init() {
   }
@@ -442,7 +490,9 @@ extension DeleteAccountResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of RemoveSecondFactors.
 package struct RemoveSecondFactorsRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
 
   package init(accountID: String = "") {
@@ -462,9 +512,11 @@ extension RemoveSecondFactorsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of RemoveSecondFactors.
 package struct RemoveSecondFactorsResponse: Sendable, Equatable {
+  /// The account after the change.
   package var account: Account?
-  /// Of Account.second_factors, the recovery codes among them; 0: it had none, and nothing was changed.
+  /// Number of removed factors, recovery codes included. 0: the account had none and was not changed.
   package var removed: Int32
 
   package init(account: Account? = nil, removed: Int32 = 0) {
@@ -486,9 +538,11 @@ extension RemoveSecondFactorsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of UnlinkProvider.
 package struct UnlinkProviderRequest: Sendable, Equatable {
+  /// Id of the account, at most 128 bytes.
   package var accountID: String
-  /// Of one of the account's providers, also of one that is not enabled.
+  /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   package var providerID: String
 
   package init(accountID: String = "", providerID: String = "") {
@@ -510,8 +564,9 @@ extension UnlinkProviderRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of UnlinkProvider.
 package struct UnlinkProviderResponse: Sendable, Equatable {
-  /// Without the way in. Its sessions are over: where a usable way in is left, those that began with the one that went.
+  /// The account without the method. Sessions that began with it have ended; all have, if no usable method is left.
   package var account: Account?
 
   package init(account: Account? = nil) {
@@ -531,9 +586,11 @@ extension UnlinkProviderResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The first message says how; every one may bring rows.
+/// Request of ImportAccounts.
 package struct ImportAccountsRequest: Sendable, Equatable {
+  /// In the first message only.
   package var options: ImportOptions?
+  /// At most 1,000.
   package var accounts: [ImportedAccount]
 
   package init(options: ImportOptions? = nil, accounts: [ImportedAccount] = []) {
@@ -557,10 +614,11 @@ extension ImportAccountsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Options of an import.
 package struct ImportOptions: Sendable, Equatable {
-  /// Checks every row, and writes nothing.
+  /// Check every row, and write nothing.
   package var dryRun: Bool
-  /// How the password hashes of all rows were made.
+  /// How the password hashes of all rows were made. Required if a row has one.
   package var hash: ImportHash?
 
   package init(dryRun: Bool = false, hash: ImportHash? = nil) {
@@ -582,23 +640,26 @@ extension ImportOptions: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// The parameters of imported password hashes. The first sign-in replaces an imported hash by one of the service's own.
 package struct ImportHash: Sendable, Equatable {
+  /// The algorithm of every hash.
   package var algorithm: HashAlgorithm?
-  /// Of SCRYPT and the HMAC kinds.
+  /// SCRYPT and the HMAC algorithms: the signer key, 1 to 256 bytes. The server keeps it encrypted.
   package var key: [UInt8]
-  /// Of SCRYPT.
+  /// SCRYPT only, at most 64 bytes.
   package var saltSeparator: [UInt8]
-  /// SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF kinds: iterations. Plain SHA kinds and MD5: how often
-  /// the digest is taken. BCRYPT says it in each hash.
+  /// SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
+  /// of times the digest is taken. BCRYPT: unused, because each hash states it.
   package var rounds: Int32
-  /// SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N itself. ARGON2: KiB.
+  /// SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N. ARGON2: KiB.
   package var memoryCost: Int32
-  /// Of STANDARD_SCRYPT, and the lanes of ARGON2 (0: one).
+  /// STANDARD_SCRYPT, and the lanes of ARGON2 (0: one).
   package var parallelization: Int32
-  /// Of STANDARD_SCRYPT.
+  /// STANDARD_SCRYPT only.
   package var blockSize: Int32
-  /// Of STANDARD_SCRYPT: how long each hash is; 0: any length.
+  /// STANDARD_SCRYPT only: the length of each hash; 0: any.
   package var derivedKeyBytes: Int32
+  /// HMAC, SHA and MD5 algorithms only.
   package var inputOrder: HashInputOrder?
 
   package init(
@@ -644,25 +705,36 @@ extension ImportHash: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One account to import.
 package struct ImportedAccount: Sendable, Equatable {
-  /// As Firebase exports it: at most 128 printable ASCII characters; empty: a new one is made.
+  /// 1 to 128 printable ASCII characters; empty: the server generates an id.
   package var accountID: String
+  /// At most 254 bytes; empty: none.
   package var email: String
+  /// Whether the address counts as verified, by an administrator's statement.
   package var emailVerified: Bool
+  /// At most 1,024 bytes.
   package var displayName: String
+  /// An http or https URL of at most 2,048 bytes.
   package var photoURL: String
+  /// In E.164.
   package var phoneNumber: String
+  /// Whether the account is disabled.
   package var disabled: Bool
-  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as "$2b$10$…". ARGON2: the bytes of an Argon2id
-  /// hash, or a PHC string ("$argon2id$v=19$…", "$argon2i$v=19$…") that says its own parameters and salt.
+  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
+  /// hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
   package var passwordHash: [UInt8]
-  /// The row's own. None with BCRYPT and PHC strings, which have it in them.
+  /// Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
   package var salt: [UInt8]
+  /// Between 1970 and now.
   package var createdAtMillis: Int64?
+  /// Between 1970 and now; absent: none.
   package var lastSignInAtMillis: Int64?
+  /// As in SetCustomClaimsRequest.
   package var customClaimsJSON: String
-  /// Only provider_id, subject, email, display_name and photo_url are read.
+  /// Identities. Only `provider_id`, `subject`, `email`, `display_name` and `photo_url` are read.
   package var providers: [LinkedProvider]
+  /// At most five.
   package var phoneFactors: [ImportedPhoneFactor]
 
   package init(
@@ -723,10 +795,15 @@ extension ImportedAccount: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A phone as a second factor.
 package struct ImportedPhoneFactor: Sendable, Equatable {
+  /// At most 128 bytes; empty: the server generates an id.
   package var factorID: String
+  /// In E.164.
   package var phoneNumber: String
+  /// At most 256 bytes.
   package var displayName: String
+  /// Absent: the creation of the account.
   package var enrolledAtMillis: Int64?
 
   package init(
@@ -757,14 +834,16 @@ extension ImportedPhoneFactor: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// One for each message with rows, after what it took over is durable.
+/// Response to one message with rows. The imported accounts are durable.
 package struct ImportAccountsResponse: Sendable, Equatable {
+  /// Number of created accounts.
   package var imported: Int32
-  /// There already, exactly as the row says: an earlier run took it over.
+  /// Number of rows whose account already exists with the same data, from an earlier run.
   package var unchanged: Int32
+  /// Rejected rows.
   package var errors: [ImportError]
-  /// Informational fields of a provider's entry that the server left out of imported rows, such as a photo that is not
-  /// at a web address. `reason` is ERROR_REASON_UNSPECIFIED.
+  /// Descriptive fields of identities that the server left out of imported rows, such as a photo without a web address.
+  /// `reason` is ERROR_REASON_UNSPECIFIED.
   package var leftOut: [ImportError]
 
   package init(imported: Int32 = 0, unchanged: Int32 = 0, errors: [ImportError] = [], leftOut: [ImportError] = []) {
@@ -794,13 +873,17 @@ extension ImportAccountsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A rejected row, or a field that was left out.
 package struct ImportError: Sendable, Equatable {
-  /// Within the message, from 0.
+  /// Index of the row in its message, from 0.
   package var row: Int32
+  /// The row's account id; may be empty.
   package var accountID: String
   /// Why the row was rejected, such as ERROR_REASON_EMAIL_ALREADY_IN_USE.
   package var reason: ErrorReason?
+  /// The field at fault, such as `providers.subject`.
   package var field: String
+  /// A sentence for developers.
   package var message: String
 
   package init(
@@ -834,8 +917,9 @@ extension ImportError: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of ExportAccounts.
 package struct ExportAccountsRequest: Sendable, Equatable {
-  /// Password hashes too, and the numbers of second factors unmasked, in `masked_phone_number`.
+  /// Include password hashes, and the whole numbers of phone factors in `masked_phone_number`.
   package var includeSecrets: Bool
 
   package init(includeSecrets: Bool = false) {
@@ -855,7 +939,9 @@ extension ExportAccountsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One batch of at most 100 accounts.
 package struct ExportAccountsResponse: Sendable, Equatable {
+  /// Accounts in the order of their ids.
   package var accounts: [ExportedAccount]
 
   package init(accounts: [ExportedAccount] = []) {
@@ -875,10 +961,11 @@ extension ExportAccountsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One exported account.
 package struct ExportedAccount: Sendable, Equatable {
-  /// Where secrets were asked for, `masked_phone_number` of its second factors is the whole number.
+  /// The account.
   package var account: Account?
-  /// As it is stored, where secrets were asked for.
+  /// The stored hash. Only with `include_secrets`.
   package var passwordHash: String
 
   package init(account: Account? = nil, passwordHash: String = "") {
@@ -900,6 +987,7 @@ extension ExportedAccount: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Backup.
 package struct BackupRequest: Sendable, Equatable {
   package init() {
   }
@@ -916,17 +1004,19 @@ extension BackupRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Backup.
 package struct BackupResponse: Sendable, Equatable {
-  /// In the backup folder of the configuration.
+  /// Name of the file in `store.backup_folder`.
   package var fileName: String
+  /// Size of the file in bytes.
   package var sizeBytes: Int64
-  /// SHA-256 of the file.
+  /// SHA-256 of the file, 32 bytes.
   package var sha256: [UInt8]
-  /// In the copy.
+  /// Number of accounts in the copy.
   package var accounts: Int64
-  /// Of the newest event in the copy, as EventService.Watch takes it: what follows it there is not in the copy.
+  /// Cursor of the newest event in the copy. EventService.Watch with it returns the events that are not in the copy.
   package var eventCursor: String
-  /// Whatever was answered before this moment is in the copy.
+  /// Every change that was answered before this time is in the copy.
   package var createdAtMillis: Int64?
 
   package init(
@@ -963,36 +1053,61 @@ extension BackupResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.AdminService.
+/// Administers accounts. Every change writes an event that names the calling service.
+///
+/// The calls take no idempotency key. A repeat of SetDisabled, SetCustomClaims, RevokeSessions, RemoveSecondFactors or
+/// ImportAccounts has the same result. A repeat of DeleteAccount fails with ACCOUNT_NOT_FOUND, and a repeat of
+/// UnlinkProvider with NO_SUCH_PROVIDER. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
 package enum AdminRPC {
   package static let service = "latchkey.v1.AdminService"
-  /// One account by its id, address, number or identity.
+  /// Returns one account by its id, email address, phone number or identity.
+  ///
+  /// Errors: ACCOUNT_NOT_FOUND, with metadata `merged_into` if the account was merged.
   package static let lookup = RPC<LookupRequest, LookupResponse>("/latchkey.v1.AdminService/Lookup", number: 8)
-  /// All accounts, a page at a time, in no order that means anything.
+  /// Returns accounts in pages, in the order of their ids. Accounts that come and go between calls move no other account
+  /// to another page.
   package static let list = RPC<ListRequest, ListResponse>("/latchkey.v1.AdminService/List", number: 9)
-  /// Shuts an account, or opens it again. Shutting it ends its sessions.
+  /// Disables an account, or enables it again. Disabling ends its sessions and makes earlier custom tokens invalid.
   package static let setDisabled = RPC<SetDisabledRequest, SetDisabledResponse>("/latchkey.v1.AdminService/SetDisabled", number: 10)
-  /// Replaces the account's own claims; tokens say so from the next refresh on.
+  /// Replaces the custom claims of an account. Its tokens contain them from the next refresh on.
+  ///
+  /// Errors: FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
   package static let setCustomClaims = RPC<SetCustomClaimsRequest, SetCustomClaimsResponse>("/latchkey.v1.AdminService/SetCustomClaims", number: 11)
-  /// Ends every session of an account, and no custom token minted before counts any more.
+  /// Ends every session of an account, and makes earlier custom tokens invalid.
   package static let revokeSessions = RPC<RevokeSessionsRequest, RevokeSessionsResponse>("/latchkey.v1.AdminService/RevokeSessions", number: 12)
-  /// Removes an account with everything that hangs on it, as AccountService.Delete does, without a login of its person.
+  /// Deletes an account permanently, without a login of its user. The server never reuses its id.
   package static let deleteAccount = RPC<DeleteAccountRequest, DeleteAccountResponse>("/latchkey.v1.AdminService/DeleteAccount", number: 13)
-  /// Removes every second factor of an account, for who has lost them with the recovery codes. Ends every session of it,
-  /// and no custom token minted before counts any more. Be sure whom you do it for.
+  /// Removes every second factor of an account with its recovery codes, for a user who has lost them.
+  ///
+  /// Ends every session, and makes earlier custom tokens invalid. The user receives a notice of each factor. Verify the
+  /// user's identity first.
   package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors", number: 14)
-  /// Removes a sign-in method as AuthService.Unlink does, also the last one. For a user who has another subject at the
-  /// provider now (AccountExists with CONFLICT_REASON_ASK_ADMINISTRATOR), or whose identity is in the wrong hands. The
-  /// email address stays, so that its owner can sign in with another identity: be sure who that is.
+  /// Removes a sign-in method, even the last one (SEMANTICS.md, section 5).
+  ///
+  /// For a user who has another subject at the provider now (CONFLICT_REASON_ASK_ADMINISTRATOR), or whose identity an
+  /// attacker controls. The email address stays verified, so its owner can sign in with another identity: make sure who
+  /// controls the mailbox.
+  ///
+  /// Errors: NO_SUCH_PROVIDER.
   package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider", number: 15)
-  /// Takes over accounts of another service, in batches, each answered with what became of its rows.
+  /// Imports accounts of another service in batches. The server answers each message with rows before it reads the next.
+  ///
+  /// An invalid row does not affect other rows. A repeat of an interrupted import counts existing accounts as
+  /// `unchanged`. A message has at most 1,000 rows and 524,288 bytes. The call may take an hour.
   package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts", number: 16)
-  /// Every account, in batches.
+  /// Streams all accounts in batches. With `include_secrets` it first writes the event ACCOUNTS_EXPORTED. The call may
+  /// take an hour.
   package static let exportAccounts = RPC<ExportAccountsRequest, ExportAccountsResponse>("/latchkey.v1.AdminService/ExportAccounts", number: 17)
-  /// A signed statement that the holder is `account_id`, for SignIn(custom_token): the way in for a provider library
-  /// of the caller's own. That it was minted, for whom and until when is in the events (CUSTOM_TOKEN_CREATED).
+  /// Signs a token with which its holder can sign in as `account_id`: the sign-in method for an identity provider of
+  /// your own. Writes the event CUSTOM_TOKEN_CREATED.
+  ///
+  /// Errors: OPERATION_NOT_ALLOWED without `policy.custom_token`; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE; ACCOUNT_NOT_FOUND
+  /// for the id of a removed account.
   package static let createCustomToken = RPC<CreateCustomTokenRequest, CreateCustomTokenResponse>("/latchkey.v1.AdminService/CreateCustomToken", number: 18)
-  /// Copies the whole database, as it is at one moment, into a file of the server's backup folder, while everybody else
-  /// is served. One at a time. The call lasts until the copy was checked and is safe on the disk.
+  /// Copies the whole database, as it is at one point in time, into the server's backup folder, without pausing other
+  /// calls. Returns when the copy is checked and on disk. The call may take an hour; `store.backup_seconds` may end it
+  /// earlier.
+  ///
+  /// Errors: BACKUP_NOT_CONFIGURED; BACKUP_NOT_SUPPORTED; BACKUP_IN_PROGRESS; BACKUP_STORAGE_FULL; BACKUP_FAILED.
   package static let backup = RPC<BackupRequest, BackupResponse>("/latchkey.v1.AdminService/Backup", number: 19)
 }

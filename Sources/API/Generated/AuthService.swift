@@ -5,6 +5,7 @@ package import Protobuf
 
 /// The call that takes a pending credential.
 package enum PendingCredentialPurpose: Int32, ProtobufEnum {
+  /// Not a purpose.
   case unspecified = 0
   /// AuthService.Link, and AuthService.SignIn next to a credential of the account.
   case link = 1
@@ -30,25 +31,30 @@ extension PendingCredentialPurpose {
   var form: Latchkey__V1__PendingCredentialPurpose { Latchkey__V1__PendingCredentialPurpose(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// Request of SignIn.
 package struct SignInRequest: Sendable, Equatable {
+  /// Required.
   package var credential: Credential?
-  /// From an earlier AccountExists: once `credential` has proved the account that it was held for, the pending
-  /// credential is linked to it in the same transaction.
+  /// From an AccountExists, at most 128 bytes. If `credential` belongs to the conflicting account, the same transaction
+  /// signs in and links the pending credential. Not with an anonymous credential or a second pending token.
   package var pendingToken: String
-  /// By default whoever has no account gets one, guests and those of unknown custom tokens included; set, it is
-  /// ACCOUNT_NOT_FOUND.
+  /// Fail with ACCOUNT_NOT_FOUND instead of creating an account.
   package var existingOnly: Bool
-  /// Same key, same caller, within 24 hours: the same answer, and nothing done twice. The request is to be repeated as
-  /// it was, tokens and all; `client` alone may differ, since whoever repeats a call may have moved. Another request
-  /// under the key is IDEMPOTENCY_KEY_REUSED. So it is in every message that has one. An answer that puts something
-  /// aside (a conflict, a second factor that is wanted) is the same until its handle's time is over: once that was used
-  /// or refused, another key is to be taken. What the provider says of the person, and its tokens, are in no repeat.
+  /// A text that identifies this attempt, at most 255 bytes; empty: none. SEMANTICS.md, section 10.
+  ///
+  /// Within 24 hours, the same caller gets the same outcome for the same key and request, with fresh tokens of the same
+  /// session. The repeat must be identical except for `client`. Another request under the key fails with
+  /// IDEMPOTENCY_KEY_REUSED. A key of an anonymous sign-in requires `binding` or `client.device_id`. All messages with
+  /// this field follow these rules.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
-  /// The person's browser session or device, as the caller names it. What is held in the call's course (a pending token,
-  /// a second factor, a flow, a code) can be taken up under the same binding only. 16 to 256 bytes, or empty.
+  /// The calling service's name for the user's browser session or device: 16 to 256 bytes that an attacker cannot
+  /// guess; empty: none. What the call leaves pending can be used only under the same binding. Required if
+  /// `policy.require_binding` is set.
   package var binding: String
-  /// takes the proved address from an account that never proved it
+  /// Take the verified email address from an account that has never verified it, to a new account. Use it after an
+  /// AccountExists with `can_claim_address`.
   package var claimAddress: Bool
 
   package init(
@@ -88,10 +94,14 @@ extension SignInRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SignIn.
 package struct SignInResponse: Sendable, Equatable {
   package enum Outcome: Sendable, Equatable {
+    /// The user is signed in.
     case session(Session)
+    /// The email address belongs to another account. The user is not signed in.
     case accountExists(AccountExists)
+    /// The account requires a second factor. The user is not signed in yet.
     case secondFactorRequired(SecondFactorRequired)
   }
 
@@ -134,13 +144,18 @@ extension SignInResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Link.
 package struct LinkRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
-  /// May be a pending_token. A password or a mailed link is of the account's own address, if it has one: another is
-  /// INVALID_FIELD, and wants a SendEmailChange first.
+  /// Any kind except a custom token and an anonymous credential. A password or an email link must be for the account's
+  /// own email address, if it has one: change the address with SendEmailChange first. A phone code replaces the number.
   package var credential: Credential?
+  /// As in SignInRequest.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest.
   package var binding: String
 
   package init(
@@ -175,17 +190,19 @@ extension LinkRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Link.
 package struct LinkResponse: Sendable, Equatable {
   package enum Outcome: Sendable, Equatable {
-    /// fresh tokens naming the new identity; of a guest the only session left
+    /// Tokens that name the new sign-in method. After an anonymous account became permanent, the only session left.
     case session(Session)
-    /// another account owns it: sign in there with the handle, then merge
+    /// Another account has the credential. Sign in there with the pending token, then merge the accounts.
     case credentialInUse(CredentialInUse)
+    /// The account has a second factor that the session has not passed.
     case secondFactorRequired(SecondFactorRequired)
   }
 
   package var outcome: Outcome?
-  /// the very same identity was linked before: the account is as it was
+  /// Whether the same identity was linked before. The account is unchanged.
   package var alreadyLinked: Bool
 
   package init(outcome: Outcome? = nil, alreadyLinked: Bool = false) {
@@ -227,11 +244,15 @@ extension LinkResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Unlink.
 package struct UnlinkRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
-  /// of one of the account's providers
+  /// `provider_id` of one of the account's providers, at most 72 bytes.
   package var providerID: String
+  /// As in SignInRequest.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(
@@ -262,7 +283,9 @@ extension UnlinkRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Unlink.
 package struct UnlinkResponse: Sendable, Equatable {
+  /// A new session of the same login. The session of the call has ended.
   package var session: Session?
 
   package init(session: Session? = nil) {
@@ -282,10 +305,15 @@ extension UnlinkResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Reauthenticate.
 package struct ReauthenticateRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// A sign-in method that the account already has. Any kind except an anonymous credential and a pending token.
   package var credential: Credential?
+  /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest.
   package var binding: String
 
   package init(
@@ -316,10 +344,12 @@ extension ReauthenticateRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Reauthenticate.
 package struct ReauthenticateResponse: Sendable, Equatable {
   package enum Outcome: Sendable, Equatable {
-    /// auth_time is now
+    /// A new session whose `auth_time` is now. Use its tokens for the sensitive operation.
     case session(Session)
+    /// The account requires a second factor.
     case secondFactorRequired(SecondFactorRequired)
   }
 
@@ -357,17 +387,20 @@ extension ReauthenticateResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of FetchProviders. Set exactly one field of `subject`.
 package struct FetchProvidersRequest: Sendable, Equatable {
   package enum Subject: Sendable, Equatable {
-    /// While enumeration protection is on, every address is answered as unknown to callers without `fetch_by_email`.
+    /// An email address. With `policy.email_enumeration_protection`, the default, the response is empty unless the
+    /// caller has the right `fetch_by_email`.
     case email(String)
-    /// Answered within `conflict_reveals_methods`, to callers with `fetch_by_email` always, whatever the enumeration
-    /// setting is.
+    /// A token from AccountExists or CredentialInUse.
     case pendingToken(String)
   }
 
   package var subject: Subject?
+  /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest.
   package var binding: String
 
   package init(subject: Subject? = nil, client: ClientContext? = nil, binding: String = "") {
@@ -406,15 +439,18 @@ extension FetchProvidersRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of FetchProviders.
 package struct FetchProvidersResponse: Sendable, Equatable {
+  /// Whether an account has the address.
   package var registered: Bool
-  /// every linked provider that can sign in
+  /// Linked providers that can sign in.
   package var providerIDs: [String]
-  /// "password", "emailLink", "phone", "google.com", … in the order to offer
+  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
   package var signInMethods: [String]
-  /// what the handle holds, so that the person sees what will be linked
+  /// The pending credential, so that the user sees what will be linked. Only for a pending token.
   package var pending: PendingCredential?
-  /// The handle proves too little for its bearer to be told the methods; they were mailed to the account's address.
+  /// Whether the methods were sent to the account's address by email, because the caller may not know them. At most
+  /// once for a pending token.
   package var methodsMailed: Bool
 
   package init(
@@ -450,12 +486,19 @@ extension FetchProvidersResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A credential that the server keeps until the user completes it.
 package struct PendingCredential: Sendable, Equatable {
+  /// The call that takes it.
   package var purpose: PendingCredentialPurpose?
+  /// Provider of the credential.
   package var providerID: String
+  /// Email address that the credential asserts; may be empty.
   package var email: String
+  /// User name at the provider; may be empty.
   package var username: String
+  /// Display name at the provider; may be empty.
   package var displayName: String
+  /// Expiry of the pending token.
   package var expiresAtMillis: Int64?
 
   package init(
@@ -492,18 +535,51 @@ extension PendingCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.AuthService.
+/// Signs users in, and manages the sign-in methods of their accounts.
 package enum AuthRPC {
   package static let service = "latchkey.v1.AuthService"
-  /// Proves a credential and opens a session. A conflict or a second factor is an outcome, not an error.
+  /// Verifies a credential and opens a session (SEMANTICS.md, section 3).
+  ///
+  /// A conflict and a second factor are outcomes, not errors. Creates an account for a new identity, phone number,
+  /// email address of a link, custom token or guest, unless `existing_only` is set. Takes an idempotency key.
+  ///
+  /// Errors: the reasons of the credential (types.proto); USER_DISABLED; ACCOUNT_NOT_FOUND with `existing_only`;
+  /// OPERATION_NOT_ALLOWED for a disabled method; UNSUPPORTED_FIRST_FACTOR; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED;
+  /// PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and PROVIDER_MISCONFIGURED. With `pending_token` also
+  /// PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED, PENDING_CREDENTIAL_MISMATCH, PROVIDER_ALREADY_LINKED and
+  /// EMAIL_ALREADY_IN_USE.
   package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 20)
-  /// Adds a way of signing in to the account of `id_token`. An anonymous account becomes a permanent one, under its id.
+  /// Adds a sign-in method to the account of `id_token` (SEMANTICS.md, section 4).
+  ///
+  /// An anonymous account becomes permanent and keeps its id. The session continues under its id, except where the
+  /// response states a new one. The login must be at most an hour old (`policy.link_recent_login_seconds`); anonymous
+  /// users are exempt. Takes an idempotency key.
+  ///
+  /// Errors: the reasons of the credential; REQUIRES_RECENT_LOGIN; PROVIDER_ALREADY_LINKED; EMAIL_ALREADY_IN_USE;
+  /// OPERATION_NOT_ALLOWED; UNSUPPORTED_FIRST_FACTOR; WEAK_PASSWORD; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED. With a
+  /// pending token also PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
   package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 21)
-  /// Removes one. Never the last usable one.
+  /// Removes a sign-in method from the account of `id_token`, but never the last usable one (SEMANTICS.md, section 5).
+  ///
+  /// Requires a recent login, and the second factor if the account has one. Ends every session that began with the
+  /// method. Takes an idempotency key.
+  ///
+  /// Errors: NO_SUCH_PROVIDER; LAST_SIGN_IN_METHOD, with `addable_methods`; REQUIRES_RECENT_LOGIN;
+  /// REQUIRES_SECOND_FACTOR.
   package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 22)
-  /// Proves the same person again, for sensitive operations. Never creates, never touches another account. A provider
-  /// that says (`auth_time`) that its login was long ago proves no recent one: REQUIRES_RECENT_LOGIN.
+  /// Verifies a credential of the signed-in user again and opens a new session with a recent login (SEMANTICS.md,
+  /// section 6).
+  ///
+  /// Never creates an account and never looks at another one. The session of the call stays open. Takes no idempotency
+  /// key: after a lost response, call again with a new credential.
+  ///
+  /// Errors: the reasons of the credential; USER_MISMATCH; REQUIRES_RECENT_LOGIN if the provider's `auth_time` is older
+  /// than `policy.recent_login_seconds`; UNSUPPORTED_FIRST_FACTOR; TOO_MANY_ATTEMPTS.
   package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 23)
-  /// Says how the owner of an address, or of a pending credential, can sign in.
+  /// Returns the sign-in methods of the owner of an email address or of a pending credential (SEMANTICS.md, section 7).
+  ///
+  /// For a pending token it may send one email, so it is not free of side effects; a repeat sends nothing.
+  ///
+  /// Errors: PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
   package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 24)
 }

@@ -3,69 +3,138 @@
 internal import Messages
 internal import Protobuf
 
-/// Why a call fails. `google.rpc.ErrorInfo.reason` is the name of the value without the prefix `ERROR_REASON_`, such as
-/// `TOKEN_EXPIRED` (AIP-193). proto/ERRORS.md explains each value. Later versions add values; a number is never reused.
+/// Why a call fails.
+///
+/// A failed call has a gRPC status whose details contain `google.rpc.ErrorInfo` with domain `latchkey`. Its `reason` is
+/// the name of a value without the prefix `ERROR_REASON_`, such as `TOKEN_EXPIRED` (AIP-193). Match the reason, never
+/// the text. Later versions add values and never reuse a number: handle an unknown reason by its status code.
+///
+/// proto/ERRORS.md lists the status and the metadata of each value, proto/guides/errors.md what an app does about it.
 package enum ErrorReason: Int32, ProtobufEnum {
-  /// Not a reason. A newer server may send a number that this version does not know: handle it by the status code.
+  /// Not a reason. In a response it stands for a value that this version of the file does not have.
   case unspecified = 0
+  /// The idempotency key belongs to a different request of the last 24 hours. Use a new key.
   case idempotencyKeyReused = 1
+  /// A field is missing, too long, not UTF-8, or not of the required form. `field` names it.
   case invalidField = 2
+  /// The text is not a usable email address.
   case invalidEmail = 3
+  /// The number has no `+` and country code (E.164), or contains an ambiguous zero.
   case invalidPhoneNumber = 4
+  /// The new password is too short (`passwords.bytes_min`, 8 bytes), or one of the common passwords.
   case weakPassword = 5
+  /// The service sets this parameter of a flow itself. Remove it from `custom_parameters`.
   case reservedParameter = 6
+  /// A custom claim has a reserved name, the same name as another in a different case, or a control character in its
+  /// name.
   case forbiddenClaim = 7
+  /// The custom claims have more than 1,000 bytes.
   case claimsTooLarge = 8
+  /// The code is not the one that was sent or shown last, or belongs to another caller or `binding`.
   case invalidCode = 9
+  /// The email address and the password do not match. The same for an unknown address and an account without a password.
   case invalidLoginCredentials = 10
+  /// The provider's token or code is not valid for this service, has expired, or belongs to a user of an organisation
+  /// that the configuration excludes.
   case invalidCredential = 11
+  /// The text is not an ID token of this service, or has another audience.
   case invalidIDToken = 12
+  /// The token or its session has expired. Refresh the session, or sign in again.
   case tokenExpired = 13
+  /// The session was ended. Sign in again.
   case tokenRevoked = 14
+  /// The text is not a refresh token of this service, or belongs to another caller. Sign in again.
   case invalidRefreshToken = 15
+  /// The text is not a custom token of this service or of a registered signer, lives too long, or is older than a
+  /// revocation.
   case invalidCustomToken = 16
+  /// The provider cannot state for which application such a token was issued. The text names what to send instead.
   case audienceUnverifiable = 17
+  /// The nonce does not match the ID token, or a token for single use was presented before.
   case missingOrInvalidNonce = 18
+  /// The redirect does not belong to this flow, caller, `binding`, purpose or account.
   case flowMismatch = 19
+  /// The caller has no certificate or API key, an unknown one, two of different callers, or two `authorization` fields.
   case callerUnidentified = 20
+  /// An administrator disabled the account.
   case userDisabled = 21
+  /// The credential does not belong to the account of the session, or the code belongs to another account.
   case userMismatch = 22
+  /// The configuration does not give the caller the right to this method.
   case callerNotAllowed = 23
+  /// The URI must exactly match an entry of the caller's `redirect_uris`.
   case redirectURINotAllowed = 24
+  /// There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
   case accountNotFound = 25
+  /// The account has no such sign-in method.
   case noSuchProvider = 26
+  /// The account has no such second factor.
   case secondFactorNotFound = 27
+  /// Another account has the email address.
   case emailAlreadyInUse = 28
+  /// The account has a password already, or another user of the same provider. In an import: another account has the
+  /// identity or the phone number.
   case providerAlreadyLinked = 29
+  /// The phone number is already enrolled as a second factor.
   case secondFactorExists = 30
+  /// Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
   case requiresRecentLogin = 31
+  /// The account would lose its last sign-in method. Link another one first.
   case lastSignInMethod = 32
+  /// The pending credential is older than ten minutes. Sign in with the provider again.
   case pendingCredentialExpired = 33
+  /// The pending credential or the enrolment was completed, or failed too often.
   case pendingCredentialUsed = 34
+  /// The pending credential or the enrolment belongs to another caller, `binding`, account, session or purpose.
   case pendingCredentialMismatch = 35
+  /// The configuration disables the operation, or this kind of account cannot use it.
   case operationNotAllowed = 36
+  /// The code was used, failed too often, or is too old. Request a new one.
   case expiredCode = 37
+  /// The account's email address must be verified first. For ResetPassword, `claim_address` takes it to a new account.
   case unverifiedEmail = 38
+  /// The account has five second factors.
   case secondFactorLimit = 39
+  /// The session has not passed the account's second factor. Call Reauthenticate first.
   case requiresSecondFactor = 40
+  /// A phone cannot be the first factor of an account whose only second factors are phones. A session that began
+  /// anonymously or by phone cannot enrol a factor.
   case unsupportedFirstFactor = 41
+  /// The flow is older than ten minutes. Start it again.
   case flowExpired = 42
+  /// The flow has ended. Start it again.
   case flowUsed = 43
+  /// The user or the provider denied access.
   case providerDenied = 44
+  /// The provider rejected this service's request. The operator must check the provider's settings.
   case providerRefused = 45
+  /// The operator must change the provider's settings, or the provider its documents. Do not retry.
   case providerMisconfigured = 46
+  /// The server has no `store.backup_folder`.
   case backupNotConfigured = 47
+  /// The accounts are in PostgreSQL. Use its own backups.
   case backupNotSupported = 48
+  /// A throttle rejects the call. RetryInfo states how long, except for the messages of one second factor.
   case tooManyAttempts = 49
+  /// Too many password checks or messages are queued, memory is short, or the call lost too many races.
   case overloaded = 50
+  /// Too many pending credentials exist, or too many Watch calls are open.
   case quotaExceeded = 51
+  /// Another backup is running.
   case backupInProgress = 52
+  /// The backup folder has no room.
   case backupStorageFull = 53
+  /// The provider does not respond, or too many requests wait for it. Retry; a flow must start again.
   case providerUnavailable = 54
+  /// The database cannot be read or written, or too many requests wait for it. Retry.
   case storeUnavailable = 55
+  /// No signing key is active at the server's time. Nothing was changed. Retry; the operator must check the clock.
   case signingKeyUnavailable = 56
+  /// The backup took too long, or failed for a reason that the server's log states.
   case backupFailed = 57
+  /// The client cancelled the call before it changed anything.
   case cancelled = 58
+  /// The deadline passed before the call changed anything.
   case deadlineExceeded = 59
 
   package var name: String {

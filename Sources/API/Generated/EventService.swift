@@ -3,42 +3,70 @@
 package import Messages
 package import Protobuf
 
-/// What happened. proto/EVENTS.md explains each value. Later versions add values; a number is never reused.
+/// The type of an event. Later versions add values and never reuse a number. proto/EVENTS.md lists `details_json`.
 ///
-/// An enum alone, without the type's text next to it: a client that does not know a type cannot act on it either, and
-/// proto3 keeps the number of an unknown value.
+/// The message has no text next to it: a client that does not know a type cannot act on it, and proto3 keeps the number
+/// of an unknown value.
 package enum EventType: Int32, ProtobufEnum {
-  /// While servers of two versions run on one database, an event that a newer server wrote and this server does not
-  /// know. It still comes with its cursor.
+  /// An event of a newer server on the same database, whose type this server does not know. Its cursor is valid.
   case unspecified = 0
+  /// An account was created by a sign-in, by Create, or by a reset that claimed its address.
   case accountCreated = 1
+  /// A sign-in method was added.
   case linked = 2
+  /// A sign-in method was removed, or a phone number replaced.
   case unlinked = 3
+  /// The owner of the email address took over an account that never verified it.
   case reclaimed = 4
+  /// An account that never verified its email address lost it to an account that did.
   case addressDetached = 5
+  /// A linked identity asserts, for the first time, an email address that another account has.
   case addressOwnedElsewhere = 6
+  /// The account was deleted.
   case deleted = 7
+  /// A credential opened a session.
   case signedIn = 8
+  /// One session was ended.
   case signedOut = 9
+  /// The user reauthenticated.
   case reauthenticated = 10
+  /// A spent refresh token was presented again, and its session was ended.
   case refreshReplayed = 11
+  /// All sessions were ended, by the user or an administrator.
   case sessionsRevoked = 12
+  /// A second factor was enrolled.
   case factorEnrolled = 13
+  /// A second factor was removed.
   case factorWithdrawn = 14
+  /// Update changed the name or the photo.
   case profileChanged = 15
+  /// The account has another email address.
   case emailChanged = 16
+  /// Update set a new password.
   case passwordChanged = 17
+  /// Another account was merged into this one and closed.
   case merged = 18
+  /// An unused anonymous account was removed.
   case idleRemoved = 19
+  /// An administrator disabled the account.
   case disabled = 20
+  /// An administrator enabled the account.
   case enabled = 21
+  /// An administrator replaced the custom claims.
   case customClaimsChanged = 22
+  /// An administrator created a custom token for this account id, which may have no account yet.
   case customTokenCreated = 23
+  /// The account was imported.
   case accountImported = 24
+  /// All accounts were exported with their password hashes. Belongs to no account.
   case accountsExported = 25
+  /// A backup was made. Belongs to no account.
   case backupMade = 26
+  /// An emailed link verified the email address.
   case emailVerified = 27
+  /// The owner of the former email address reverted a change.
   case emailReverted = 28
+  /// An emailed link set a new password.
   case passwordReset = 29
 
   package var name: String {
@@ -84,10 +112,12 @@ extension EventType {
   var form: Latchkey__V1__EventType { Latchkey__V1__EventType(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// Request of Watch.
 package struct WatchEventsRequest: Sendable, Equatable {
-  /// Of the last event that was dealt with; empty: from the oldest that is kept. "now": from this moment on.
+  /// Cursor of the last event that was processed. Empty: the oldest event that is kept (`store.audit_days`, 400 days).
+  /// `now`: only new events.
   package var cursor: String
-  /// Empty: all types.
+  /// Only events of these types. Empty: all.
   package var types: [EventType?]
 
   package init(cursor: String = "", types: [EventType?] = []) {
@@ -112,10 +142,14 @@ extension WatchEventsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Without an event: there is nothing new for now, and `cursor` is where to go on. Sent right after the last event there
-/// is, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
+/// One event, or a cursor alone.
+///
+/// Without `event`, there are no newer events at present, and `cursor` is the position to resume from. The server sends
+/// such a response after the last event, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
 package struct WatchEventsResponse: Sendable, Equatable {
+  /// Position after this response. Store it once the event is processed.
   package var cursor: String
+  /// The event, if there is one.
   package var event: Event?
 
   package init(cursor: String = "", event: Event? = nil) {
@@ -137,14 +171,19 @@ extension WatchEventsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One event.
 package struct Event: Sendable, Equatable {
+  /// Unique id, by which a consumer recognises an event that it has processed before.
   package var eventID: String
+  /// Type of the event.
   package var type: EventType?
+  /// When it was decided. Order by cursor, not by time.
   package var occurredAtMillis: Int64?
+  /// The account; empty: none.
   package var accountID: String
-  /// The calling service; `latchkeyd` where the server acted by itself.
+  /// Name of the calling service; `latchkeyd` for the server's own work.
   package var caller: String
-  /// A flat JSON object of names and texts, without secrets.
+  /// A flat JSON object of names and texts, without secrets. Later versions add names.
   package var detailsJSON: String
 
   package init(
@@ -181,10 +220,14 @@ extension Event: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.EventService.
+/// Streams events to identified callers with the right `events`.
 package enum EventRPC {
   package static let service = "latchkey.v1.EventService"
-  /// Events in the order they were written, each at least once. Needs the caller right `events`. The stream ends with
-  /// its connection (after about an hour, UNAVAILABLE): call again from the last cursor.
+  /// Streams events in the order in which they were committed, each at least once.
+  ///
+  /// Set no deadline. The stream ends with its connection, after about an hour (`limits.age_seconds`), with UNAVAILABLE:
+  /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
+  ///
+  /// Errors: QUOTA_EXCEEDED.
   package static let watch = RPC<WatchEventsRequest, WatchEventsResponse>("/latchkey.v1.EventService/Watch", number: 25)
 }

@@ -5,6 +5,7 @@ package import Protobuf
 
 /// How the provider returns its parameters to `redirect_uri`.
 package enum ResponseMode: Int32, ProtobufEnum {
+  /// Not a mode.
   case unspecified = 0
   /// In the query (OAuth 2.0 Multiple Response Type Encoding Practices, section 2.1).
   case query = 1
@@ -27,20 +28,27 @@ extension ResponseMode {
   var form: Latchkey__V1__ResponseMode { Latchkey__V1__ResponseMode(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// Request of StartFlow.
 package struct StartFlowRequest: Sendable, Equatable {
+  /// Such as `github.com` or `oidc.corp`; at most 72 bytes.
   package var providerID: String
-  /// Must be on the caller's list, byte for byte.
+  /// Your page. Must exactly match one of the caller's `redirect_uris`; at most 2,048 bytes.
   package var redirectURI: String
-  /// Beyond the provider's basic ones.
+  /// Scopes in addition to the provider's own: at most 32, each at most 256 bytes.
   package var scopes: [String]
-  /// Those that the provider takes; INVALID_FIELD for any other, RESERVED_PARAMETER for those that are the protocol's.
+  /// Parameters of the provider's page, such as `prompt` or `lang`: at most 20, names and values at most 1,024 bytes.
+  /// Each provider accepts its own list (`providers[].caller_parameters`); others fail with INVALID_FIELD. Parameters
+  /// that the service sets, such as `state` and `scope`, fail with RESERVED_PARAMETER.
   package var customParameters: [String: String]
+  /// The user's name or address for the provider's form, at most 320 bytes. Ignored by providers that accept none.
   package var loginHint: String
+  /// The call that takes the redirect. Default: SignIn.
   package var purpose: ProofPurpose?
-  /// The account, for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for PROOF_PURPOSE_SIGN_IN.
+  /// Token of the account for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for a sign-in.
   package var idToken: String
+  /// The user's client.
   package var client: ClientContext?
-  /// The person's browser session or device, as the caller names it; the flow ends only under the same.
+  /// As in SignInRequest. Keep it with the user's cookie: only the same browser can then end the flow.
   package var binding: String
 
   package init(
@@ -107,11 +115,16 @@ extension StartFlowRequest.CustomParametersEntry: @unsafe MapEntry {
   }
 }
 
+/// Response of StartFlow.
 package struct StartFlowResponse: Sendable, Equatable {
-  /// Kept by the caller, away from the browser's address bar: it is no part of `authorization_url`.
+  /// Id of the flow. Keep it on your server: `authorization_url` does not contain it, so the URL alone cannot end the
+  /// flow.
   package var flowID: String
+  /// URL to open in the user's browser.
   package var authorizationURL: String
+  /// End of the flow, ten minutes from now (`policy.flow_lifetime_seconds`).
   package var expiresAtMillis: Int64?
+  /// How the redirect will arrive.
   package var responseMode: ResponseMode?
 
   package init(
@@ -143,6 +156,7 @@ extension StartFlowResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of ListProviders.
 package struct ListProvidersRequest: Sendable, Equatable {
   package init() {
   }
@@ -159,9 +173,11 @@ extension ListProvidersRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of ListProviders.
 package struct ListProvidersResponse: Sendable, Equatable {
+  /// Configured providers, sorted.
   package var providerIDs: [String]
-  /// Those of them that StartFlow takes.
+  /// Those that StartFlow accepts, sorted.
   package var flowProviderIDs: [String]
 
   package init(providerIDs: [String] = [], flowProviderIDs: [String] = []) {
@@ -186,12 +202,19 @@ extension ListProvidersResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.ProviderFlowService.
+/// Starts flows, and lists the configured providers.
 package enum ProviderFlowRPC {
   package static let service = "latchkey.v1.ProviderFlowService"
-  /// Begins a flow: the person's browser is to be sent to `authorization_url`. The redirect that comes back is the
-  /// credential `authorization_response` of SignIn, Link or Reauthenticate, whichever `purpose` said.
+  /// Starts a flow and returns the URL to open in the user's browser.
+  ///
+  /// The provider redirects the browser to `redirect_uri`. That redirect is the credential `authorization_response` of
+  /// the call that `purpose` names. PKCE, a nonce and `iss` (RFC 9207) are used where the provider supports them.
+  /// Takes no idempotency key: after a lost response, start another flow.
+  ///
+  /// Errors: OPERATION_NOT_ALLOWED for a provider that is not configured for flows; REDIRECT_URI_NOT_ALLOWED;
+  /// RESERVED_PARAMETER; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED; PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and
+  /// PROVIDER_MISCONFIGURED.
   package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 26)
-  /// The providers that are configured.
+  /// Returns the configured providers.
   package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 27)
 }

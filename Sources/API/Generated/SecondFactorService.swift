@@ -3,12 +3,17 @@
 package import Messages
 package import Protobuf
 
+/// Request of StartSecondFactor.
 package struct StartSecondFactorRequest: Sendable, Equatable {
+  /// From SecondFactorRequired, at most 128 bytes.
   package var pendingToken: String
+  /// From one of the hints, at most 128 bytes.
   package var factorID: String
+  /// The user's client.
   package var client: ClientContext?
+  /// As in the call that required the factor.
   package var binding: String
-  /// BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
+  /// Language of the text message as a BCP 47 tag, such as `de-AT`.
   package var locale: String
 
   package init(
@@ -43,9 +48,11 @@ extension StartSecondFactorRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of StartSecondFactor.
 package struct StartSecondFactorResponse: Sendable, Equatable {
-  /// Of a telephone: goes with its code into FinishSecondFactor. Empty for every other kind.
+  /// Phone factors only: pass it with the code to FinishSecondFactor. Empty for other kinds.
   package var verificationID: String
+  /// Expiry of the code, or of the attempt.
   package var expiresAtMillis: Int64?
 
   package init(verificationID: String = "", expiresAtMillis: Int64? = nil) {
@@ -69,14 +76,22 @@ extension StartSecondFactorResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of FinishSecondFactor.
 package struct FinishSecondFactorRequest: Sendable, Equatable {
+  /// From SecondFactorRequired, at most 128 bytes.
   package var pendingToken: String
+  /// From one of the hints, at most 128 bytes.
   package var factorID: String
-  /// Of a telephone only.
+  /// Phone factors only: from StartSecondFactor.
   package var verificationID: String
+  /// The six digits, or a recovery code; at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted. A
+  /// TOTP code may be one step of 30 seconds early or late.
   package var code: String
+  /// As in SignInRequest. Another code is another request and needs another key.
   package var idempotencyKey: String
+  /// The user's client.
   package var client: ClientContext?
+  /// As in the call that required the factor.
   package var binding: String
 
   package init(
@@ -116,16 +131,19 @@ extension FinishSecondFactorRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of FinishSecondFactor.
 package struct FinishSecondFactorResponse: Sendable, Equatable {
   package enum Outcome: Sendable, Equatable {
+    /// The outcome of the finished call. The session ends after an hour without a refresh and after a day in any case.
     case session(Session)
-    /// Decided again, and somebody else was faster.
+    /// A concurrent change caused a conflict.
     case accountExists(AccountExists)
+    /// Another account took the credential in the meantime.
     case credentialInUse(CredentialInUse)
   }
 
   package var outcome: Outcome?
-  /// Of a Link: the very same identity was linked before.
+  /// After a Link: whether the same identity was linked before.
   package var alreadyLinked: Bool
 
   package init(outcome: Outcome? = nil, alreadyLinked: Bool = false) {
@@ -167,15 +185,19 @@ extension FinishSecondFactorResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of StartEnrollment.
 package struct StartEnrollmentRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
-  /// FACTOR_KIND_RECOVERY_CODE replaces the existing recovery codes.
+  /// Kind of the factor. FACTOR_KIND_RECOVERY_CODE replaces the recovery codes.
   package var kind: FactorKind?
-  /// Of a telephone, in E.164.
+  /// Phone factors only, in E.164.
   package var phoneNumber: String
+  /// Name of the factor, at most 256 bytes.
   package var displayName: String
+  /// The user's client.
   package var client: ClientContext?
-  /// BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
+  /// Language of the text message as a BCP 47 tag, such as `de-AT`.
   package var locale: String
 
   package init(
@@ -212,12 +234,15 @@ extension StartEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of StartEnrollment.
 package struct StartEnrollmentResponse: Sendable, Equatable {
+  /// Id of the enrolment, for FinishEnrollment in the same session.
   package var enrollmentID: String
-  /// Base32, as authenticator programs take it by hand.
+  /// TOTP only: the secret in base32, for users who type it into their app.
   package var totpSecret: String
-  /// otpauth://, as they read it from a QR code.
+  /// TOTP only: an `otpauth://` URI to show as a QR code.
   package var totpURI: String
+  /// Expiry of the enrolment, ten minutes from now.
   package var expiresAtMillis: Int64?
 
   package init(
@@ -248,13 +273,17 @@ extension StartEnrollmentResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of FinishEnrollment.
 package struct FinishEnrollmentRequest: Sendable, Equatable {
+  /// Token of the same session, at most 16,384 bytes.
   package var idToken: String
+  /// From StartEnrollment, at most 128 bytes.
   package var enrollmentID: String
-  /// Empty for recovery codes.
+  /// Code of the new factor, at most 128 bytes. Empty for recovery codes.
   package var code: String
+  /// The user's client.
   package var client: ClientContext?
-  /// A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+  /// As in SignInRequest. A repeat returns the same recovery codes.
   package var idempotencyKey: String
 
   package init(
@@ -289,9 +318,11 @@ extension FinishEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of FinishEnrollment.
 package struct FinishEnrollmentResponse: Sendable, Equatable {
-  /// A session that passed the factor; every other one of the account is over.
+  /// A new session that passed the factor. All others have ended.
   package var session: Session?
+  /// Ten codes, with the first factor and when they are replaced. Show them once and do not store them.
   package var recoveryCodes: [String]
 
   package init(session: Session? = nil, recoveryCodes: [String] = []) {
@@ -316,11 +347,15 @@ extension FinishEnrollmentResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Withdraw.
 package struct WithdrawRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// One of the account's `second_factors`, at most 128 bytes.
   package var factorID: String
+  /// The user's client.
   package var client: ClientContext?
-  /// A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+  /// As in SignInRequest.
   package var idempotencyKey: String
 
   package init(idToken: String = "", factorID: String = "", client: ClientContext? = nil, idempotencyKey: String = "") {
@@ -349,7 +384,9 @@ extension WithdrawRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Withdraw.
 package struct WithdrawResponse: Sendable, Equatable {
+  /// A new session of the same login. The session of the call has ended.
   package var session: Session?
 
   package init(session: Session? = nil) {
@@ -369,18 +406,48 @@ extension WithdrawResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.SecondFactorService.
+/// Finishes calls that require a second factor, and manages the factors of an account (SEMANTICS.md, section 11).
 package enum SecondFactorRPC {
   package static let service = "latchkey.v1.SecondFactorService"
-  /// Chooses one of the hints of SecondFactorRequired; where it is a telephone, sends the code.
+  /// Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
+  ///
+  /// Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+  /// TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
+  ///
+  /// Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
+  /// UNSUPPORTED_FIRST_FACTOR; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH;
+  /// USER_DISABLED; TOO_MANY_ATTEMPTS.
   package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 28)
-  /// Ends the SignIn, Link or Reauthenticate that asked for the factor: it is decided again, and written only now.
+  /// Finishes the SignIn, Link or Reauthenticate that required the factor.
+  ///
+  /// The server decides that call again on current data and writes its changes only now. Five wrong codes end the
+  /// attempt. Takes an idempotency key.
+  ///
+  /// Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+  /// and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
   package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 29)
-  /// Begins the enrolment of a factor. Needs a proved address, a recent login, and a first factor other than a
-  /// telephone.
+  /// Starts the enrolment of a factor. The account does not change yet.
+  ///
+  /// Requires a verified email address, a recent login that passed a factor if there is one, and a session that began
+  /// neither anonymously nor by phone. An account has at most five factors, not counting recovery codes. Takes no
+  /// idempotency key.
+  ///
+  /// Errors: UNVERIFIED_EMAIL; UNSUPPORTED_FIRST_FACTOR; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS;
+  /// SECOND_FACTOR_NOT_FOUND for recovery codes without a factor; LAST_SIGN_IN_METHOD; OPERATION_NOT_ALLOWED;
+  /// REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED.
   package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 30)
-  /// Proves that the person has the factor. The first one enrolled brings recovery codes, told this once.
+  /// Enrols the factor when the user proves to have it. Ends every other session of the account.
+  ///
+  /// The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
+  /// key. Takes an idempotency key.
+  ///
+  /// Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+  /// PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
   package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 31)
-  /// Takes a factor away. Needs a recent login that passed one; with the last one the recovery codes go.
+  /// Removes a factor, and with the last one the recovery codes.
+  ///
+  /// Requires a recent login that passed a factor. Takes an idempotency key.
+  ///
+  /// Errors: SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
   package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 32)
 }

@@ -3,10 +3,13 @@
 package import Messages
 package import Protobuf
 
+/// Request of Refresh.
 package struct RefreshRequest: Sendable, Equatable {
+  /// At most 16,384 bytes.
   package var refreshToken: String
+  /// The user's client.
   package var client: ClientContext?
-  /// A repeat with the same token and key within 24 hours continues the session: send one where an answer can be lost.
+  /// As in SignInRequest. Send a new key for each refresh: it protects the session if the response is lost.
   package var idempotencyKey: String
 
   package init(refreshToken: String = "", client: ClientContext? = nil, idempotencyKey: String = "") {
@@ -33,7 +36,9 @@ extension RefreshRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of Refresh.
 package struct RefreshResponse: Sendable, Equatable {
+  /// The same session with new tokens.
   package var session: Session?
 
   package init(session: Session? = nil) {
@@ -53,10 +58,13 @@ extension RefreshResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// One of the two tokens, which names the session.
+/// Request of SignOut. Set exactly one of the tokens. Each names the session.
 package struct SignOutRequest: Sendable, Equatable {
+  /// At most 16,384 bytes. Must not have expired.
   package var idToken: String
+  /// At most 16,384 bytes. Any refresh token of the session, also a spent one.
   package var refreshToken: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(idToken: String = "", refreshToken: String = "", client: ClientContext? = nil) {
@@ -83,6 +91,7 @@ extension SignOutRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SignOut.
 package struct SignOutResponse: Sendable, Equatable {
   package init() {
   }
@@ -99,7 +108,9 @@ extension SignOutResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of VerifyIdToken.
 package struct VerifyIdTokenRequest: Sendable, Equatable {
+  /// At most 16,384 bytes.
   package var idToken: String
 
   package init(idToken: String = "") {
@@ -119,12 +130,15 @@ extension VerifyIdTokenRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of VerifyIdToken.
 package struct VerifyIdTokenResponse: Sendable, Equatable {
+  /// Whether the token is valid. If false, the other fields except `inactive_reason` are empty.
   package var active: Bool
+  /// Id of the account, the claim `sub`.
   package var accountID: String
+  /// All claims of the token as a JSON object.
   package var claimsJSON: String
-  /// If `active` is false: the reason with which another call would reject the token, such as
-  /// ERROR_REASON_TOKEN_EXPIRED.
+  /// If `active` is false: the reason with which other calls reject the token, such as ERROR_REASON_TOKEN_EXPIRED.
   package var inactiveReason: ErrorReason?
 
   package init(
@@ -155,6 +169,7 @@ extension VerifyIdTokenResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of GetSigningKeys.
 package struct GetSigningKeysRequest: Sendable, Equatable {
   package init() {
   }
@@ -171,7 +186,10 @@ extension GetSigningKeysRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of GetSigningKeys.
 package struct GetSigningKeysResponse: Sendable, Equatable {
+  /// A JSON Web Key Set (RFC 7517). A key is published for `tokens.publish_lead_seconds` (an hour) before it signs; keep
+  /// the set for at most half of that time.
   package var jwksJSON: String
 
   package init(jwksJSON: String = "") {
@@ -191,8 +209,11 @@ extension GetSigningKeysResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of RevokeAll.
 package struct RevokeAllRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(idToken: String = "", client: ClientContext? = nil) {
@@ -214,7 +235,9 @@ extension RevokeAllRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of RevokeAll.
 package struct RevokeAllResponse: Sendable, Equatable {
+  /// Number of open sessions that ended.
   package var closed: Int32
 
   package init(closed: Int32 = 0) {
@@ -234,12 +257,13 @@ extension RevokeAllResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of EndSession.
 package struct EndSessionRequest: Sendable, Equatable {
-  /// The user's ID token. It may belong to the session to end. Without it, an administrator calls: the caller needs the
-  /// right to AdminService.RevokeSessions, and can end a session of any account.
+  /// Token of the account, at most 16,384 bytes. It may belong to the session to end. Empty: an administrator calls.
   package var idToken: String
-  /// As in ListSessions, in events, and in `sid` of ID tokens.
+  /// Id of the session, as in ListSessions, in events, and in `sid` of ID tokens. At most 128 bytes.
   package var sessionID: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(idToken: String = "", sessionID: String = "", client: ClientContext? = nil) {
@@ -266,8 +290,9 @@ extension EndSessionRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of EndSession.
 package struct EndSessionResponse: Sendable, Equatable {
-  /// False if there was no such open session: it had ended, never existed, or is of another account than the token.
+  /// False if there was no such open session.
   package var ended: Bool
 
   package init(ended: Bool = false) {
@@ -287,7 +312,9 @@ extension EndSessionResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of ListSessions.
 package struct ListSessionsRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
 
   package init(idToken: String = "") {
@@ -307,7 +334,9 @@ extension ListSessionsRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of ListSessions.
 package struct ListSessionsResponse: Sendable, Equatable {
+  /// Open sessions, the latest first.
   package var sessions: [SessionInfo]
 
   package init(sessions: [SessionInfo] = []) {
@@ -327,13 +356,19 @@ extension ListSessionsResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One open session.
 package struct SessionInfo: Sendable, Equatable {
+  /// Id of the session, the claim `sid` of its tokens.
   package var sessionID: String
+  /// How it began, or what was linked last: `password`, `phone`, `emailLink`, `custom`, `anonymous`, or a provider id.
   package var signInProvider: String
+  /// Time of the login, the claim `auth_time` of its tokens.
   package var signedInAtMillis: Int64?
+  /// Time of the last sign-in or refresh.
   package var lastUsedAtMillis: Int64?
+  /// The user's client at the login.
   package var client: ClientContext?
-  /// The session of the ID token that asks.
+  /// Whether it is the session of the call.
   package var current: Bool
 
   package init(
@@ -371,22 +406,38 @@ extension SessionInfo: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The RPCs of latchkey.v1.SessionService.
+/// Refreshes, verifies, lists and ends sessions. SEMANTICS.md, section 8, describes sessions and their tokens.
 package enum SessionRPC {
   package static let service = "latchkey.v1.SessionService"
-  /// Exchanges a refresh token for fresh tokens; the presented one is spent. Whoever lost the answer may present it
-  /// again within ten seconds and gets the same successor; later that is taken for theft, and the session ends.
+  /// Exchanges a refresh token for new tokens, and spends it.
+  ///
+  /// The tokens state the account as it is now. A repeat with the spent token returns the same new token for ten seconds
+  /// (`policy.refresh_grace_seconds`), and for 24 hours under the same idempotency key. Any other use of a spent token
+  /// ends the session, because someone has copied it. Only the caller that received the session may refresh it.
+  ///
+  /// Errors: INVALID_REFRESH_TOKEN; TOKEN_EXPIRED; TOKEN_REVOKED; USER_DISABLED.
   package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 33)
-  /// Ends this session.
+  /// Ends one session. Succeeds again if the session has already ended.
+  ///
+  /// Errors: INVALID_REFRESH_TOKEN; INVALID_ID_TOKEN; TOKEN_EXPIRED for an expired ID token.
   package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 34)
-  /// Ends every session of the account, this one too.
+  /// Ends every session of the account, including that of the call, and makes earlier custom tokens invalid. Requires no
+  /// recent login, and no throttle limits it.
   package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 35)
-  /// Ends one session, such as that of a lost phone. All other sessions continue.
+  /// Ends one session, such as that of a lost phone. All other sessions continue. Needs no recent login.
+  ///
+  /// With `id_token`, a user ends a session of their own account. Without it, an administrator ends a session of any
+  /// account; the caller then needs the right to AdminService.RevokeSessions, otherwise CALLER_NOT_ALLOWED. A session
+  /// that has ended, never existed, or belongs to another account is a response, not an error, so the call can be
+  /// repeated.
   package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 36)
-  /// The open sessions of the account, the latest first, 200 at most.
+  /// Returns the open sessions of the account, the latest first, at most 200.
   package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 37)
-  /// Says whether an ID token of ours is good now: signature, expiry, and that its session is still open.
+  /// Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
+  ///
+  /// An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
+  /// token expires; proto/README.md shows how.
   package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 38)
-  /// The public keys (a JSON Web Key Set) that verify our ID tokens.
+  /// Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
   package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 39)
 }

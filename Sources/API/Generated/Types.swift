@@ -3,13 +3,15 @@
 package import Messages
 package import Protobuf
 
-/// What a flow or a phone code is for. It is a credential of the call that the value names, and of no other.
+/// The call that a flow or a phone code serves as a credential. No other call accepts it.
 package enum ProofPurpose: Int32, ProtobufEnum {
   /// The same as PROOF_PURPOSE_SIGN_IN.
   case unspecified = 0
+  /// AuthService.SignIn.
   case signIn = 1
+  /// AuthService.Link.
   case link = 2
-  /// A flow asks the provider for a new login.
+  /// AuthService.Reauthenticate. A flow asks the provider for a new login.
   case reauthenticate = 3
 
   package var name: String {
@@ -36,7 +38,7 @@ package enum ConflictReason: Int32, ProtobufEnum {
   /// The account is linked to another user of the same provider, for example because the email address has a new owner.
   /// The provider and sign-in links do not open it.
   case subjectChanged = 1
-  /// The account has no sign-in method that can be named.
+  /// The account has no sign-in method that can be named. An administrator can call UnlinkProvider.
   case askAdministrator = 2
 
   package var name: String {
@@ -55,13 +57,15 @@ extension ConflictReason {
   var form: Latchkey__V1__ConflictReason { Latchkey__V1__ConflictReason(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// The kind of a second factor.
 package enum FactorKind: Int32, ProtobufEnum {
+  /// Not a kind.
   case unspecified = 0
   /// An authenticator app (RFC 6238).
   case totp = 1
   /// A code by text message.
   case phone = 2
-  /// One of the recovery codes that come with the first factor.
+  /// One of the ten recovery codes that come with the first factor. Each is valid once.
   case recoveryCode = 3
 
   package var name: String {
@@ -81,16 +85,24 @@ extension FactorKind {
   var form: Latchkey__V1__FactorKind { Latchkey__V1__FactorKind(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
-/// What a caller can present.
+/// A proof of the user's identity. Set exactly one field.
 package struct Credential: Sendable, Equatable {
   package enum Kind: Sendable, Equatable {
+    /// An email address and a password. Never creates an account.
     case password(PasswordCredential)
+    /// Tokens from the provider's own SDK.
     case providerToken(ProviderTokenCredential)
+    /// The redirect at the end of a flow from ProviderFlowService.StartFlow.
     case authorizationResponse(AuthorizationResponse)
+    /// A code from VerificationService.SendPhoneCode. Requires `policy.phone`.
     case phoneCode(PhoneCodeCredential)
+    /// A link from VerificationService.SendEmailLink. Requires `policy.email_link`.
     case emailLink(EmailLinkCredential)
+    /// A token from AdminService.CreateCustomToken or a registered signer. Not accepted by Link.
     case customToken(CustomTokenCredential)
+    /// No proof: SignIn creates an anonymous account. Not accepted by Link and Reauthenticate.
     case anonymous(AnonymousCredential)
+    /// A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
     case pendingToken(String)
   }
 
@@ -158,8 +170,12 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// An email address with its password.
 package struct PasswordCredential: Sendable, Equatable {
+  /// At most 254 bytes. An address that cannot be valid fails with INVALID_EMAIL.
   package var email: String
+  /// At most 1,024 bytes. A wrong password, an unknown address and an account without a password all fail with
+  /// INVALID_LOGIN_CREDENTIALS.
   package var password: String
 
   package init(email: String = "", password: String = "") {
@@ -181,16 +197,22 @@ extension PasswordCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Tokens that the caller obtained from the provider's own SDK.
+/// Tokens that the caller obtained from the provider's own SDK. Set `id_token` or `access_token`.
+///
+/// A token is accepted only if it states, or the provider confirms, that it was issued for this service; otherwise it
+/// fails with AUDIENCE_UNVERIFIABLE. An invalid or expired token fails with INVALID_CREDENTIAL.
 package struct ProviderTokenCredential: Sendable, Equatable {
-  /// "google.com", "facebook.com", "twitter.com", "github.com", "apple.com", "oidc.corp", …
+  /// Such as `google.com`, `facebook.com`, `twitter.com` or `oidc.corp`; at most 72 bytes. A provider that is not
+  /// configured fails with OPERATION_NOT_ALLOWED.
   package var providerID: String
+  /// OpenID Connect ID token, at most 16,384 bytes.
   package var idToken: String
+  /// OAuth access token, at most 16,384 bytes. Not every provider accepts one without an ID token.
   package var accessToken: String
-  /// OAuth 1.0a
+  /// Secret of an OAuth 1.0a access token (`twitter.com`), at most 16,384 bytes.
   package var tokenSecret: String
-  /// The nonce of an ID token, as it was made: the token has it or, from native kits, its SHA-256 in hexadecimal. A
-  /// token with a nonce is refused without it, and one without a nonce with it.
+  /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
+  /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   package var rawNonce: String
 
   package init(
@@ -225,10 +247,16 @@ extension ProviderTokenCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The redirect that ended a flow begun with ProviderFlowService.StartFlow.
+/// The redirect that ends a flow from ProviderFlowService.StartFlow.
+///
+/// Valid once, for the caller, `binding`, purpose and account of StartFlow; otherwise FLOW_MISMATCH. A flow that is used
+/// or past its ten minutes fails with FLOW_USED or FLOW_EXPIRED. A user who cancels at the provider causes
+/// PROVIDER_DENIED.
 package struct AuthorizationResponse: Sendable, Equatable {
+  /// From StartFlowResponse; at most 128 bytes.
   package var flowID: String
-  /// whole, with its query (or the form body as query, for response_mode=form_post)
+  /// Complete URI of the redirect with its query, at most 20,480 bytes. For RESPONSE_MODE_FORM_POST, the redirect URI
+  /// with the posted form as its query.
   package var callbackURI: String
 
   package init(flowID: String = "", callbackURI: String = "") {
@@ -250,8 +278,12 @@ extension AuthorizationResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A code that VerificationService.SendPhoneCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+/// caller, `binding` and account of that call. Fails with INVALID_CODE or EXPIRED_CODE.
 package struct PhoneCodeCredential: Sendable, Equatable {
+  /// From SendPhoneCodeResponse; at most 128 bytes.
   package var verificationID: String
+  /// The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
   package var code: String
 
   package init(verificationID: String = "", code: String = "") {
@@ -273,8 +305,12 @@ extension PhoneCodeCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A link that VerificationService.SendEmailLink sent. Valid for 6 hours, once, for the caller and `binding` of that
+/// call. Fails with INVALID_CODE or EXPIRED_CODE.
 package struct EmailLinkCredential: Sendable, Equatable {
+  /// The address that the link was sent to. Another address fails with INVALID_CODE and does not use up the link.
   package var email: String
+  /// Query parameter `code` of the link; at most 128 bytes.
   package var code: String
 
   package init(email: String = "", code: String = "") {
@@ -296,7 +332,9 @@ extension EmailLinkCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A signed statement that the holder is a certain account. Fails with INVALID_CUSTOM_TOKEN or TOKEN_EXPIRED.
 package struct CustomTokenCredential: Sendable, Equatable {
+  /// A JWT of at most 16,384 bytes.
   package var token: String
 
   package init(token: String = "") {
@@ -316,6 +354,7 @@ extension CustomTokenCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Has no fields.
 package struct AnonymousCredential: Sendable, Equatable {
   package init() {
   }
@@ -332,13 +371,16 @@ extension AnonymousCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The client behind the calling service: throttles count by it, and ListSessions shows it. Never for authentication.
+/// The user's client, as the calling service sees it. Throttles count by it and ListSessions shows it. It never
+/// authenticates anyone. It may differ between a call and its repeat under an idempotency key.
 package struct ClientContext: Sendable, Equatable {
-  /// One IPv4 or IPv6 address. The server drops a port, brackets and a zone, and rejects any other text. Empty: unknown.
+  /// One IPv4 or IPv6 address. The server drops a port, brackets and a zone; other text fails with INVALID_FIELD.
+  /// Empty: no limit per network applies.
   package var ipAddress: String
-  /// More than 512 bytes are cut.
+  /// The server cuts it to 512 bytes.
   package var userAgent: String
-  /// Compared byte for byte. The server keeps a digest of an id of more than 128 bytes.
+  /// A stable id of the device that attackers cannot guess. Other users' failures do not block a known device. Compared
+  /// byte for byte; the server keeps a digest of an id of more than 128 bytes.
   package var deviceID: String
 
   package init(ipAddress: String = "", userAgent: String = "", deviceID: String = "") {
@@ -365,20 +407,30 @@ extension ClientContext: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// What a caller gets.
+/// A session of a user, with fresh tokens. SEMANTICS.md, section 8, describes its lifetime.
 package struct Session: Sendable, Equatable {
+  /// A JWT for your services to verify. Valid for an hour, or half an hour after a second factor, while the session is
+  /// open.
   package var idToken: String
+  /// Expiry of `id_token`. Refresh before it.
   package var idTokenExpiresAtMillis: Int64?
+  /// Opaque. SessionService.Refresh exchanges it for new tokens and spends it.
   package var refreshToken: String
+  /// The account at the time of the call.
   package var account: Account?
+  /// Whether the call created the account.
   package var isNewAccount: Bool
+  /// What the provider reports about the user. Only from calls that presented a provider's credential.
   package var additionalUserInfo: AdditionalUserInfo?
-  /// the provider's own tokens, where the credential brought any
+  /// The provider's own tokens, if the credential brought any. The server does not store them, and a repeat under an
+  /// idempotency key does not contain them.
   package var providerCredential: ProviderCredential?
-  /// Ways of signing in that this call revoked, because the account had never been proved and its address's owner took
-  /// it over.
+  /// Sign-in methods that this call removed, because their email address was unverified and its owner took over the
+  /// account (reclaim).
   package var revokedProviderIDs: [String]
+  /// Id of the session, the claim `sid` of its tokens.
   package var sessionID: String
+  /// When the session ends without a refresh, at most 30 days from now; an hour after a second factor.
   package var refreshTokenExpiresAtMillis: Int64?
 
   package init(
@@ -430,10 +482,13 @@ extension Session: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// What a provider reports about the user.
 package struct AdditionalUserInfo: Sendable, Equatable {
+  /// Such as `twitter.com`.
   package var providerID: String
+  /// User name at the provider; empty: it has none. It never identifies the user.
   package var username: String
-  /// the provider's profile document as received, at most 16 KiB
+  /// The provider's profile document as received; empty if it has more than 16,384 bytes.
   package var profileJSON: String
 
   package init(providerID: String = "", username: String = "", profileJSON: String = "") {
@@ -460,13 +515,21 @@ extension AdditionalUserInfo: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// The provider's own tokens, for calls to the provider's API.
 package struct ProviderCredential: Sendable, Equatable {
+  /// Such as `github.com`.
   package var providerID: String
+  /// OAuth access token.
   package var accessToken: String
+  /// OpenID Connect ID token.
   package var idToken: String
+  /// Secret of an OAuth 1.0a access token.
   package var secret: String
+  /// The provider's refresh token, if it issued one.
   package var refreshToken: String
+  /// Lifetime of `access_token` from the time of the call; absent: unknown.
   package var expiresInMillis: Int64?
+  /// Scopes that the user granted, as the provider reports them.
   package var grantedScopes: [String]
 
   package init(
@@ -506,24 +569,31 @@ extension ProviderCredential: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The address of what was presented is another account's. That account's owner signs in by one of `sign_in_methods`,
-/// with `pending_token` in the same SignIn, and what was presented is linked.
+/// The credential is valid, but its email address belongs to another account. Nothing was changed.
+///
+/// The account's owner signs in by one of `sign_in_methods`. SignIn with that credential and `pending_token` also links
+/// the pending credential. Alternatively, call Link with `pending_token` after the sign-in.
 package struct AccountExists: Sendable, Equatable {
+  /// The address that both have in common.
   package var email: String
-  /// What has been linked to that account, and the ways in that it can use now ("password", "emailLink", "google.com",
-  /// …). Both are empty where too little was proved for a caller without `fetch_by_email` to be told
-  /// (`conflict_reveals_methods`): then, where mail is sent, FetchProviders(pending_token) has them mailed to the
-  /// address.
+  /// Providers that are linked to the account and can sign in. Empty if the caller may not know them.
   package var providerIDs: [String]
+  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+  /// Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+  /// `fetch_by_email`. FetchProviders then sends them to the address by email.
   package var signInMethods: [String]
-  /// Holds what was presented. Good once, for this caller and its `binding`, until `pending_expires_at`.
+  /// Stands for the pending credential. Valid once, for this caller and its `binding`.
   package var pendingToken: String
+  /// Expiry of `pending_token`, ten minutes from now (`policy.pending_lifetime_seconds`).
   package var pendingExpiresAtMillis: Int64?
-  /// handed back, never kept
+  /// The provider's tokens. The server does not store them.
   package var providerCredential: ProviderCredential?
+  /// What the provider reports about the user.
   package var additionalUserInfo: AdditionalUserInfo?
+  /// Whether the owner needs another way to resolve the conflict.
   package var reason: ConflictReason?
-  /// The same call again with `claim_address` takes the address, which that account never proved, to a new account.
+  /// Whether the same call with `claim_address` would take the address, which that account never verified, to a new
+  /// account.
   package var canClaimAddress: Bool
 
   package init(
@@ -573,11 +643,17 @@ extension AccountExists: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// What was to be linked signs in to another account already. SignIn with `pending_token` as its credential goes there.
+/// The credential to link belongs to another account. Both accounts are unchanged.
+///
+/// SignIn with `pending_token` as its credential opens that account. AccountService.Merge can then merge both.
 package struct CredentialInUse: Sendable, Equatable {
+  /// Email address that the credential asserts; may be empty.
   package var email: String
+  /// Valid once, for this caller and its `binding`.
   package var pendingToken: String
+  /// Expiry of `pending_token`, ten minutes from now (`policy.pending_lifetime_seconds`).
   package var pendingExpiresAtMillis: Int64?
+  /// The provider's tokens. The server does not store them.
   package var providerCredential: ProviderCredential?
 
   package init(
@@ -610,12 +686,19 @@ extension CredentialInUse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// The first factor was right. StartSecondFactor (telephones) and FinishSecondFactor take `pending_token`.
+/// The first factor is correct, and the account requires a second one. Nothing was changed.
+///
+/// Call SecondFactorService.StartSecondFactor for a phone, then FinishSecondFactor.
 package struct SecondFactorRequired: Sendable, Equatable {
+  /// Valid for five attempts, for this caller and its `binding`.
   package var pendingToken: String
+  /// Factors to choose from, recovery codes last. Without phones if the first factor is a phone.
   package var hints: [SecondFactorHint]
+  /// Expiry of `pending_token`, ten minutes from now.
   package var expiresAtMillis: Int64?
+  /// The provider's tokens of the first factor. The server does not store them.
   package var providerCredential: ProviderCredential?
+  /// What the provider of the first factor reports about the user.
   package var additionalUserInfo: AdditionalUserInfo?
 
   package init(
@@ -652,12 +735,18 @@ extension SecondFactorRequired: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One second factor of an account.
 package struct SecondFactorHint: Sendable, Equatable {
+  /// Stable id, for StartSecondFactor, FinishSecondFactor and Withdraw.
   package var factorID: String
+  /// Kind of the factor.
   package var kind: FactorKind?
+  /// Name that the user gave it; may be empty.
   package var displayName: String
-  /// All but the last four digits are stars; of ExportAccounts with include_secrets, the whole number.
+  /// Phone factors only: the number with all but the last four digits replaced by stars. ExportAccounts with
+  /// `include_secrets` returns the whole number.
   package var maskedPhoneNumber: String
+  /// When the factor was enrolled.
   package var enrolledAtMillis: Int64?
 
   package init(
@@ -693,19 +782,34 @@ extension SecondFactorHint: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// A user's account.
 package struct Account: Sendable, Equatable {
+  /// Id of the account, the claim `sub` of its tokens: 28 base62 characters, or 1 to 128 printable ASCII characters that
+  /// an import or a custom token chose. The server never reuses the id of a removed account.
   package var accountID: String
+  /// Email address; empty: none.
   package var email: String
+  /// Whether the user or a trusted provider has verified the address.
   package var emailVerified: Bool
+  /// Phone number that signs in, in E.164; empty: none. Phone factors are in `second_factors`.
   package var phoneNumber: String
+  /// Display name; may be empty.
   package var displayName: String
+  /// http or https URL; may be empty.
   package var photoURL: String
+  /// Whether the user has added no sign-in method since an anonymous sign-in.
   package var anonymous: Bool
+  /// Whether an administrator has disabled the account.
   package var disabled: Bool
+  /// When the account was created.
   package var createdAtMillis: Int64?
+  /// Last sign-in; absent: none yet.
   package var lastSignInAtMillis: Int64?
+  /// Linked sign-in methods: `password`, `emailLink` and `phone` first, then providers in the order of their links.
   package var providers: [LinkedProvider]
+  /// Enrolled second factors in the order of their enrolment, recovery codes last.
   package var secondFactors: [SecondFactorHint]
+  /// A JSON object that AdminService.SetCustomClaims set, at most 1,000 bytes; empty: none.
   package var customClaimsJSON: String
 
   package init(
@@ -764,16 +868,21 @@ extension Account: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// One linked sign-in method.
 package struct LinkedProvider: Sendable, Equatable {
-  /// "password", "emailLink", "phone", "google.com", …; what Unlink takes
+  /// `password`, `emailLink`, `phone`, or a provider id such as `google.com`. AuthService.Unlink takes it.
   package var providerID: String
-  /// the user's id at the provider
+  /// The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number.
   package var subject: String
+  /// Email address at the provider; may differ from the account's.
   package var email: String
+  /// Display name at the provider.
   package var displayName: String
+  /// Photo at the provider.
   package var photoURL: String
+  /// `phone` only: the number in E.164.
   package var phoneNumber: String
-  /// Absent for "emailLink", and where the moment was never recorded.
+  /// When the method was linked. Absent for `emailLink`, and where the time was never recorded.
   package var linkedAtMillis: Int64?
 
   package init(

@@ -3,20 +3,21 @@
 package import Messages
 package import Protobuf
 
-/// What an emailed code is for. Next to each value: `mode` in the query of the link.
+/// The purpose of an emailed code. Each value states `mode` in the query of its link.
 package enum CodeMode: Int32, ProtobufEnum {
+  /// Not a purpose.
   case unspecified = 0
-  /// `signIn`
+  /// `signIn`: EmailLinkCredential.
   case signIn = 1
-  /// `signUp`
+  /// `signUp`: AccountService.Create.
   case signUp = 2
-  /// `verifyEmail`
+  /// `verifyEmail`: ConfirmEmail, in a session of the account.
   case verifyEmail = 3
-  /// `resetPassword`
+  /// `resetPassword`: ResetPassword.
   case resetPassword = 4
-  /// `changeEmail`
+  /// `changeEmail`: ConfirmEmail, in a session of the account.
   case changeEmail = 5
-  /// `revertEmail`
+  /// `revertEmail`: ConfirmEmail, without a session.
   case revertEmail = 6
 
   package var name: String {
@@ -39,15 +40,19 @@ extension CodeMode {
   var form: Latchkey__V1__CodeMode { Latchkey__V1__CodeMode(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// Request of SendPhoneCode.
 package struct SendPhoneCodeRequest: Sendable, Equatable {
-  /// E.164.
+  /// In E.164, such as `+14155550101`. Spaces, hyphens, brackets and digits of other scripts are accepted.
   package var phoneNumber: String
+  /// The call that takes the code. Default: SignIn.
   package var purpose: ProofPurpose?
-  /// The account, for LINK and REAUTHENTICATE; empty for SIGN_IN.
+  /// Token of the account for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for a sign-in.
   package var idToken: String
-  /// BCP 47 (`de-AT`; `de_AT` is read as that), of the text that is sent.
+  /// Language of the text message as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
+  /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest. The call that takes the code must send the same.
   package var binding: String
 
   package init(
@@ -84,8 +89,11 @@ extension SendPhoneCodeRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SendPhoneCode.
 package struct SendPhoneCodeResponse: Sendable, Equatable {
+  /// Pass it with the code in PhoneCodeCredential.
   package var verificationID: String
+  /// Expiry of the code, 10 minutes from now.
   package var expiresAtMillis: Int64?
 
   package init(verificationID: String = "", expiresAtMillis: Int64? = nil) {
@@ -109,12 +117,18 @@ extension SendPhoneCodeResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SendEmailLink.
 package struct SendEmailLinkRequest: Sendable, Equatable {
+  /// Recipient, at most 254 bytes.
   package var email: String
-  /// Where the link leads, with `mode`, `code` and `email` added to its query; must be allowed to this caller.
+  /// Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+  /// caller's `redirect_uris`; at most 2,048 bytes.
   package var continueURI: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
+  /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest. The call that takes the link must send the same.
   package var binding: String
 
   package init(
@@ -149,7 +163,9 @@ extension SendEmailLinkRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SendEmailLink.
 package struct SendEmailLinkResponse: Sendable, Equatable {
+  /// Expiry of the link, 6 hours from now.
   package var expiresAtMillis: Int64?
 
   package init(expiresAtMillis: Int64? = nil) {
@@ -169,10 +185,16 @@ extension SendEmailLinkResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SendEmailVerification.
 package struct SendEmailVerificationRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+  /// caller's `redirect_uris`; at most 2,048 bytes.
   package var continueURI: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(idToken: String = "", continueURI: String = "", locale: String = "", client: ClientContext? = nil) {
@@ -201,7 +223,9 @@ extension SendEmailVerificationRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SendEmailVerification.
 package struct SendEmailVerificationResponse: Sendable, Equatable {
+  /// Expiry of the link, 3 days from now.
   package var expiresAtMillis: Int64?
 
   package init(expiresAtMillis: Int64? = nil) {
@@ -221,10 +245,16 @@ extension SendEmailVerificationResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SendPasswordReset.
 package struct SendPasswordResetRequest: Sendable, Equatable {
+  /// Recipient, at most 254 bytes.
   package var email: String
+  /// Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+  /// caller's `redirect_uris`; at most 2,048 bytes.
   package var continueURI: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(email: String = "", continueURI: String = "", locale: String = "", client: ClientContext? = nil) {
@@ -253,7 +283,9 @@ extension SendPasswordResetRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SendPasswordReset.
 package struct SendPasswordResetResponse: Sendable, Equatable {
+  /// Expiry of the link, an hour from now.
   package var expiresAtMillis: Int64?
 
   package init(expiresAtMillis: Int64? = nil) {
@@ -273,11 +305,18 @@ extension SendPasswordResetResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of SendEmailChange.
 package struct SendEmailChangeRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
   package var idToken: String
+  /// The new address, at most 254 bytes. The account's own address fails with INVALID_FIELD.
   package var newEmail: String
+  /// Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+  /// caller's `redirect_uris`; at most 2,048 bytes.
   package var continueURI: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
+  /// The user's client.
   package var client: ClientContext?
 
   package init(
@@ -312,7 +351,9 @@ extension SendEmailChangeRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of SendEmailChange.
 package struct SendEmailChangeResponse: Sendable, Equatable {
+  /// Expiry of the link, an hour from now.
   package var expiresAtMillis: Int64?
 
   package init(expiresAtMillis: Int64? = nil) {
@@ -332,7 +373,9 @@ extension SendEmailChangeResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of CheckCode.
 package struct CheckCodeRequest: Sendable, Equatable {
+  /// Query parameter `code` of the link, at most 128 bytes.
   package var code: String
 
   package init(code: String = "") {
@@ -352,9 +395,13 @@ extension CheckCodeRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of CheckCode.
 package struct CheckCodeResponse: Sendable, Equatable {
+  /// Purpose of the code.
   package var mode: CodeMode?
+  /// Recipient of the email.
   package var email: String
+  /// Expiry of the code.
   package var expiresAtMillis: Int64?
 
   package init(mode: CodeMode? = .unspecified, email: String = "", expiresAtMillis: Int64? = nil) {
@@ -381,13 +428,15 @@ extension CheckCodeResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of ConfirmEmail.
 package struct ConfirmEmailRequest: Sendable, Equatable {
+  /// Query parameter `code` of the link, at most 128 bytes.
   package var code: String
-  /// Of the account whose address is to be proved. Without one, REQUIRES_RECENT_LOGIN, and the code survives. A way back
-  /// from a change of address needs none.
+  /// Token of the account whose address is verified or changed. Required, except for CODE_MODE_REVERT_EMAIL.
   package var idToken: String
+  /// The user's client.
   package var client: ClientContext?
-  /// A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+  /// As in SignInRequest.
   package var idempotencyKey: String
 
   package init(code: String = "", idToken: String = "", client: ClientContext? = nil, idempotencyKey: String = "") {
@@ -416,9 +465,12 @@ extension ConfirmEmailRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of ConfirmEmail.
 package struct ConfirmEmailResponse: Sendable, Equatable {
-  /// Fresh tokens where an `id_token` was given.
+  /// After a verification, the session of the call. After a change, the only session left. Absent after a revert, which
+  /// ends all sessions.
   package var session: Session?
+  /// The account's address now.
   package var email: String
 
   package init(session: Session? = nil, email: String = "") {
@@ -440,14 +492,18 @@ extension ConfirmEmailResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of ResetPassword.
 package struct ResetPasswordRequest: Sendable, Equatable {
+  /// Query parameter `code` of the link, at most 128 bytes.
   package var code: String
+  /// 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
   package var newPassword: String
+  /// The user's client.
   package var client: ClientContext?
-  /// Takes the address from an account that never proved it, if the password cannot be set there: a new account has both
-  /// from then on. Without it UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR, and the code survives.
+  /// If the password cannot be set because the account never verified the address, take the address to a new account
+  /// with this password. Use it after UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR.
   package var claimAddress: Bool
-  /// A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+  /// As in SignInRequest.
   package var idempotencyKey: String
 
   package init(
@@ -482,11 +538,13 @@ extension ResetPasswordRequest: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Response of ResetPassword.
 package struct ResetPasswordResponse: Sendable, Equatable {
+  /// Address of the account.
   package var email: String
-  /// Ways in that were revoked because nobody had proved them.
+  /// Sign-in methods that were removed, because they were added before the address was verified.
   package var revokedProviderIDs: [String]
-  /// The address was claimed.
+  /// Whether `claim_address` took effect.
   package var isNewAccount: Bool
 
   package init(email: String = "", revokedProviderIDs: [String] = [], isNewAccount: Bool = false) {
@@ -514,25 +572,57 @@ extension ResetPasswordResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// No answer tells whether an address or a number is known. Asking again ends the code that was sent before.
+/// Sends codes and links, and redeems them (SEMANTICS.md, section 12).
+///
+/// No response reveals whether an address or a number has an account. A new code replaces the previous one of the same
+/// purpose and recipient. The calls that send take no idempotency key: call again for another code. They fail with
+/// OPERATION_NOT_ALLOWED if the server has no transport for the message. After ten messages to one recipient in an hour
+/// they fail with TOO_MANY_ATTEMPTS (`throttles.sends_per_recipient_max`).
 package enum VerificationRPC {
   package static let service = "latchkey.v1.VerificationService"
-  /// Sends six digits to a telephone.
+  /// Sends a code of six digits to a phone. Requires `policy.phone`.
+  ///
+  /// Errors: INVALID_PHONE_NUMBER; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS; USER_MISMATCH for another number than the
+  /// account's with PROOF_PURPOSE_REAUTHENTICATE.
   package static let sendPhoneCode = RPC<SendPhoneCodeRequest, SendPhoneCodeResponse>("/latchkey.v1.VerificationService/SendPhoneCode", number: 40)
-  /// Mails a link that signs in.
+  /// Sends a sign-in link by email. Requires `policy.email_link`.
+  ///
+  /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
   package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink", number: 41)
-  /// Mails a link that proves the address of the account of `id_token`.
+  /// Sends a link that verifies the email address of the account of `id_token`.
+  ///
+  /// Errors: OPERATION_NOT_ALLOWED, also for an account without an address; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
   package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 42)
-  /// Mails a link with which a new password is set.
+  /// Sends a link that sets a new password. Sends nothing to an unknown address, with the same response.
+  ///
+  /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
   package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 43)
-  /// Mails a link to a new address of the account of `id_token`; once it is followed, the account has that address.
-  /// Needs a recent login. The old address, if it was proved, gets a notice with a way back then.
+  /// Sends a link to a new email address for the account of `id_token`. ConfirmEmail then changes the address.
+  ///
+  /// Requires a recent login and the second factor. The old address, if verified, receives a link that reverts the
+  /// change.
+  ///
+  /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; REQUIRES_RECENT_LOGIN;
+  /// REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
   package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 44)
-  /// What a mailed code is for and whom it went to, so that a page can say so. Consumes nothing.
+  /// Returns the purpose and the recipient of an emailed code, for the page that the link opens. Does not use it up.
+  ///
+  /// Errors: INVALID_CODE; EXPIRED_CODE.
   package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 45)
-  /// Redeems the code of a verification, of a change of address, or of the way back from one.
+  /// Redeems the code that verifies, changes or reverts an email address.
+  ///
+  /// Another call with the same code in the same session succeeds and changes nothing, because users and mail programs
+  /// open links twice. Takes an idempotency key.
+  ///
+  /// Errors: INVALID_CODE; EXPIRED_CODE; REQUIRES_RECENT_LOGIN without `id_token`, which leaves the code valid;
+  /// USER_MISMATCH for a token of another account; REQUIRES_SECOND_FACTOR; EMAIL_ALREADY_IN_USE.
   package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 46)
-  /// Redeems the code of a reset. Every session of the account is over. An account that never proved the address, and
-  /// has other ways in or a second factor, is left alone unless the address is claimed from it.
+  /// Redeems the code of a password reset. Ends every session of the account and opens none.
+  ///
+  /// An account with a verified address gets the new password. An account that never verified the address, and has
+  /// nothing but a password or an email link, is taken over by the owner of the mailbox (reclaim). For any other account
+  /// the call fails and leaves the code valid, unless `claim_address` is set. Takes an idempotency key.
+  ///
+  /// Errors: INVALID_CODE; EXPIRED_CODE; WEAK_PASSWORD; USER_DISABLED; UNVERIFIED_EMAIL; REQUIRES_SECOND_FACTOR.
   package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 47)
 }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	latchkeyv1 "latchkey/gen/latchkey/v1"
+	latchkeyv1 "latchkey.example/gen/latchkey/v1"
 )
 
 type authService struct {

@@ -54,5 +54,5 @@ def latency_beside(stand: Stand) -> list[Finding]:
         with stand.load.beside(server, "sign-in-password", passwords, PASSWORDS):
             beside.append(measure())
         stand.tell(f"  round {number + 1}: idle {idle[-1]:.2f} ms, beside {beside[-1]:.2f} ms")
-    return [Finding("FetchProviders beside password sign-ins, p99 in ms", Series(LATCHKEY, tuple(beside)),
+    return [Finding("FetchProviders during password sign-ins, p99 in ms", Series(LATCHKEY, tuple(beside)),
                     (Comparison(Series("idle", tuple(idle)), Goal(3, 1.5, at_least=False)),), digits=2)]

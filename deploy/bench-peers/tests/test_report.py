@@ -42,7 +42,7 @@ def test_a_single_figure_without_goal_is_only_recorded() -> None:
 
 def test_the_text_is_aligned() -> None:
     heading, first, second = report.text([CHECK]).splitlines()
-    assert heading.index("beside it") == first.index("gRPC C++") == second.index("nghttpd")
+    assert heading.index("compared with") == first.index("gRPC C++") == second.index("nghttpd")
 
 
 def test_the_readme_keeps_everything_outside_its_two_markers() -> None:

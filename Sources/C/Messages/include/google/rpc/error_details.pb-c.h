@@ -39,11 +39,23 @@ struct  Google__Rpc__ErrorInfo__MetadataEntry
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * The reason of a failed call. proto/ERRORS.md lists the few failures without one.
+ */
 struct  Google__Rpc__ErrorInfo
 {
   ProtobufCMessage base;
+  /*
+   * A value of latchkey.v1.ErrorReason without its prefix, such as `TOKEN_EXPIRED`.
+   */
   char *reason;
+  /*
+   * Always `latchkey`.
+   */
   char *domain;
+  /*
+   * Further facts, such as `field` or `max_age_seconds`. proto/ERRORS.md lists the keys of each reason.
+   */
   size_t n_metadata;
   Google__Rpc__ErrorInfo__MetadataEntry **metadata;
 };
@@ -52,9 +64,15 @@ struct  Google__Rpc__ErrorInfo
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL }
 
 
+/*
+ * Present if the same call can succeed later.
+ */
 struct  Google__Rpc__RetryInfo
 {
   ProtobufCMessage base;
+  /*
+   * The minimum time to wait.
+   */
   Google__Protobuf__Duration *retry_delay;
 };
 #define GOOGLE__RPC__RETRY_INFO__INIT \
@@ -62,10 +80,19 @@ struct  Google__Rpc__RetryInfo
     , NULL }
 
 
+/*
+ * One invalid field.
+ */
 struct  Google__Rpc__BadRequest__FieldViolation
 {
   ProtobufCMessage base;
+  /*
+   * Path of the field in the request message, such as `credential.password.email`.
+   */
   char *field;
+  /*
+   * A sentence for developers.
+   */
   char *description;
 };
 #define GOOGLE__RPC__BAD_REQUEST__FIELD_VIOLATION__INIT \
@@ -73,9 +100,15 @@ struct  Google__Rpc__BadRequest__FieldViolation
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * The invalid field of a request, with status INVALID_ARGUMENT.
+ */
 struct  Google__Rpc__BadRequest
 {
   ProtobufCMessage base;
+  /*
+   * This service sends at most one.
+   */
   size_t n_field_violations;
   Google__Rpc__BadRequest__FieldViolation **field_violations;
 };

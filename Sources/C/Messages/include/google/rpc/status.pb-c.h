@@ -24,11 +24,23 @@ typedef struct Google__Rpc__Status Google__Rpc__Status;
 
 /* --- messages --- */
 
+/*
+ * The status of a failed call.
+ */
 struct  Google__Rpc__Status
 {
   ProtobufCMessage base;
+  /*
+   * The gRPC status code, the same as in `grpc-status`.
+   */
   int32_t code;
+  /*
+   * A sentence for developers, the same as in `grpc-message`. It may change; match ErrorInfo.reason instead.
+   */
   char *message;
+  /*
+   * ErrorInfo, then BadRequest and RetryInfo where they apply.
+   */
   size_t n_details;
   Google__Protobuf__Any **details;
 };

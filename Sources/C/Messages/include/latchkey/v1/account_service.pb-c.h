@@ -38,31 +38,48 @@ typedef struct Latchkey__V1__MergeConflict Latchkey__V1__MergeConflict;
 
 /* --- messages --- */
 
+/*
+ * Request of Create.
+ */
 struct  Latchkey__V1__CreateRequest
 {
   ProtobufCMessage base;
+  /*
+   * Email address, at most 254 bytes.
+   */
   char *email;
+  /*
+   * 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
+   */
   char *password;
+  /*
+   * At most 256 bytes. The server removes control characters.
+   */
   char *display_name;
+  /*
+   * An http or https URL of at most 2,048 bytes.
+   */
   char *photo_url;
   /*
-   * With `verify_first` the call with the code is another request than the one that asked for it, and so has another
-   * key.
+   * As in SignInRequest. The call with `code` is another request and needs another key.
    */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * With `verify_first`: where the link leads, with `mode`, `code` and `email` added to its query; must be allowed to
-   * this caller.
+   * `verify_first` only: the page that the link opens, with `mode`, `code` and `email` added to its query. Must be one
+   * of the caller's `redirect_uris`; at most 2,048 bytes.
    */
   char *continue_uri;
   /*
-   * BCP 47 (`de-AT`; `de_AT` is read as that), of the mail.
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
    */
   char *locale;
   /*
-   * From that link, with the address it was mailed to; the account is made, and its address is proved. The password is
-   * the one of this call: nothing of the first call is kept.
+   * From the link of the first call, at most 128 bytes. `email` must be the address of that link. The password is that
+   * of this call: the server keeps nothing of the first call.
    */
   char *code;
 };
@@ -78,12 +95,21 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CREATE_RESPONSE__OUTCOME__CASE)
 } Latchkey__V1__CreateResponse__OutcomeCase;
 
+/*
+ * Response of Create.
+ */
 struct  Latchkey__V1__CreateResponse
 {
   ProtobufCMessage base;
   Latchkey__V1__CreateResponse__OutcomeCase outcome_case;
   union {
+    /*
+     * The account exists and the user is signed in.
+     */
     Latchkey__V1__Session *session;
+    /*
+     * `verify_first` only: an email was sent.
+     */
     Latchkey__V1__VerificationSent *verification_sent;
   };
 };
@@ -93,11 +119,14 @@ struct  Latchkey__V1__CreateResponse
 
 
 /*
- * With `verify_first` the answer for a free and for an owned address, whose owner is told in the mail.
+ * The same for a free and for a used email address. The owner of a used address receives a notice instead of a link.
  */
 struct  Latchkey__V1__VerificationSent
 {
   ProtobufCMessage base;
+  /*
+   * Expiry of the link, 6 hours from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__VERIFICATION_SENT__INIT \
@@ -105,9 +134,15 @@ struct  Latchkey__V1__VerificationSent
     , NULL }
 
 
+/*
+ * Request of Get.
+ */
 struct  Latchkey__V1__GetRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
 };
 #define LATCHKEY__V1__GET_REQUEST__INIT \
@@ -115,9 +150,15 @@ struct  Latchkey__V1__GetRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Get.
+ */
 struct  Latchkey__V1__GetResponse
 {
   ProtobufCMessage base;
+  /*
+   * The account.
+   */
   Latchkey__V1__Account *account;
 };
 #define LATCHKEY__V1__GET_RESPONSE__INIT \
@@ -125,11 +166,23 @@ struct  Latchkey__V1__GetResponse
     , NULL }
 
 
+/*
+ * Request of Delete.
+ */
 struct  Latchkey__V1__DeleteRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * As in SignInRequest.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__DELETE_REQUEST__INIT \
@@ -137,6 +190,9 @@ struct  Latchkey__V1__DeleteRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of Delete.
+ */
 struct  Latchkey__V1__DeleteResponse
 {
   ProtobufCMessage base;
@@ -146,25 +202,43 @@ struct  Latchkey__V1__DeleteResponse
      }
 
 
+/*
+ * Request of Update. At least one field must change.
+ */
 struct  Latchkey__V1__UpdateRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
   /*
-   * `display_name`, `photo_url`, `email`; nothing else can be changed here.
+   * The new values of the fields in `update_mask`; the server ignores other fields. Limits are those of CreateRequest.
    */
   Latchkey__V1__Account *account;
+  /*
+   * Any of `display_name`, `photo_url` and `email`. An empty value removes the name or the photo.
+   */
   Google__Protobuf__FieldMask *update_mask;
+  /*
+   * New password, as in CreateRequest; empty: no change. The account must have an email address.
+   */
   char *new_password;
+  /*
+   * As in SignInRequest.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * Of a change of address: where the link of the way back leads, with `mode`, `code` and `email` added to its query;
-   * must be allowed to this caller. Empty: the address of before is only told of the change.
+   * Change of address only: the page that the link to revert the change opens, as in CreateRequest. The link goes to
+   * the old address, if it was verified. Empty: the old address receives a notice without a link.
    */
   char *continue_uri;
   /*
-   * BCP 47 (`de-AT`; `de_AT` is read as that), of that mail.
+   * Language of that email as a BCP 47 tag.
    */
   char *locale;
 };
@@ -173,9 +247,15 @@ struct  Latchkey__V1__UpdateRequest
     , (char *)protobuf_c_empty_string, NULL, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Update.
+ */
 struct  Latchkey__V1__UpdateResponse
 {
   ProtobufCMessage base;
+  /*
+   * After a new name or photo, the session of the call. After a new address or password, the only session left.
+   */
   Latchkey__V1__Session *session;
 };
 #define LATCHKEY__V1__UPDATE_RESPONSE__INIT \
@@ -183,18 +263,36 @@ struct  Latchkey__V1__UpdateResponse
     , NULL }
 
 
+/*
+ * Request of Merge.
+ */
 struct  Latchkey__V1__MergeRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account that stays, at most 16,384 bytes.
+   */
   char *survivor_id_token;
+  /*
+   * Token of the account that is closed, at most 16,384 bytes.
+   */
   char *other_id_token;
   /*
-   * Says what would happen, and writes nothing.
+   * Report what would happen, and change nothing.
    */
   protobuf_c_boolean dry_run;
+  /*
+   * One entry for each conflict, at most 64.
+   */
   size_t n_keep;
   Latchkey__V1__MergeKeep **keep;
+  /*
+   * As in SignInRequest.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__MERGE_REQUEST__INIT \
@@ -203,15 +301,18 @@ struct  Latchkey__V1__MergeRequest
 
 
 /*
- * Settles one conflict.
+ * Settles one conflict of a merge.
  */
 struct  Latchkey__V1__MergeKeep
 {
   ProtobufCMessage base;
   /*
-   * As in MergeConflict.
+   * `field` of the MergeConflict.
    */
   char *field;
+  /*
+   * Id of the account whose value stays.
+   */
   char *from_account_id;
 };
 #define LATCHKEY__V1__MERGE_KEEP__INIT \
@@ -219,17 +320,29 @@ struct  Latchkey__V1__MergeKeep
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Merge.
+ */
 struct  Latchkey__V1__MergeResponse
 {
   ProtobufCMessage base;
   /*
-   * Of the survivor; none for a dry run, nor where `conflicts` names any: then nothing was done.
+   * A new session of the survivor. Absent for a dry run, and while `conflicts` has entries: then nothing was changed.
    */
   Latchkey__V1__Session *session;
+  /*
+   * Conflicts that `keep` does not settle.
+   */
   size_t n_conflicts;
   Latchkey__V1__MergeConflict **conflicts;
+  /*
+   * Sign-in methods that moved, or would move.
+   */
   size_t n_moved_provider_ids;
   char **moved_provider_ids;
+  /*
+   * Id of the closed account.
+   */
   char *closed_account_id;
 };
 #define LATCHKEY__V1__MERGE_RESPONSE__INIT \
@@ -238,19 +351,23 @@ struct  Latchkey__V1__MergeResponse
 
 
 /*
- * Both accounts have one, and only one can stay.
+ * A value that both accounts have and only one can keep.
  */
 struct  Latchkey__V1__MergeConflict
 {
   ProtobufCMessage base;
   /*
-   * "password", "phone", "second_factors", or a provider id.
+   * `password`, `phone`, `second_factors`, or a provider id.
    */
   char *field;
   /*
-   * The address that the password belongs to, the number, how many factors, or the provider's subject.
+   * The survivor's value: the password's email address, the phone number, the number of factors, or the provider's
+   * subject.
    */
   char *survivor_value;
+  /*
+   * The other account's value.
+   */
   char *other_value;
 };
 #define LATCHKEY__V1__MERGE_CONFLICT__INIT \

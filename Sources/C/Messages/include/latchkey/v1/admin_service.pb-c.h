@@ -63,33 +63,78 @@ typedef enum _Latchkey__V1__HashAlgorithm {
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED = 0,
   /*
-   * Firebase's own scheme.
+   * Firebase's own scheme: scrypt, then AES-256 under the signer key. N at most 2^14, block size at most 8.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT = 1,
+  /*
+   * scrypt (RFC 7914). At most 128 MiB.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_STANDARD_SCRYPT = 2,
+  /*
+   * bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_BCRYPT = 3,
+  /*
+   * Argon2id, or Argon2i as a PHC string, of version 19. At most 256 MiB and 16 passes. Argon2d is rejected.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_ARGON2 = 4,
+  /*
+   * PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF_SHA1 = 5,
+  /*
+   * PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA256 = 6,
+  /*
+   * HMAC-SHA-512.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA512 = 7,
+  /*
+   * HMAC-SHA-256.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA256 = 8,
+  /*
+   * HMAC-SHA-1.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_SHA1 = 9,
+  /*
+   * HMAC-MD5.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_HMAC_MD5 = 10,
+  /*
+   * SHA-512. At most 8,192 rounds.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA512 = 11,
+  /*
+   * SHA-256. At most 8,192 rounds.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256 = 12,
+  /*
+   * SHA-1. At most 8,192 rounds.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1 = 13,
+  /*
+   * MD5. At most 8,192 rounds.
+   */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_ALGORITHM)
 } Latchkey__V1__HashAlgorithm;
 /*
- * What HMAC, SHA and MD5 algorithms hash.
+ * The input of the HMAC, SHA and MD5 algorithms.
  */
 typedef enum _Latchkey__V1__HashInputOrder {
   /*
    * The same as HASH_INPUT_ORDER_PASSWORD_FIRST.
    */
   LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_UNSPECIFIED = 0,
+  /*
+   * The password, then the salt.
+   */
   LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_PASSWORD_FIRST = 1,
+  /*
+   * The salt, then the password.
+   */
   LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_SALT_FIRST = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_INPUT_ORDER)
 } Latchkey__V1__HashInputOrder;
@@ -105,14 +150,29 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__LOOKUP_REQUEST__SUBJECT__CASE)
 } Latchkey__V1__LookupRequest__SubjectCase;
 
+/*
+ * Request of Lookup. Set exactly one field.
+ */
 struct  Latchkey__V1__LookupRequest
 {
   ProtobufCMessage base;
   Latchkey__V1__LookupRequest__SubjectCase subject_case;
   union {
+    /*
+     * At most 128 bytes.
+     */
     char *account_id;
+    /*
+     * At most 254 bytes.
+     */
     char *email;
+    /*
+     * In E.164.
+     */
     char *phone_number;
+    /*
+     * An identity at a provider.
+     */
     Latchkey__V1__ProviderIdentity *identity;
   };
 };
@@ -121,12 +181,18 @@ struct  Latchkey__V1__LookupRequest
     , LATCHKEY__V1__LOOKUP_REQUEST__SUBJECT__NOT_SET, {0} }
 
 
+/*
+ * A user at a provider.
+ */
 struct  Latchkey__V1__ProviderIdentity
 {
   ProtobufCMessage base;
+  /*
+   * Such as `google.com`; at most 72 bytes.
+   */
   char *provider_id;
   /*
-   * The person's id at the provider.
+   * The user's immutable id at the provider, at most 255 bytes.
    */
   char *subject;
 };
@@ -135,9 +201,15 @@ struct  Latchkey__V1__ProviderIdentity
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Lookup.
+ */
 struct  Latchkey__V1__LookupResponse
 {
   ProtobufCMessage base;
+  /*
+   * The account.
+   */
   Latchkey__V1__Account *account;
 };
 #define LATCHKEY__V1__LOOKUP_RESPONSE__INIT \
@@ -145,19 +217,22 @@ struct  Latchkey__V1__LookupResponse
     , NULL }
 
 
+/*
+ * Request of CreateCustomToken.
+ */
 struct  Latchkey__V1__CreateCustomTokenRequest
 {
   ProtobufCMessage base;
   /*
-   * Of an account that exists, or the id under which the first sign-in creates one.
+   * Id of an account, or the id under which the first sign-in creates one: 1 to 128 printable ASCII characters.
    */
   char *account_id;
   /*
-   * A JSON object of further claims, at most 1000 bytes, reserved names refused.
+   * A JSON object of claims for the session's tokens, at most 1,000 bytes and without reserved names; empty: none.
    */
   char *claims_json;
   /*
-   * One second at least, one hour at most, which is also the default.
+   * 1 second to 1 hour. Default: 1 hour.
    */
   Google__Protobuf__Duration *lifetime;
 };
@@ -166,10 +241,19 @@ struct  Latchkey__V1__CreateCustomTokenRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of CreateCustomToken.
+ */
 struct  Latchkey__V1__CreateCustomTokenResponse
 {
   ProtobufCMessage base;
+  /*
+   * Pass it to the user's client. Anyone who has it can sign in.
+   */
   char *custom_token;
+  /*
+   * Expiry of the token.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__CREATE_CUSTOM_TOKEN_RESPONSE__INIT \
@@ -177,15 +261,18 @@ struct  Latchkey__V1__CreateCustomTokenResponse
     , (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of List.
+ */
 struct  Latchkey__V1__ListRequest
 {
   ProtobufCMessage base;
   /*
-   * From the page before; empty: the first page.
+   * `next_page_token` of the previous page; empty: the first page.
    */
   char *page_token;
   /*
-   * 1 to 1000; 0: 100.
+   * 1 to 1,000. 0: 100. A page has fewer accounts if their texts exceed 131,072 bytes.
    */
   int32_t page_size;
 };
@@ -194,13 +281,19 @@ struct  Latchkey__V1__ListRequest
     , (char *)protobuf_c_empty_string, 0 }
 
 
+/*
+ * Response of List.
+ */
 struct  Latchkey__V1__ListResponse
 {
   ProtobufCMessage base;
+  /*
+   * The accounts of the page.
+   */
   size_t n_accounts;
   Latchkey__V1__Account **accounts;
   /*
-   * Empty after the last page.
+   * Empty on the last page.
    */
   char *next_page_token;
 };
@@ -209,10 +302,19 @@ struct  Latchkey__V1__ListResponse
     , 0,NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of SetDisabled.
+ */
 struct  Latchkey__V1__SetDisabledRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
+  /*
+   * True to disable the account, false to enable it.
+   */
   protobuf_c_boolean disabled;
 };
 #define LATCHKEY__V1__SET_DISABLED_REQUEST__INIT \
@@ -220,9 +322,15 @@ struct  Latchkey__V1__SetDisabledRequest
     , (char *)protobuf_c_empty_string, 0 }
 
 
+/*
+ * Response of SetDisabled.
+ */
 struct  Latchkey__V1__SetDisabledResponse
 {
   ProtobufCMessage base;
+  /*
+   * The account after the change.
+   */
   Latchkey__V1__Account *account;
 };
 #define LATCHKEY__V1__SET_DISABLED_RESPONSE__INIT \
@@ -230,12 +338,19 @@ struct  Latchkey__V1__SetDisabledResponse
     , NULL }
 
 
+/*
+ * Request of SetCustomClaims.
+ */
 struct  Latchkey__V1__SetCustomClaimsRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
   /*
-   * A JSON object of at most 1000 bytes, reserved names refused; empty: none.
+   * A JSON object of at most 1,000 bytes without reserved names; empty: no claims. Reserved are the names of the
+   * token's own claims and of OpenID Connect, such as `email` and `sub`.
    */
   char *claims_json;
 };
@@ -244,9 +359,15 @@ struct  Latchkey__V1__SetCustomClaimsRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of SetCustomClaims.
+ */
 struct  Latchkey__V1__SetCustomClaimsResponse
 {
   ProtobufCMessage base;
+  /*
+   * The account after the change.
+   */
   Latchkey__V1__Account *account;
 };
 #define LATCHKEY__V1__SET_CUSTOM_CLAIMS_RESPONSE__INIT \
@@ -254,9 +375,15 @@ struct  Latchkey__V1__SetCustomClaimsResponse
     , NULL }
 
 
+/*
+ * Request of RevokeSessions.
+ */
 struct  Latchkey__V1__RevokeSessionsRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
 };
 #define LATCHKEY__V1__REVOKE_SESSIONS_REQUEST__INIT \
@@ -264,9 +391,15 @@ struct  Latchkey__V1__RevokeSessionsRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of RevokeSessions.
+ */
 struct  Latchkey__V1__RevokeSessionsResponse
 {
   ProtobufCMessage base;
+  /*
+   * Number of open sessions that ended.
+   */
   int32_t closed;
 };
 #define LATCHKEY__V1__REVOKE_SESSIONS_RESPONSE__INIT \
@@ -274,9 +407,15 @@ struct  Latchkey__V1__RevokeSessionsResponse
     , 0 }
 
 
+/*
+ * Request of DeleteAccount.
+ */
 struct  Latchkey__V1__DeleteAccountRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
 };
 #define LATCHKEY__V1__DELETE_ACCOUNT_REQUEST__INIT \
@@ -284,6 +423,9 @@ struct  Latchkey__V1__DeleteAccountRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of DeleteAccount.
+ */
 struct  Latchkey__V1__DeleteAccountResponse
 {
   ProtobufCMessage base;
@@ -293,9 +435,15 @@ struct  Latchkey__V1__DeleteAccountResponse
      }
 
 
+/*
+ * Request of RemoveSecondFactors.
+ */
 struct  Latchkey__V1__RemoveSecondFactorsRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
 };
 #define LATCHKEY__V1__REMOVE_SECOND_FACTORS_REQUEST__INIT \
@@ -303,12 +451,18 @@ struct  Latchkey__V1__RemoveSecondFactorsRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of RemoveSecondFactors.
+ */
 struct  Latchkey__V1__RemoveSecondFactorsResponse
 {
   ProtobufCMessage base;
+  /*
+   * The account after the change.
+   */
   Latchkey__V1__Account *account;
   /*
-   * Of Account.second_factors, the recovery codes among them; 0: it had none, and nothing was changed.
+   * Number of removed factors, recovery codes included. 0: the account had none and was not changed.
    */
   int32_t removed;
 };
@@ -317,12 +471,18 @@ struct  Latchkey__V1__RemoveSecondFactorsResponse
     , NULL, 0 }
 
 
+/*
+ * Request of UnlinkProvider.
+ */
 struct  Latchkey__V1__UnlinkProviderRequest
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, at most 128 bytes.
+   */
   char *account_id;
   /*
-   * Of one of the account's providers, also of one that is not enabled.
+   * `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
    */
   char *provider_id;
 };
@@ -331,11 +491,14 @@ struct  Latchkey__V1__UnlinkProviderRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of UnlinkProvider.
+ */
 struct  Latchkey__V1__UnlinkProviderResponse
 {
   ProtobufCMessage base;
   /*
-   * Without the way in. Its sessions are over: where a usable way in is left, those that began with the one that went.
+   * The account without the method. Sessions that began with it have ended; all have, if no usable method is left.
    */
   Latchkey__V1__Account *account;
 };
@@ -345,12 +508,18 @@ struct  Latchkey__V1__UnlinkProviderResponse
 
 
 /*
- * The first message says how; every one may bring rows.
+ * Request of ImportAccounts.
  */
 struct  Latchkey__V1__ImportAccountsRequest
 {
   ProtobufCMessage base;
+  /*
+   * In the first message only.
+   */
   Latchkey__V1__ImportOptions *options;
+  /*
+   * At most 1,000.
+   */
   size_t n_accounts;
   Latchkey__V1__ImportedAccount **accounts;
 };
@@ -359,15 +528,18 @@ struct  Latchkey__V1__ImportAccountsRequest
     , NULL, 0,NULL }
 
 
+/*
+ * Options of an import.
+ */
 struct  Latchkey__V1__ImportOptions
 {
   ProtobufCMessage base;
   /*
-   * Checks every row, and writes nothing.
+   * Check every row, and write nothing.
    */
   protobuf_c_boolean dry_run;
   /*
-   * How the password hashes of all rows were made.
+   * How the password hashes of all rows were made. Required if a row has one.
    */
   Latchkey__V1__ImportHash *hash;
 };
@@ -376,39 +548,48 @@ struct  Latchkey__V1__ImportOptions
     , 0, NULL }
 
 
+/*
+ * The parameters of imported password hashes. The first sign-in replaces an imported hash by one of the service's own.
+ */
 struct  Latchkey__V1__ImportHash
 {
   ProtobufCMessage base;
+  /*
+   * The algorithm of every hash.
+   */
   Latchkey__V1__HashAlgorithm algorithm;
   /*
-   * Of SCRYPT and the HMAC kinds.
+   * SCRYPT and the HMAC algorithms: the signer key, 1 to 256 bytes. The server keeps it encrypted.
    */
   ProtobufCBinaryData key;
   /*
-   * Of SCRYPT.
+   * SCRYPT only, at most 64 bytes.
    */
   ProtobufCBinaryData salt_separator;
   /*
-   * SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF kinds: iterations. Plain SHA kinds and MD5: how often
-   * the digest is taken. BCRYPT says it in each hash.
+   * SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
+   * of times the digest is taken. BCRYPT: unused, because each hash states it.
    */
   int32_t rounds;
   /*
-   * SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N itself. ARGON2: KiB.
+   * SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N. ARGON2: KiB.
    */
   int32_t memory_cost;
   /*
-   * Of STANDARD_SCRYPT, and the lanes of ARGON2 (0: one).
+   * STANDARD_SCRYPT, and the lanes of ARGON2 (0: one).
    */
   int32_t parallelization;
   /*
-   * Of STANDARD_SCRYPT.
+   * STANDARD_SCRYPT only.
    */
   int32_t block_size;
   /*
-   * Of STANDARD_SCRYPT: how long each hash is; 0: any length.
+   * STANDARD_SCRYPT only: the length of each hash; 0: any.
    */
   int32_t derived_key_bytes;
+  /*
+   * HMAC, SHA and MD5 algorithms only.
+   */
   Latchkey__V1__HashInputOrder input_order;
 };
 #define LATCHKEY__V1__IMPORT_HASH__INIT \
@@ -416,36 +597,69 @@ struct  Latchkey__V1__ImportHash
     , LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_UNSPECIFIED }
 
 
+/*
+ * One account to import.
+ */
 struct  Latchkey__V1__ImportedAccount
 {
   ProtobufCMessage base;
   /*
-   * As Firebase exports it: at most 128 printable ASCII characters; empty: a new one is made.
+   * 1 to 128 printable ASCII characters; empty: the server generates an id.
    */
   char *account_id;
+  /*
+   * At most 254 bytes; empty: none.
+   */
   char *email;
+  /*
+   * Whether the address counts as verified, by an administrator's statement.
+   */
   protobuf_c_boolean email_verified;
+  /*
+   * At most 1,024 bytes.
+   */
   char *display_name;
+  /*
+   * An http or https URL of at most 2,048 bytes.
+   */
   char *photo_url;
+  /*
+   * In E.164.
+   */
   char *phone_number;
+  /*
+   * Whether the account is disabled.
+   */
   protobuf_c_boolean disabled;
   /*
-   * The bytes of the hash, not a text of them. BCRYPT: its text, such as "$2b$10$…". ARGON2: the bytes of an Argon2id
-   * hash, or a PHC string ("$argon2id$v=19$…", "$argon2i$v=19$…") that says its own parameters and salt.
+   * The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
+   * hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
    */
   ProtobufCBinaryData password_hash;
   /*
-   * The row's own. None with BCRYPT and PHC strings, which have it in them.
+   * Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
    */
   ProtobufCBinaryData salt;
+  /*
+   * Between 1970 and now.
+   */
   Google__Protobuf__Timestamp *created_at;
+  /*
+   * Between 1970 and now; absent: none.
+   */
   Google__Protobuf__Timestamp *last_sign_in_at;
+  /*
+   * As in SetCustomClaimsRequest.
+   */
   char *custom_claims_json;
   /*
-   * Only provider_id, subject, email, display_name and photo_url are read.
+   * Identities. Only `provider_id`, `subject`, `email`, `display_name` and `photo_url` are read.
    */
   size_t n_providers;
   Latchkey__V1__LinkedProvider **providers;
+  /*
+   * At most five.
+   */
   size_t n_phone_factors;
   Latchkey__V1__ImportedPhoneFactor **phone_factors;
 };
@@ -454,12 +668,27 @@ struct  Latchkey__V1__ImportedAccount
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, {0,NULL}, {0,NULL}, NULL, NULL, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
 
 
+/*
+ * A phone as a second factor.
+ */
 struct  Latchkey__V1__ImportedPhoneFactor
 {
   ProtobufCMessage base;
+  /*
+   * At most 128 bytes; empty: the server generates an id.
+   */
   char *factor_id;
+  /*
+   * In E.164.
+   */
   char *phone_number;
+  /*
+   * At most 256 bytes.
+   */
   char *display_name;
+  /*
+   * Absent: the creation of the account.
+   */
   Google__Protobuf__Timestamp *enrolled_at;
 };
 #define LATCHKEY__V1__IMPORTED_PHONE_FACTOR__INIT \
@@ -468,21 +697,27 @@ struct  Latchkey__V1__ImportedPhoneFactor
 
 
 /*
- * One for each message with rows, after what it took over is durable.
+ * Response to one message with rows. The imported accounts are durable.
  */
 struct  Latchkey__V1__ImportAccountsResponse
 {
   ProtobufCMessage base;
+  /*
+   * Number of created accounts.
+   */
   int32_t imported;
   /*
-   * There already, exactly as the row says: an earlier run took it over.
+   * Number of rows whose account already exists with the same data, from an earlier run.
    */
   int32_t unchanged;
+  /*
+   * Rejected rows.
+   */
   size_t n_errors;
   Latchkey__V1__ImportError **errors;
   /*
-   * Informational fields of a provider's entry that the server left out of imported rows, such as a photo that is not
-   * at a web address. `reason` is ERROR_REASON_UNSPECIFIED.
+   * Descriptive fields of identities that the server left out of imported rows, such as a photo without a web address.
+   * `reason` is ERROR_REASON_UNSPECIFIED.
    */
   size_t n_left_out;
   Latchkey__V1__ImportError **left_out;
@@ -492,19 +727,31 @@ struct  Latchkey__V1__ImportAccountsResponse
     , 0, 0, 0,NULL, 0,NULL }
 
 
+/*
+ * A rejected row, or a field that was left out.
+ */
 struct  Latchkey__V1__ImportError
 {
   ProtobufCMessage base;
   /*
-   * Within the message, from 0.
+   * Index of the row in its message, from 0.
    */
   int32_t row;
+  /*
+   * The row's account id; may be empty.
+   */
   char *account_id;
   /*
    * Why the row was rejected, such as ERROR_REASON_EMAIL_ALREADY_IN_USE.
    */
   Latchkey__V1__ErrorReason reason;
+  /*
+   * The field at fault, such as `providers.subject`.
+   */
   char *field;
+  /*
+   * A sentence for developers.
+   */
   char *message;
 };
 #define LATCHKEY__V1__IMPORT_ERROR__INIT \
@@ -512,11 +759,14 @@ struct  Latchkey__V1__ImportError
     , 0, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of ExportAccounts.
+ */
 struct  Latchkey__V1__ExportAccountsRequest
 {
   ProtobufCMessage base;
   /*
-   * Password hashes too, and the numbers of second factors unmasked, in `masked_phone_number`.
+   * Include password hashes, and the whole numbers of phone factors in `masked_phone_number`.
    */
   protobuf_c_boolean include_secrets;
 };
@@ -525,9 +775,15 @@ struct  Latchkey__V1__ExportAccountsRequest
     , 0 }
 
 
+/*
+ * One batch of at most 100 accounts.
+ */
 struct  Latchkey__V1__ExportAccountsResponse
 {
   ProtobufCMessage base;
+  /*
+   * Accounts in the order of their ids.
+   */
   size_t n_accounts;
   Latchkey__V1__ExportedAccount **accounts;
 };
@@ -536,15 +792,18 @@ struct  Latchkey__V1__ExportAccountsResponse
     , 0,NULL }
 
 
+/*
+ * One exported account.
+ */
 struct  Latchkey__V1__ExportedAccount
 {
   ProtobufCMessage base;
   /*
-   * Where secrets were asked for, `masked_phone_number` of its second factors is the whole number.
+   * The account.
    */
   Latchkey__V1__Account *account;
   /*
-   * As it is stored, where secrets were asked for.
+   * The stored hash. Only with `include_secrets`.
    */
   char *password_hash;
 };
@@ -553,6 +812,9 @@ struct  Latchkey__V1__ExportedAccount
     , NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of Backup.
+ */
 struct  Latchkey__V1__BackupRequest
 {
   ProtobufCMessage base;
@@ -562,28 +824,34 @@ struct  Latchkey__V1__BackupRequest
      }
 
 
+/*
+ * Response of Backup.
+ */
 struct  Latchkey__V1__BackupResponse
 {
   ProtobufCMessage base;
   /*
-   * In the backup folder of the configuration.
+   * Name of the file in `store.backup_folder`.
    */
   char *file_name;
+  /*
+   * Size of the file in bytes.
+   */
   int64_t size_bytes;
   /*
-   * SHA-256 of the file.
+   * SHA-256 of the file, 32 bytes.
    */
   ProtobufCBinaryData sha256;
   /*
-   * In the copy.
+   * Number of accounts in the copy.
    */
   int64_t accounts;
   /*
-   * Of the newest event in the copy, as EventService.Watch takes it: what follows it there is not in the copy.
+   * Cursor of the newest event in the copy. EventService.Watch with it returns the events that are not in the copy.
    */
   char *event_cursor;
   /*
-   * Whatever was answered before this moment is in the copy.
+   * Every change that was answered before this time is in the copy.
    */
   Google__Protobuf__Timestamp *created_at;
 };

@@ -36,6 +36,9 @@ typedef struct Latchkey__V1__PendingCredential Latchkey__V1__PendingCredential;
  * The call that takes a pending credential.
  */
 typedef enum _Latchkey__V1__PendingCredentialPurpose {
+  /*
+   * Not a purpose.
+   */
   LATCHKEY__V1__PENDING_CREDENTIAL_PURPOSE__PENDING_CREDENTIAL_PURPOSE_UNSPECIFIED = 0,
   /*
    * AuthService.Link, and AuthService.SignIn next to a credential of the account.
@@ -54,36 +57,46 @@ typedef enum _Latchkey__V1__PendingCredentialPurpose {
 
 /* --- messages --- */
 
+/*
+ * Request of SignIn.
+ */
 struct  Latchkey__V1__SignInRequest
 {
   ProtobufCMessage base;
+  /*
+   * Required.
+   */
   Latchkey__V1__Credential *credential;
   /*
-   * From an earlier AccountExists: once `credential` has proved the account that it was held for, the pending
-   * credential is linked to it in the same transaction.
+   * From an AccountExists, at most 128 bytes. If `credential` belongs to the conflicting account, the same transaction
+   * signs in and links the pending credential. Not with an anonymous credential or a second pending token.
    */
   char *pending_token;
   /*
-   * By default whoever has no account gets one, guests and those of unknown custom tokens included; set, it is
-   * ACCOUNT_NOT_FOUND.
+   * Fail with ACCOUNT_NOT_FOUND instead of creating an account.
    */
   protobuf_c_boolean existing_only;
   /*
-   * Same key, same caller, within 24 hours: the same answer, and nothing done twice. The request is to be repeated as
-   * it was, tokens and all; `client` alone may differ, since whoever repeats a call may have moved. Another request
-   * under the key is IDEMPOTENCY_KEY_REUSED. So it is in every message that has one. An answer that puts something
-   * aside (a conflict, a second factor that is wanted) is the same until its handle's time is over: once that was used
-   * or refused, another key is to be taken. What the provider says of the person, and its tokens, are in no repeat.
+   * A text that identifies this attempt, at most 255 bytes; empty: none. SEMANTICS.md, section 10.
+   * Within 24 hours, the same caller gets the same outcome for the same key and request, with fresh tokens of the same
+   * session. The repeat must be identical except for `client`. Another request under the key fails with
+   * IDEMPOTENCY_KEY_REUSED. A key of an anonymous sign-in requires `binding` or `client.device_id`. All messages with
+   * this field follow these rules.
    */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * The person's browser session or device, as the caller names it. What is held in the call's course (a pending token,
-   * a second factor, a flow, a code) can be taken up under the same binding only. 16 to 256 bytes, or empty.
+   * The calling service's name for the user's browser session or device: 16 to 256 bytes that an attacker cannot
+   * guess; empty: none. What the call leaves pending can be used only under the same binding. Required if
+   * `policy.require_binding` is set.
    */
   char *binding;
   /*
-   * takes the proved address from an account that never proved it
+   * Take the verified email address from an account that has never verified it, to a new account. Use it after an
+   * AccountExists with `can_claim_address`.
    */
   protobuf_c_boolean claim_address;
 };
@@ -100,13 +113,25 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__SIGN_IN_RESPONSE__OUTCOME__CASE)
 } Latchkey__V1__SignInResponse__OutcomeCase;
 
+/*
+ * Response of SignIn.
+ */
 struct  Latchkey__V1__SignInResponse
 {
   ProtobufCMessage base;
   Latchkey__V1__SignInResponse__OutcomeCase outcome_case;
   union {
+    /*
+     * The user is signed in.
+     */
     Latchkey__V1__Session *session;
+    /*
+     * The email address belongs to another account. The user is not signed in.
+     */
     Latchkey__V1__AccountExists *account_exists;
+    /*
+     * The account requires a second factor. The user is not signed in yet.
+     */
     Latchkey__V1__SecondFactorRequired *second_factor_required;
   };
 };
@@ -115,17 +140,32 @@ struct  Latchkey__V1__SignInResponse
     , LATCHKEY__V1__SIGN_IN_RESPONSE__OUTCOME__NOT_SET, {0} }
 
 
+/*
+ * Request of Link.
+ */
 struct  Latchkey__V1__LinkRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
   /*
-   * May be a pending_token. A password or a mailed link is of the account's own address, if it has one: another is
-   * INVALID_FIELD, and wants a SendEmailChange first.
+   * Any kind except a custom token and an anonymous credential. A password or an email link must be for the account's
+   * own email address, if it has one: change the address with SendEmailChange first. A phone code replaces the number.
    */
   Latchkey__V1__Credential *credential;
+  /*
+   * As in SignInRequest.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest.
+   */
   char *binding;
 };
 #define LATCHKEY__V1__LINK_REQUEST__INIT \
@@ -141,23 +181,29 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__LINK_RESPONSE__OUTCOME__CASE)
 } Latchkey__V1__LinkResponse__OutcomeCase;
 
+/*
+ * Response of Link.
+ */
 struct  Latchkey__V1__LinkResponse
 {
   ProtobufCMessage base;
   /*
-   * the very same identity was linked before: the account is as it was
+   * Whether the same identity was linked before. The account is unchanged.
    */
   protobuf_c_boolean already_linked;
   Latchkey__V1__LinkResponse__OutcomeCase outcome_case;
   union {
     /*
-     * fresh tokens naming the new identity; of a guest the only session left
+     * Tokens that name the new sign-in method. After an anonymous account became permanent, the only session left.
      */
     Latchkey__V1__Session *session;
     /*
-     * another account owns it: sign in there with the handle, then merge
+     * Another account has the credential. Sign in there with the pending token, then merge the accounts.
      */
     Latchkey__V1__CredentialInUse *credential_in_use;
+    /*
+     * The account has a second factor that the session has not passed.
+     */
     Latchkey__V1__SecondFactorRequired *second_factor_required;
   };
 };
@@ -166,15 +212,27 @@ struct  Latchkey__V1__LinkResponse
     , 0, LATCHKEY__V1__LINK_RESPONSE__OUTCOME__NOT_SET, {0} }
 
 
+/*
+ * Request of Unlink.
+ */
 struct  Latchkey__V1__UnlinkRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
   /*
-   * of one of the account's providers
+   * `provider_id` of one of the account's providers, at most 72 bytes.
    */
   char *provider_id;
+  /*
+   * As in SignInRequest.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__UNLINK_REQUEST__INIT \
@@ -182,9 +240,15 @@ struct  Latchkey__V1__UnlinkRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of Unlink.
+ */
 struct  Latchkey__V1__UnlinkResponse
 {
   ProtobufCMessage base;
+  /*
+   * A new session of the same login. The session of the call has ended.
+   */
   Latchkey__V1__Session *session;
 };
 #define LATCHKEY__V1__UNLINK_RESPONSE__INIT \
@@ -192,12 +256,27 @@ struct  Latchkey__V1__UnlinkResponse
     , NULL }
 
 
+/*
+ * Request of Reauthenticate.
+ */
 struct  Latchkey__V1__ReauthenticateRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * A sign-in method that the account already has. Any kind except an anonymous credential and a pending token.
+   */
   Latchkey__V1__Credential *credential;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest.
+   */
   char *binding;
 };
 #define LATCHKEY__V1__REAUTHENTICATE_REQUEST__INIT \
@@ -212,15 +291,21 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__REAUTHENTICATE_RESPONSE__OUTCOME__CASE)
 } Latchkey__V1__ReauthenticateResponse__OutcomeCase;
 
+/*
+ * Response of Reauthenticate.
+ */
 struct  Latchkey__V1__ReauthenticateResponse
 {
   ProtobufCMessage base;
   Latchkey__V1__ReauthenticateResponse__OutcomeCase outcome_case;
   union {
     /*
-     * auth_time is now
+     * A new session whose `auth_time` is now. Use its tokens for the sensitive operation.
      */
     Latchkey__V1__Session *session;
+    /*
+     * The account requires a second factor.
+     */
     Latchkey__V1__SecondFactorRequired *second_factor_required;
   };
 };
@@ -236,20 +321,29 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FETCH_PROVIDERS_REQUEST__SUBJECT__CASE)
 } Latchkey__V1__FetchProvidersRequest__SubjectCase;
 
+/*
+ * Request of FetchProviders. Set exactly one field of `subject`.
+ */
 struct  Latchkey__V1__FetchProvidersRequest
 {
   ProtobufCMessage base;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest.
+   */
   char *binding;
   Latchkey__V1__FetchProvidersRequest__SubjectCase subject_case;
   union {
     /*
-     * While enumeration protection is on, every address is answered as unknown to callers without `fetch_by_email`.
+     * An email address. With `policy.email_enumeration_protection`, the default, the response is empty unless the
+     * caller has the right `fetch_by_email`.
      */
     char *email;
     /*
-     * Answered within `conflict_reveals_methods`, to callers with `fetch_by_email` always, whatever the enumeration
-     * setting is.
+     * A token from AccountExists or CredentialInUse.
      */
     char *pending_token;
   };
@@ -259,26 +353,33 @@ struct  Latchkey__V1__FetchProvidersRequest
     , NULL, (char *)protobuf_c_empty_string, LATCHKEY__V1__FETCH_PROVIDERS_REQUEST__SUBJECT__NOT_SET, {0} }
 
 
+/*
+ * Response of FetchProviders.
+ */
 struct  Latchkey__V1__FetchProvidersResponse
 {
   ProtobufCMessage base;
+  /*
+   * Whether an account has the address.
+   */
   protobuf_c_boolean registered;
   /*
-   * every linked provider that can sign in
+   * Linked providers that can sign in.
    */
   size_t n_provider_ids;
   char **provider_ids;
   /*
-   * "password", "emailLink", "phone", "google.com", … in the order to offer
+   * Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
    */
   size_t n_sign_in_methods;
   char **sign_in_methods;
   /*
-   * what the handle holds, so that the person sees what will be linked
+   * The pending credential, so that the user sees what will be linked. Only for a pending token.
    */
   Latchkey__V1__PendingCredential *pending;
   /*
-   * The handle proves too little for its bearer to be told the methods; they were mailed to the account's address.
+   * Whether the methods were sent to the account's address by email, because the caller may not know them. At most
+   * once for a pending token.
    */
   protobuf_c_boolean methods_mailed;
 };
@@ -287,14 +388,35 @@ struct  Latchkey__V1__FetchProvidersResponse
     , 0, 0,NULL, 0,NULL, NULL, 0 }
 
 
+/*
+ * A credential that the server keeps until the user completes it.
+ */
 struct  Latchkey__V1__PendingCredential
 {
   ProtobufCMessage base;
+  /*
+   * The call that takes it.
+   */
   Latchkey__V1__PendingCredentialPurpose purpose;
+  /*
+   * Provider of the credential.
+   */
   char *provider_id;
+  /*
+   * Email address that the credential asserts; may be empty.
+   */
   char *email;
+  /*
+   * User name at the provider; may be empty.
+   */
   char *username;
+  /*
+   * Display name at the provider; may be empty.
+   */
   char *display_name;
+  /*
+   * Expiry of the pending token.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__PENDING_CREDENTIAL__INIT \

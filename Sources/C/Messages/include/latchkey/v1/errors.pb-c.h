@@ -20,72 +20,257 @@ PROTOBUF_C__BEGIN_DECLS
 /* --- enums --- */
 
 /*
- * Why a call fails. `google.rpc.ErrorInfo.reason` is the name of the value without the prefix `ERROR_REASON_`, such as
- * `TOKEN_EXPIRED` (AIP-193). proto/ERRORS.md explains each value. Later versions add values; a number is never reused.
+ * Why a call fails.
+ * A failed call has a gRPC status whose details contain `google.rpc.ErrorInfo` with domain `latchkey`. Its `reason` is
+ * the name of a value without the prefix `ERROR_REASON_`, such as `TOKEN_EXPIRED` (AIP-193). Match the reason, never
+ * the text. Later versions add values and never reuse a number: handle an unknown reason by its status code.
+ * proto/ERRORS.md lists the status and the metadata of each value, proto/guides/errors.md what an app does about it.
  */
 typedef enum _Latchkey__V1__ErrorReason {
   /*
-   * Not a reason. A newer server may send a number that this version does not know: handle it by the status code.
+   * Not a reason. In a response it stands for a value that this version of the file does not have.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED = 0,
+  /*
+   * The idempotency key belongs to a different request of the last 24 hours. Use a new key.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED = 1,
+  /*
+   * A field is missing, too long, not UTF-8, or not of the required form. `field` names it.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_FIELD = 2,
+  /*
+   * The text is not a usable email address.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_EMAIL = 3,
+  /*
+   * The number has no `+` and country code (E.164), or contains an ambiguous zero.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_PHONE_NUMBER = 4,
+  /*
+   * The new password is too short (`passwords.bytes_min`, 8 bytes), or one of the common passwords.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_WEAK_PASSWORD = 5,
+  /*
+   * The service sets this parameter of a flow itself. Remove it from `custom_parameters`.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_RESERVED_PARAMETER = 6,
+  /*
+   * A custom claim has a reserved name, the same name as another in a different case, or a control character in its
+   * name.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_FORBIDDEN_CLAIM = 7,
+  /*
+   * The custom claims have more than 1,000 bytes.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CLAIMS_TOO_LARGE = 8,
+  /*
+   * The code is not the one that was sent or shown last, or belongs to another caller or `binding`.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_CODE = 9,
+  /*
+   * The email address and the password do not match. The same for an unknown address and an account without a password.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_LOGIN_CREDENTIALS = 10,
+  /*
+   * The provider's token or code is not valid for this service, has expired, or belongs to a user of an organisation
+   * that the configuration excludes.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_CREDENTIAL = 11,
+  /*
+   * The text is not an ID token of this service, or has another audience.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_ID_TOKEN = 12,
+  /*
+   * The token or its session has expired. Refresh the session, or sign in again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_TOKEN_EXPIRED = 13,
+  /*
+   * The session was ended. Sign in again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_TOKEN_REVOKED = 14,
+  /*
+   * The text is not a refresh token of this service, or belongs to another caller. Sign in again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_REFRESH_TOKEN = 15,
+  /*
+   * The text is not a custom token of this service or of a registered signer, lives too long, or is older than a
+   * revocation.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_CUSTOM_TOKEN = 16,
+  /*
+   * The provider cannot state for which application such a token was issued. The text names what to send instead.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_AUDIENCE_UNVERIFIABLE = 17,
+  /*
+   * The nonce does not match the ID token, or a token for single use was presented before.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MISSING_OR_INVALID_NONCE = 18,
+  /*
+   * The redirect does not belong to this flow, caller, `binding`, purpose or account.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_FLOW_MISMATCH = 19,
+  /*
+   * The caller has no certificate or API key, an unknown one, two of different callers, or two `authorization` fields.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CALLER_UNIDENTIFIED = 20,
+  /*
+   * An administrator disabled the account.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_USER_DISABLED = 21,
+  /*
+   * The credential does not belong to the account of the session, or the code belongs to another account.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_USER_MISMATCH = 22,
+  /*
+   * The configuration does not give the caller the right to this method.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CALLER_NOT_ALLOWED = 23,
+  /*
+   * The URI must exactly match an entry of the caller's `redirect_uris`.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REDIRECT_URI_NOT_ALLOWED = 24,
+  /*
+   * There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_ACCOUNT_NOT_FOUND = 25,
+  /*
+   * The account has no such sign-in method.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_NO_SUCH_PROVIDER = 26,
+  /*
+   * The account has no such second factor.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_NOT_FOUND = 27,
+  /*
+   * Another account has the email address.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_ALREADY_IN_USE = 28,
+  /*
+   * The account has a password already, or another user of the same provider. In an import: another account has the
+   * identity or the phone number.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_ALREADY_LINKED = 29,
+  /*
+   * The phone number is already enrolled as a second factor.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_EXISTS = 30,
+  /*
+   * Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REQUIRES_RECENT_LOGIN = 31,
+  /*
+   * The account would lose its last sign-in method. Link another one first.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_LAST_SIGN_IN_METHOD = 32,
+  /*
+   * The pending credential is older than ten minutes. Sign in with the provider again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PENDING_CREDENTIAL_EXPIRED = 33,
+  /*
+   * The pending credential or the enrolment was completed, or failed too often.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PENDING_CREDENTIAL_USED = 34,
+  /*
+   * The pending credential or the enrolment belongs to another caller, `binding`, account, session or purpose.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PENDING_CREDENTIAL_MISMATCH = 35,
+  /*
+   * The configuration disables the operation, or this kind of account cannot use it.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_OPERATION_NOT_ALLOWED = 36,
+  /*
+   * The code was used, failed too often, or is too old. Request a new one.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EXPIRED_CODE = 37,
+  /*
+   * The account's email address must be verified first. For ResetPassword, `claim_address` takes it to a new account.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNVERIFIED_EMAIL = 38,
+  /*
+   * The account has five second factors.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_LIMIT = 39,
+  /*
+   * The session has not passed the account's second factor. Call Reauthenticate first.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REQUIRES_SECOND_FACTOR = 40,
+  /*
+   * A phone cannot be the first factor of an account whose only second factors are phones. A session that began
+   * anonymously or by phone cannot enrol a factor.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSUPPORTED_FIRST_FACTOR = 41,
+  /*
+   * The flow is older than ten minutes. Start it again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_FLOW_EXPIRED = 42,
+  /*
+   * The flow has ended. Start it again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_FLOW_USED = 43,
+  /*
+   * The user or the provider denied access.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_DENIED = 44,
+  /*
+   * The provider rejected this service's request. The operator must check the provider's settings.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_REFUSED = 45,
+  /*
+   * The operator must change the provider's settings, or the provider its documents. Do not retry.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_MISCONFIGURED = 46,
+  /*
+   * The server has no `store.backup_folder`.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_NOT_CONFIGURED = 47,
+  /*
+   * The accounts are in PostgreSQL. Use its own backups.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_NOT_SUPPORTED = 48,
+  /*
+   * A throttle rejects the call. RetryInfo states how long, except for the messages of one second factor.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_TOO_MANY_ATTEMPTS = 49,
+  /*
+   * Too many password checks or messages are queued, memory is short, or the call lost too many races.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_OVERLOADED = 50,
+  /*
+   * Too many pending credentials exist, or too many Watch calls are open.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_QUOTA_EXCEEDED = 51,
+  /*
+   * Another backup is running.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_IN_PROGRESS = 52,
+  /*
+   * The backup folder has no room.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_STORAGE_FULL = 53,
+  /*
+   * The provider does not respond, or too many requests wait for it. Retry; a flow must start again.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_UNAVAILABLE = 54,
+  /*
+   * The database cannot be read or written, or too many requests wait for it. Retry.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_STORE_UNAVAILABLE = 55,
+  /*
+   * No signing key is active at the server's time. Nothing was changed. Retry; the operator must check the clock.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGNING_KEY_UNAVAILABLE = 56,
+  /*
+   * The backup took too long, or failed for a reason that the server's log states.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_FAILED = 57,
+  /*
+   * The client cancelled the call before it changed anything.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CANCELLED = 58,
+  /*
+   * The deadline passed before the call changed anything.
+   */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DEADLINE_EXCEEDED = 59
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__ERROR_REASON)
 } Latchkey__V1__ErrorReason;

@@ -24,59 +24,149 @@ typedef struct Latchkey__V1__Event Latchkey__V1__Event;
 /* --- enums --- */
 
 /*
- * What happened. proto/EVENTS.md explains each value. Later versions add values; a number is never reused.
- * An enum alone, without the type's text next to it: a client that does not know a type cannot act on it either, and
- * proto3 keeps the number of an unknown value.
+ * The type of an event. Later versions add values and never reuse a number. proto/EVENTS.md lists `details_json`.
+ * The message has no text next to it: a client that does not know a type cannot act on it, and proto3 keeps the number
+ * of an unknown value.
  */
 typedef enum _Latchkey__V1__EventType {
   /*
-   * While servers of two versions run on one database, an event that a newer server wrote and this server does not
-   * know. It still comes with its cursor.
+   * An event of a newer server on the same database, whose type this server does not know. Its cursor is valid.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED = 0,
+  /*
+   * An account was created by a sign-in, by Create, or by a reset that claimed its address.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED = 1,
+  /*
+   * A sign-in method was added.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_LINKED = 2,
+  /*
+   * A sign-in method was removed, or a phone number replaced.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLINKED = 3,
+  /*
+   * The owner of the email address took over an account that never verified it.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_RECLAIMED = 4,
+  /*
+   * An account that never verified its email address lost it to an account that did.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_DETACHED = 5,
+  /*
+   * A linked identity asserts, for the first time, an email address that another account has.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE = 6,
+  /*
+   * The account was deleted.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DELETED = 7,
+  /*
+   * A credential opened a session.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_IN = 8,
+  /*
+   * One session was ended.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNED_OUT = 9,
+  /*
+   * The user reauthenticated.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REAUTHENTICATED = 10,
+  /*
+   * A spent refresh token was presented again, and its session was ended.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_REFRESH_REPLAYED = 11,
+  /*
+   * All sessions were ended, by the user or an administrator.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSIONS_REVOKED = 12,
+  /*
+   * A second factor was enrolled.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_ENROLLED = 13,
+  /*
+   * A second factor was removed.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_WITHDRAWN = 14,
+  /*
+   * Update changed the name or the photo.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROFILE_CHANGED = 15,
+  /*
+   * The account has another email address.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_CHANGED = 16,
+  /*
+   * Update set a new password.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_CHANGED = 17,
+  /*
+   * Another account was merged into this one and closed.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MERGED = 18,
+  /*
+   * An unused anonymous account was removed.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDLE_REMOVED = 19,
+  /*
+   * An administrator disabled the account.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_DISABLED = 20,
+  /*
+   * An administrator enabled the account.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ENABLED = 21,
+  /*
+   * An administrator replaced the custom claims.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_CLAIMS_CHANGED = 22,
+  /*
+   * An administrator created a custom token for this account id, which may have no account yet.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_CUSTOM_TOKEN_CREATED = 23,
+  /*
+   * The account was imported.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_IMPORTED = 24,
+  /*
+   * All accounts were exported with their password hashes. Belongs to no account.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNTS_EXPORTED = 25,
+  /*
+   * A backup was made. Belongs to no account.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_BACKUP_MADE = 26,
+  /*
+   * An emailed link verified the email address.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_VERIFIED = 27,
+  /*
+   * The owner of the former email address reverted a change.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_REVERTED = 28,
+  /*
+   * An emailed link set a new password.
+   */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET = 29
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 
 /* --- messages --- */
 
+/*
+ * Request of Watch.
+ */
 struct  Latchkey__V1__WatchEventsRequest
 {
   ProtobufCMessage base;
   /*
-   * Of the last event that was dealt with; empty: from the oldest that is kept. "now": from this moment on.
+   * Cursor of the last event that was processed. Empty: the oldest event that is kept (`store.audit_days`, 400 days).
+   * `now`: only new events.
    */
   char *cursor;
   /*
-   * Empty: all types.
+   * Only events of these types. Empty: all.
    */
   size_t n_types;
   Latchkey__V1__EventType *types;
@@ -87,13 +177,20 @@ struct  Latchkey__V1__WatchEventsRequest
 
 
 /*
- * Without an event: there is nothing new for now, and `cursor` is where to go on. Sent right after the last event there
- * is, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
+ * One event, or a cursor alone.
+ * Without `event`, there are no newer events at present, and `cursor` is the position to resume from. The server sends
+ * such a response after the last event, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
  */
 struct  Latchkey__V1__WatchEventsResponse
 {
   ProtobufCMessage base;
+  /*
+   * Position after this response. Store it once the event is processed.
+   */
   char *cursor;
+  /*
+   * The event, if there is one.
+   */
   Latchkey__V1__Event *event;
 };
 #define LATCHKEY__V1__WATCH_EVENTS_RESPONSE__INIT \
@@ -101,19 +198,34 @@ struct  Latchkey__V1__WatchEventsResponse
     , (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * One event.
+ */
 struct  Latchkey__V1__Event
 {
   ProtobufCMessage base;
+  /*
+   * Unique id, by which a consumer recognises an event that it has processed before.
+   */
   char *event_id;
+  /*
+   * Type of the event.
+   */
   Latchkey__V1__EventType type;
+  /*
+   * When it was decided. Order by cursor, not by time.
+   */
   Google__Protobuf__Timestamp *occurred_at;
+  /*
+   * The account; empty: none.
+   */
   char *account_id;
   /*
-   * The calling service; `latchkeyd` where the server acted by itself.
+   * Name of the calling service; `latchkeyd` for the server's own work.
    */
   char *caller;
   /*
-   * A flat JSON object of names and texts, without secrets.
+   * A flat JSON object of names and texts, without secrets. Later versions add names.
    */
   char *details_json;
 };

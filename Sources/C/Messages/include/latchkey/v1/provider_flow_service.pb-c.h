@@ -30,6 +30,9 @@ typedef struct Latchkey__V1__ListProvidersResponse Latchkey__V1__ListProvidersRe
  * How the provider returns its parameters to `redirect_uri`.
  */
 typedef enum _Latchkey__V1__ResponseMode {
+  /*
+   * Not a mode.
+   */
   LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_UNSPECIFIED = 0,
   /*
    * In the query (OAuth 2.0 Multiple Response Type Encoding Practices, section 2.1).
@@ -55,33 +58,50 @@ struct  Latchkey__V1__StartFlowRequest__CustomParametersEntry
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of StartFlow.
+ */
 struct  Latchkey__V1__StartFlowRequest
 {
   ProtobufCMessage base;
+  /*
+   * Such as `github.com` or `oidc.corp`; at most 72 bytes.
+   */
   char *provider_id;
   /*
-   * Must be on the caller's list, byte for byte.
+   * Your page. Must exactly match one of the caller's `redirect_uris`; at most 2,048 bytes.
    */
   char *redirect_uri;
   /*
-   * Beyond the provider's basic ones.
+   * Scopes in addition to the provider's own: at most 32, each at most 256 bytes.
    */
   size_t n_scopes;
   char **scopes;
   /*
-   * Those that the provider takes; INVALID_FIELD for any other, RESERVED_PARAMETER for those that are the protocol's.
+   * Parameters of the provider's page, such as `prompt` or `lang`: at most 20, names and values at most 1,024 bytes.
+   * Each provider accepts its own list (`providers[].caller_parameters`); others fail with INVALID_FIELD. Parameters
+   * that the service sets, such as `state` and `scope`, fail with RESERVED_PARAMETER.
    */
   size_t n_custom_parameters;
   Latchkey__V1__StartFlowRequest__CustomParametersEntry **custom_parameters;
+  /*
+   * The user's name or address for the provider's form, at most 320 bytes. Ignored by providers that accept none.
+   */
   char *login_hint;
+  /*
+   * The call that takes the redirect. Default: SignIn.
+   */
   Latchkey__V1__ProofPurpose purpose;
   /*
-   * The account, for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for PROOF_PURPOSE_SIGN_IN.
+   * Token of the account for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for a sign-in.
    */
   char *id_token;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * The person's browser session or device, as the caller names it; the flow ends only under the same.
+   * As in SignInRequest. Keep it with the user's cookie: only the same browser can then end the flow.
    */
   char *binding;
 };
@@ -90,15 +110,28 @@ struct  Latchkey__V1__StartFlowRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string, LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of StartFlow.
+ */
 struct  Latchkey__V1__StartFlowResponse
 {
   ProtobufCMessage base;
   /*
-   * Kept by the caller, away from the browser's address bar: it is no part of `authorization_url`.
+   * Id of the flow. Keep it on your server: `authorization_url` does not contain it, so the URL alone cannot end the
+   * flow.
    */
   char *flow_id;
+  /*
+   * URL to open in the user's browser.
+   */
   char *authorization_url;
+  /*
+   * End of the flow, ten minutes from now (`policy.flow_lifetime_seconds`).
+   */
   Google__Protobuf__Timestamp *expires_at;
+  /*
+   * How the redirect will arrive.
+   */
   Latchkey__V1__ResponseMode response_mode;
 };
 #define LATCHKEY__V1__START_FLOW_RESPONSE__INIT \
@@ -106,6 +139,9 @@ struct  Latchkey__V1__StartFlowResponse
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, LATCHKEY__V1__RESPONSE_MODE__RESPONSE_MODE_UNSPECIFIED }
 
 
+/*
+ * Request of ListProviders.
+ */
 struct  Latchkey__V1__ListProvidersRequest
 {
   ProtobufCMessage base;
@@ -115,13 +151,19 @@ struct  Latchkey__V1__ListProvidersRequest
      }
 
 
+/*
+ * Response of ListProviders.
+ */
 struct  Latchkey__V1__ListProvidersResponse
 {
   ProtobufCMessage base;
+  /*
+   * Configured providers, sorted.
+   */
   size_t n_provider_ids;
   char **provider_ids;
   /*
-   * Those of them that StartFlow takes.
+   * Those that StartFlow accepts, sorted.
    */
   size_t n_flow_provider_ids;
   char **flow_provider_ids;

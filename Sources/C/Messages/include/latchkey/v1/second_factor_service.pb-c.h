@@ -34,15 +34,30 @@ typedef struct Latchkey__V1__WithdrawResponse Latchkey__V1__WithdrawResponse;
 
 /* --- messages --- */
 
+/*
+ * Request of StartSecondFactor.
+ */
 struct  Latchkey__V1__StartSecondFactorRequest
 {
   ProtobufCMessage base;
+  /*
+   * From SecondFactorRequired, at most 128 bytes.
+   */
   char *pending_token;
+  /*
+   * From one of the hints, at most 128 bytes.
+   */
   char *factor_id;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in the call that required the factor.
+   */
   char *binding;
   /*
-   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
+   * Language of the text message as a BCP 47 tag, such as `de-AT`.
    */
   char *locale;
 };
@@ -51,13 +66,19 @@ struct  Latchkey__V1__StartSecondFactorRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of StartSecondFactor.
+ */
 struct  Latchkey__V1__StartSecondFactorResponse
 {
   ProtobufCMessage base;
   /*
-   * Of a telephone: goes with its code into FinishSecondFactor. Empty for every other kind.
+   * Phone factors only: pass it with the code to FinishSecondFactor. Empty for other kinds.
    */
   char *verification_id;
+  /*
+   * Expiry of the code, or of the attempt.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__START_SECOND_FACTOR_RESPONSE__INIT \
@@ -65,18 +86,40 @@ struct  Latchkey__V1__StartSecondFactorResponse
     , (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of FinishSecondFactor.
+ */
 struct  Latchkey__V1__FinishSecondFactorRequest
 {
   ProtobufCMessage base;
+  /*
+   * From SecondFactorRequired, at most 128 bytes.
+   */
   char *pending_token;
+  /*
+   * From one of the hints, at most 128 bytes.
+   */
   char *factor_id;
   /*
-   * Of a telephone only.
+   * Phone factors only: from StartSecondFactor.
    */
   char *verification_id;
+  /*
+   * The six digits, or a recovery code; at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted. A
+   * TOTP code may be one step of 30 seconds early or late.
+   */
   char *code;
+  /*
+   * As in SignInRequest. Another code is another request and needs another key.
+   */
   char *idempotency_key;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in the call that required the factor.
+   */
   char *binding;
 };
 #define LATCHKEY__V1__FINISH_SECOND_FACTOR_REQUEST__INIT \
@@ -92,20 +135,29 @@ typedef enum {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FINISH_SECOND_FACTOR_RESPONSE__OUTCOME__CASE)
 } Latchkey__V1__FinishSecondFactorResponse__OutcomeCase;
 
+/*
+ * Response of FinishSecondFactor.
+ */
 struct  Latchkey__V1__FinishSecondFactorResponse
 {
   ProtobufCMessage base;
   /*
-   * Of a Link: the very same identity was linked before.
+   * After a Link: whether the same identity was linked before.
    */
   protobuf_c_boolean already_linked;
   Latchkey__V1__FinishSecondFactorResponse__OutcomeCase outcome_case;
   union {
+    /*
+     * The outcome of the finished call. The session ends after an hour without a refresh and after a day in any case.
+     */
     Latchkey__V1__Session *session;
     /*
-     * Decided again, and somebody else was faster.
+     * A concurrent change caused a conflict.
      */
     Latchkey__V1__AccountExists *account_exists;
+    /*
+     * Another account took the credential in the meantime.
+     */
     Latchkey__V1__CredentialInUse *credential_in_use;
   };
 };
@@ -114,22 +166,34 @@ struct  Latchkey__V1__FinishSecondFactorResponse
     , 0, LATCHKEY__V1__FINISH_SECOND_FACTOR_RESPONSE__OUTCOME__NOT_SET, {0} }
 
 
+/*
+ * Request of StartEnrollment.
+ */
 struct  Latchkey__V1__StartEnrollmentRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
   /*
-   * FACTOR_KIND_RECOVERY_CODE replaces the existing recovery codes.
+   * Kind of the factor. FACTOR_KIND_RECOVERY_CODE replaces the recovery codes.
    */
   Latchkey__V1__FactorKind kind;
   /*
-   * Of a telephone, in E.164.
+   * Phone factors only, in E.164.
    */
   char *phone_number;
+  /*
+   * Name of the factor, at most 256 bytes.
+   */
   char *display_name;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text message.
+   * Language of the text message as a BCP 47 tag, such as `de-AT`.
    */
   char *locale;
 };
@@ -138,18 +202,27 @@ struct  Latchkey__V1__StartEnrollmentRequest
     , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of StartEnrollment.
+ */
 struct  Latchkey__V1__StartEnrollmentResponse
 {
   ProtobufCMessage base;
+  /*
+   * Id of the enrolment, for FinishEnrollment in the same session.
+   */
   char *enrollment_id;
   /*
-   * Base32, as authenticator programs take it by hand.
+   * TOTP only: the secret in base32, for users who type it into their app.
    */
   char *totp_secret;
   /*
-   * otpauth://, as they read it from a QR code.
+   * TOTP only: an `otpauth://` URI to show as a QR code.
    */
   char *totp_uri;
+  /*
+   * Expiry of the enrolment, ten minutes from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__START_ENROLLMENT_RESPONSE__INIT \
@@ -157,18 +230,30 @@ struct  Latchkey__V1__StartEnrollmentResponse
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of FinishEnrollment.
+ */
 struct  Latchkey__V1__FinishEnrollmentRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the same session, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * From StartEnrollment, at most 128 bytes.
+   */
   char *enrollment_id;
   /*
-   * Empty for recovery codes.
+   * Code of the new factor, at most 128 bytes. Empty for recovery codes.
    */
   char *code;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   * As in SignInRequest. A repeat returns the same recovery codes.
    */
   char *idempotency_key;
 };
@@ -177,13 +262,19 @@ struct  Latchkey__V1__FinishEnrollmentRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of FinishEnrollment.
+ */
 struct  Latchkey__V1__FinishEnrollmentResponse
 {
   ProtobufCMessage base;
   /*
-   * A session that passed the factor; every other one of the account is over.
+   * A new session that passed the factor. All others have ended.
    */
   Latchkey__V1__Session *session;
+  /*
+   * Ten codes, with the first factor and when they are replaced. Show them once and do not store them.
+   */
   size_t n_recovery_codes;
   char **recovery_codes;
 };
@@ -192,14 +283,26 @@ struct  Latchkey__V1__FinishEnrollmentResponse
     , NULL, 0,NULL }
 
 
+/*
+ * Request of Withdraw.
+ */
 struct  Latchkey__V1__WithdrawRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * One of the account's `second_factors`, at most 128 bytes.
+   */
   char *factor_id;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   * As in SignInRequest.
    */
   char *idempotency_key;
 };
@@ -208,9 +311,15 @@ struct  Latchkey__V1__WithdrawRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Withdraw.
+ */
 struct  Latchkey__V1__WithdrawResponse
 {
   ProtobufCMessage base;
+  /*
+   * A new session of the same login. The session of the call has ended.
+   */
   Latchkey__V1__Session *session;
 };
 #define LATCHKEY__V1__WITHDRAW_RESPONSE__INIT \

@@ -40,13 +40,22 @@ typedef struct Latchkey__V1__SessionInfo Latchkey__V1__SessionInfo;
 
 /* --- messages --- */
 
+/*
+ * Request of Refresh.
+ */
 struct  Latchkey__V1__RefreshRequest
 {
   ProtobufCMessage base;
+  /*
+   * At most 16,384 bytes.
+   */
   char *refresh_token;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * A repeat with the same token and key within 24 hours continues the session: send one where an answer can be lost.
+   * As in SignInRequest. Send a new key for each refresh: it protects the session if the response is lost.
    */
   char *idempotency_key;
 };
@@ -55,9 +64,15 @@ struct  Latchkey__V1__RefreshRequest
     , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of Refresh.
+ */
 struct  Latchkey__V1__RefreshResponse
 {
   ProtobufCMessage base;
+  /*
+   * The same session with new tokens.
+   */
   Latchkey__V1__Session *session;
 };
 #define LATCHKEY__V1__REFRESH_RESPONSE__INIT \
@@ -66,13 +81,22 @@ struct  Latchkey__V1__RefreshResponse
 
 
 /*
- * One of the two tokens, which names the session.
+ * Request of SignOut. Set exactly one of the tokens. Each names the session.
  */
 struct  Latchkey__V1__SignOutRequest
 {
   ProtobufCMessage base;
+  /*
+   * At most 16,384 bytes. Must not have expired.
+   */
   char *id_token;
+  /*
+   * At most 16,384 bytes. Any refresh token of the session, also a spent one.
+   */
   char *refresh_token;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__SIGN_OUT_REQUEST__INIT \
@@ -80,6 +104,9 @@ struct  Latchkey__V1__SignOutRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of SignOut.
+ */
 struct  Latchkey__V1__SignOutResponse
 {
   ProtobufCMessage base;
@@ -89,9 +116,15 @@ struct  Latchkey__V1__SignOutResponse
      }
 
 
+/*
+ * Request of VerifyIdToken.
+ */
 struct  Latchkey__V1__VerifyIdTokenRequest
 {
   ProtobufCMessage base;
+  /*
+   * At most 16,384 bytes.
+   */
   char *id_token;
 };
 #define LATCHKEY__V1__VERIFY_ID_TOKEN_REQUEST__INIT \
@@ -99,15 +132,26 @@ struct  Latchkey__V1__VerifyIdTokenRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of VerifyIdToken.
+ */
 struct  Latchkey__V1__VerifyIdTokenResponse
 {
   ProtobufCMessage base;
+  /*
+   * Whether the token is valid. If false, the other fields except `inactive_reason` are empty.
+   */
   protobuf_c_boolean active;
+  /*
+   * Id of the account, the claim `sub`.
+   */
   char *account_id;
+  /*
+   * All claims of the token as a JSON object.
+   */
   char *claims_json;
   /*
-   * If `active` is false: the reason with which another call would reject the token, such as
-   * ERROR_REASON_TOKEN_EXPIRED.
+   * If `active` is false: the reason with which other calls reject the token, such as ERROR_REASON_TOKEN_EXPIRED.
    */
   Latchkey__V1__ErrorReason inactive_reason;
 };
@@ -116,6 +160,9 @@ struct  Latchkey__V1__VerifyIdTokenResponse
     , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED }
 
 
+/*
+ * Request of GetSigningKeys.
+ */
 struct  Latchkey__V1__GetSigningKeysRequest
 {
   ProtobufCMessage base;
@@ -125,9 +172,16 @@ struct  Latchkey__V1__GetSigningKeysRequest
      }
 
 
+/*
+ * Response of GetSigningKeys.
+ */
 struct  Latchkey__V1__GetSigningKeysResponse
 {
   ProtobufCMessage base;
+  /*
+   * A JSON Web Key Set (RFC 7517). A key is published for `tokens.publish_lead_seconds` (an hour) before it signs; keep
+   * the set for at most half of that time.
+   */
   char *jwks_json;
 };
 #define LATCHKEY__V1__GET_SIGNING_KEYS_RESPONSE__INIT \
@@ -135,10 +189,19 @@ struct  Latchkey__V1__GetSigningKeysResponse
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of RevokeAll.
+ */
 struct  Latchkey__V1__RevokeAllRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__REVOKE_ALL_REQUEST__INIT \
@@ -146,9 +209,15 @@ struct  Latchkey__V1__RevokeAllRequest
     , (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of RevokeAll.
+ */
 struct  Latchkey__V1__RevokeAllResponse
 {
   ProtobufCMessage base;
+  /*
+   * Number of open sessions that ended.
+   */
   int32_t closed;
 };
 #define LATCHKEY__V1__REVOKE_ALL_RESPONSE__INIT \
@@ -156,18 +225,23 @@ struct  Latchkey__V1__RevokeAllResponse
     , 0 }
 
 
+/*
+ * Request of EndSession.
+ */
 struct  Latchkey__V1__EndSessionRequest
 {
   ProtobufCMessage base;
   /*
-   * The user's ID token. It may belong to the session to end. Without it, an administrator calls: the caller needs the
-   * right to AdminService.RevokeSessions, and can end a session of any account.
+   * Token of the account, at most 16,384 bytes. It may belong to the session to end. Empty: an administrator calls.
    */
   char *id_token;
   /*
-   * As in ListSessions, in events, and in `sid` of ID tokens.
+   * Id of the session, as in ListSessions, in events, and in `sid` of ID tokens. At most 128 bytes.
    */
   char *session_id;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__END_SESSION_REQUEST__INIT \
@@ -175,11 +249,14 @@ struct  Latchkey__V1__EndSessionRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of EndSession.
+ */
 struct  Latchkey__V1__EndSessionResponse
 {
   ProtobufCMessage base;
   /*
-   * False if there was no such open session: it had ended, never existed, or is of another account than the token.
+   * False if there was no such open session.
    */
   protobuf_c_boolean ended;
 };
@@ -188,9 +265,15 @@ struct  Latchkey__V1__EndSessionResponse
     , 0 }
 
 
+/*
+ * Request of ListSessions.
+ */
 struct  Latchkey__V1__ListSessionsRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
 };
 #define LATCHKEY__V1__LIST_SESSIONS_REQUEST__INIT \
@@ -198,9 +281,15 @@ struct  Latchkey__V1__ListSessionsRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of ListSessions.
+ */
 struct  Latchkey__V1__ListSessionsResponse
 {
   ProtobufCMessage base;
+  /*
+   * Open sessions, the latest first.
+   */
   size_t n_sessions;
   Latchkey__V1__SessionInfo **sessions;
 };
@@ -209,16 +298,34 @@ struct  Latchkey__V1__ListSessionsResponse
     , 0,NULL }
 
 
+/*
+ * One open session.
+ */
 struct  Latchkey__V1__SessionInfo
 {
   ProtobufCMessage base;
+  /*
+   * Id of the session, the claim `sid` of its tokens.
+   */
   char *session_id;
+  /*
+   * How it began, or what was linked last: `password`, `phone`, `emailLink`, `custom`, `anonymous`, or a provider id.
+   */
   char *sign_in_provider;
+  /*
+   * Time of the login, the claim `auth_time` of its tokens.
+   */
   Google__Protobuf__Timestamp *signed_in_at;
+  /*
+   * Time of the last sign-in or refresh.
+   */
   Google__Protobuf__Timestamp *last_used_at;
+  /*
+   * The user's client at the login.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * The session of the ID token that asks.
+   * Whether it is the session of the call.
    */
   protobuf_c_boolean current;
 };

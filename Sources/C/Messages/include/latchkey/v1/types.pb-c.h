@@ -40,17 +40,23 @@ typedef struct Latchkey__V1__LinkedProvider Latchkey__V1__LinkedProvider;
 /* --- enums --- */
 
 /*
- * What a flow or a phone code is for. It is a credential of the call that the value names, and of no other.
+ * The call that a flow or a phone code serves as a credential. No other call accepts it.
  */
 typedef enum _Latchkey__V1__ProofPurpose {
   /*
    * The same as PROOF_PURPOSE_SIGN_IN.
    */
   LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED = 0,
+  /*
+   * AuthService.SignIn.
+   */
   LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_SIGN_IN = 1,
+  /*
+   * AuthService.Link.
+   */
   LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_LINK = 2,
   /*
-   * A flow asks the provider for a new login.
+   * AuthService.Reauthenticate. A flow asks the provider for a new login.
    */
   LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_REAUTHENTICATE = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PROOF_PURPOSE)
@@ -69,12 +75,18 @@ typedef enum _Latchkey__V1__ConflictReason {
    */
   LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_SUBJECT_CHANGED = 1,
   /*
-   * The account has no sign-in method that can be named.
+   * The account has no sign-in method that can be named. An administrator can call UnlinkProvider.
    */
   LATCHKEY__V1__CONFLICT_REASON__CONFLICT_REASON_ASK_ADMINISTRATOR = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CONFLICT_REASON)
 } Latchkey__V1__ConflictReason;
+/*
+ * The kind of a second factor.
+ */
 typedef enum _Latchkey__V1__FactorKind {
+  /*
+   * Not a kind.
+   */
   LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED = 0,
   /*
    * An authenticator app (RFC 6238).
@@ -85,7 +97,7 @@ typedef enum _Latchkey__V1__FactorKind {
    */
   LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PHONE = 2,
   /*
-   * One of the recovery codes that come with the first factor.
+   * One of the ten recovery codes that come with the first factor. Each is valid once.
    */
   LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FACTOR_KIND)
@@ -107,20 +119,44 @@ typedef enum {
 } Latchkey__V1__Credential__KindCase;
 
 /*
- * What a caller can present.
+ * A proof of the user's identity. Set exactly one field.
  */
 struct  Latchkey__V1__Credential
 {
   ProtobufCMessage base;
   Latchkey__V1__Credential__KindCase kind_case;
   union {
+    /*
+     * An email address and a password. Never creates an account.
+     */
     Latchkey__V1__PasswordCredential *password;
+    /*
+     * Tokens from the provider's own SDK.
+     */
     Latchkey__V1__ProviderTokenCredential *provider_token;
+    /*
+     * The redirect at the end of a flow from ProviderFlowService.StartFlow.
+     */
     Latchkey__V1__AuthorizationResponse *authorization_response;
+    /*
+     * A code from VerificationService.SendPhoneCode. Requires `policy.phone`.
+     */
     Latchkey__V1__PhoneCodeCredential *phone_code;
+    /*
+     * A link from VerificationService.SendEmailLink. Requires `policy.email_link`.
+     */
     Latchkey__V1__EmailLinkCredential *email_link;
+    /*
+     * A token from AdminService.CreateCustomToken or a registered signer. Not accepted by Link.
+     */
     Latchkey__V1__CustomTokenCredential *custom_token;
+    /*
+     * No proof: SignIn creates an anonymous account. Not accepted by Link and Reauthenticate.
+     */
     Latchkey__V1__AnonymousCredential *anonymous;
+    /*
+     * A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
+     */
     char *pending_token;
   };
 };
@@ -129,10 +165,20 @@ struct  Latchkey__V1__Credential
     , LATCHKEY__V1__CREDENTIAL__KIND__NOT_SET, {0} }
 
 
+/*
+ * An email address with its password.
+ */
 struct  Latchkey__V1__PasswordCredential
 {
   ProtobufCMessage base;
+  /*
+   * At most 254 bytes. An address that cannot be valid fails with INVALID_EMAIL.
+   */
   char *email;
+  /*
+   * At most 1,024 bytes. A wrong password, an unknown address and an account without a password all fail with
+   * INVALID_LOGIN_CREDENTIALS.
+   */
   char *password;
 };
 #define LATCHKEY__V1__PASSWORD_CREDENTIAL__INIT \
@@ -141,24 +187,33 @@ struct  Latchkey__V1__PasswordCredential
 
 
 /*
- * Tokens that the caller obtained from the provider's own SDK.
+ * Tokens that the caller obtained from the provider's own SDK. Set `id_token` or `access_token`.
+ * A token is accepted only if it states, or the provider confirms, that it was issued for this service; otherwise it
+ * fails with AUDIENCE_UNVERIFIABLE. An invalid or expired token fails with INVALID_CREDENTIAL.
  */
 struct  Latchkey__V1__ProviderTokenCredential
 {
   ProtobufCMessage base;
   /*
-   * "google.com", "facebook.com", "twitter.com", "github.com", "apple.com", "oidc.corp", …
+   * Such as `google.com`, `facebook.com`, `twitter.com` or `oidc.corp`; at most 72 bytes. A provider that is not
+   * configured fails with OPERATION_NOT_ALLOWED.
    */
   char *provider_id;
+  /*
+   * OpenID Connect ID token, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * OAuth access token, at most 16,384 bytes. Not every provider accepts one without an ID token.
+   */
   char *access_token;
   /*
-   * OAuth 1.0a
+   * Secret of an OAuth 1.0a access token (`twitter.com`), at most 16,384 bytes.
    */
   char *token_secret;
   /*
-   * The nonce of an ID token, as it was made: the token has it or, from native kits, its SHA-256 in hexadecimal. A
-   * token with a nonce is refused without it, and one without a nonce with it.
+   * Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
+   * Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
    */
   char *raw_nonce;
 };
@@ -168,14 +223,21 @@ struct  Latchkey__V1__ProviderTokenCredential
 
 
 /*
- * The redirect that ended a flow begun with ProviderFlowService.StartFlow.
+ * The redirect that ends a flow from ProviderFlowService.StartFlow.
+ * Valid once, for the caller, `binding`, purpose and account of StartFlow; otherwise FLOW_MISMATCH. A flow that is used
+ * or past its ten minutes fails with FLOW_USED or FLOW_EXPIRED. A user who cancels at the provider causes
+ * PROVIDER_DENIED.
  */
 struct  Latchkey__V1__AuthorizationResponse
 {
   ProtobufCMessage base;
+  /*
+   * From StartFlowResponse; at most 128 bytes.
+   */
   char *flow_id;
   /*
-   * whole, with its query (or the form body as query, for response_mode=form_post)
+   * Complete URI of the redirect with its query, at most 20,480 bytes. For RESPONSE_MODE_FORM_POST, the redirect URI
+   * with the posted form as its query.
    */
   char *callback_uri;
 };
@@ -184,10 +246,20 @@ struct  Latchkey__V1__AuthorizationResponse
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * A code that VerificationService.SendPhoneCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+ * caller, `binding` and account of that call. Fails with INVALID_CODE or EXPIRED_CODE.
+ */
 struct  Latchkey__V1__PhoneCodeCredential
 {
   ProtobufCMessage base;
+  /*
+   * From SendPhoneCodeResponse; at most 128 bytes.
+   */
   char *verification_id;
+  /*
+   * The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
+   */
   char *code;
 };
 #define LATCHKEY__V1__PHONE_CODE_CREDENTIAL__INIT \
@@ -195,10 +267,20 @@ struct  Latchkey__V1__PhoneCodeCredential
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * A link that VerificationService.SendEmailLink sent. Valid for 6 hours, once, for the caller and `binding` of that
+ * call. Fails with INVALID_CODE or EXPIRED_CODE.
+ */
 struct  Latchkey__V1__EmailLinkCredential
 {
   ProtobufCMessage base;
+  /*
+   * The address that the link was sent to. Another address fails with INVALID_CODE and does not use up the link.
+   */
   char *email;
+  /*
+   * Query parameter `code` of the link; at most 128 bytes.
+   */
   char *code;
 };
 #define LATCHKEY__V1__EMAIL_LINK_CREDENTIAL__INIT \
@@ -206,9 +288,15 @@ struct  Latchkey__V1__EmailLinkCredential
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * A signed statement that the holder is a certain account. Fails with INVALID_CUSTOM_TOKEN or TOKEN_EXPIRED.
+ */
 struct  Latchkey__V1__CustomTokenCredential
 {
   ProtobufCMessage base;
+  /*
+   * A JWT of at most 16,384 bytes.
+   */
   char *token;
 };
 #define LATCHKEY__V1__CUSTOM_TOKEN_CREDENTIAL__INIT \
@@ -216,6 +304,9 @@ struct  Latchkey__V1__CustomTokenCredential
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Has no fields.
+ */
 struct  Latchkey__V1__AnonymousCredential
 {
   ProtobufCMessage base;
@@ -226,21 +317,24 @@ struct  Latchkey__V1__AnonymousCredential
 
 
 /*
- * The client behind the calling service: throttles count by it, and ListSessions shows it. Never for authentication.
+ * The user's client, as the calling service sees it. Throttles count by it and ListSessions shows it. It never
+ * authenticates anyone. It may differ between a call and its repeat under an idempotency key.
  */
 struct  Latchkey__V1__ClientContext
 {
   ProtobufCMessage base;
   /*
-   * One IPv4 or IPv6 address. The server drops a port, brackets and a zone, and rejects any other text. Empty: unknown.
+   * One IPv4 or IPv6 address. The server drops a port, brackets and a zone; other text fails with INVALID_FIELD.
+   * Empty: no limit per network applies.
    */
   char *ip_address;
   /*
-   * More than 512 bytes are cut.
+   * The server cuts it to 512 bytes.
    */
   char *user_agent;
   /*
-   * Compared byte for byte. The server keeps a digest of an id of more than 128 bytes.
+   * A stable id of the device that attackers cannot guess. Other users' failures do not block a known device. Compared
+   * byte for byte; the server keeps a digest of an id of more than 128 bytes.
    */
   char *device_id;
 };
@@ -250,28 +344,54 @@ struct  Latchkey__V1__ClientContext
 
 
 /*
- * What a caller gets.
+ * A session of a user, with fresh tokens. SEMANTICS.md, section 8, describes its lifetime.
  */
 struct  Latchkey__V1__Session
 {
   ProtobufCMessage base;
+  /*
+   * A JWT for your services to verify. Valid for an hour, or half an hour after a second factor, while the session is
+   * open.
+   */
   char *id_token;
+  /*
+   * Expiry of `id_token`. Refresh before it.
+   */
   Google__Protobuf__Timestamp *id_token_expires_at;
+  /*
+   * Opaque. SessionService.Refresh exchanges it for new tokens and spends it.
+   */
   char *refresh_token;
+  /*
+   * The account at the time of the call.
+   */
   Latchkey__V1__Account *account;
+  /*
+   * Whether the call created the account.
+   */
   protobuf_c_boolean is_new_account;
+  /*
+   * What the provider reports about the user. Only from calls that presented a provider's credential.
+   */
   Latchkey__V1__AdditionalUserInfo *additional_user_info;
   /*
-   * the provider's own tokens, where the credential brought any
+   * The provider's own tokens, if the credential brought any. The server does not store them, and a repeat under an
+   * idempotency key does not contain them.
    */
   Latchkey__V1__ProviderCredential *provider_credential;
   /*
-   * Ways of signing in that this call revoked, because the account had never been proved and its address's owner took
-   * it over.
+   * Sign-in methods that this call removed, because their email address was unverified and its owner took over the
+   * account (reclaim).
    */
   size_t n_revoked_provider_ids;
   char **revoked_provider_ids;
+  /*
+   * Id of the session, the claim `sid` of its tokens.
+   */
   char *session_id;
+  /*
+   * When the session ends without a refresh, at most 30 days from now; an hour after a second factor.
+   */
   Google__Protobuf__Timestamp *refresh_token_expires_at;
 };
 #define LATCHKEY__V1__SESSION__INIT \
@@ -279,13 +399,22 @@ struct  Latchkey__V1__Session
     , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, NULL, 0, NULL, NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * What a provider reports about the user.
+ */
 struct  Latchkey__V1__AdditionalUserInfo
 {
   ProtobufCMessage base;
+  /*
+   * Such as `twitter.com`.
+   */
   char *provider_id;
+  /*
+   * User name at the provider; empty: it has none. It never identifies the user.
+   */
   char *username;
   /*
-   * the provider's profile document as received, at most 16 KiB
+   * The provider's profile document as received; empty if it has more than 16,384 bytes.
    */
   char *profile_json;
 };
@@ -294,15 +423,39 @@ struct  Latchkey__V1__AdditionalUserInfo
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
+/*
+ * The provider's own tokens, for calls to the provider's API.
+ */
 struct  Latchkey__V1__ProviderCredential
 {
   ProtobufCMessage base;
+  /*
+   * Such as `github.com`.
+   */
   char *provider_id;
+  /*
+   * OAuth access token.
+   */
   char *access_token;
+  /*
+   * OpenID Connect ID token.
+   */
   char *id_token;
+  /*
+   * Secret of an OAuth 1.0a access token.
+   */
   char *secret;
+  /*
+   * The provider's refresh token, if it issued one.
+   */
   char *refresh_token;
+  /*
+   * Lifetime of `access_token` from the time of the call; absent: unknown.
+   */
   Google__Protobuf__Duration *expires_in;
+  /*
+   * Scopes that the user granted, as the provider reports them.
+   */
   size_t n_granted_scopes;
   char **granted_scopes;
 };
@@ -312,36 +465,52 @@ struct  Latchkey__V1__ProviderCredential
 
 
 /*
- * The address of what was presented is another account's. That account's owner signs in by one of `sign_in_methods`,
- * with `pending_token` in the same SignIn, and what was presented is linked.
+ * The credential is valid, but its email address belongs to another account. Nothing was changed.
+ * The account's owner signs in by one of `sign_in_methods`. SignIn with that credential and `pending_token` also links
+ * the pending credential. Alternatively, call Link with `pending_token` after the sign-in.
  */
 struct  Latchkey__V1__AccountExists
 {
   ProtobufCMessage base;
+  /*
+   * The address that both have in common.
+   */
   char *email;
   /*
-   * What has been linked to that account, and the ways in that it can use now ("password", "emailLink", "google.com",
-   * …). Both are empty where too little was proved for a caller without `fetch_by_email` to be told
-   * (`conflict_reveals_methods`): then, where mail is sent, FetchProviders(pending_token) has them mailed to the
-   * address.
+   * Providers that are linked to the account and can sign in. Empty if the caller may not know them.
    */
   size_t n_provider_ids;
   char **provider_ids;
+  /*
+   * Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+   * Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+   * `fetch_by_email`. FetchProviders then sends them to the address by email.
+   */
   size_t n_sign_in_methods;
   char **sign_in_methods;
   /*
-   * Holds what was presented. Good once, for this caller and its `binding`, until `pending_expires_at`.
+   * Stands for the pending credential. Valid once, for this caller and its `binding`.
    */
   char *pending_token;
+  /*
+   * Expiry of `pending_token`, ten minutes from now (`policy.pending_lifetime_seconds`).
+   */
   Google__Protobuf__Timestamp *pending_expires_at;
   /*
-   * handed back, never kept
+   * The provider's tokens. The server does not store them.
    */
   Latchkey__V1__ProviderCredential *provider_credential;
+  /*
+   * What the provider reports about the user.
+   */
   Latchkey__V1__AdditionalUserInfo *additional_user_info;
+  /*
+   * Whether the owner needs another way to resolve the conflict.
+   */
   Latchkey__V1__ConflictReason reason;
   /*
-   * The same call again with `claim_address` takes the address, which that account never proved, to a new account.
+   * Whether the same call with `claim_address` would take the address, which that account never verified, to a new
+   * account.
    */
   protobuf_c_boolean can_claim_address;
 };
@@ -351,14 +520,27 @@ struct  Latchkey__V1__AccountExists
 
 
 /*
- * What was to be linked signs in to another account already. SignIn with `pending_token` as its credential goes there.
+ * The credential to link belongs to another account. Both accounts are unchanged.
+ * SignIn with `pending_token` as its credential opens that account. AccountService.Merge can then merge both.
  */
 struct  Latchkey__V1__CredentialInUse
 {
   ProtobufCMessage base;
+  /*
+   * Email address that the credential asserts; may be empty.
+   */
   char *email;
+  /*
+   * Valid once, for this caller and its `binding`.
+   */
   char *pending_token;
+  /*
+   * Expiry of `pending_token`, ten minutes from now (`policy.pending_lifetime_seconds`).
+   */
   Google__Protobuf__Timestamp *pending_expires_at;
+  /*
+   * The provider's tokens. The server does not store them.
+   */
   Latchkey__V1__ProviderCredential *provider_credential;
 };
 #define LATCHKEY__V1__CREDENTIAL_IN_USE__INIT \
@@ -367,16 +549,32 @@ struct  Latchkey__V1__CredentialInUse
 
 
 /*
- * The first factor was right. StartSecondFactor (telephones) and FinishSecondFactor take `pending_token`.
+ * The first factor is correct, and the account requires a second one. Nothing was changed.
+ * Call SecondFactorService.StartSecondFactor for a phone, then FinishSecondFactor.
  */
 struct  Latchkey__V1__SecondFactorRequired
 {
   ProtobufCMessage base;
+  /*
+   * Valid for five attempts, for this caller and its `binding`.
+   */
   char *pending_token;
+  /*
+   * Factors to choose from, recovery codes last. Without phones if the first factor is a phone.
+   */
   size_t n_hints;
   Latchkey__V1__SecondFactorHint **hints;
+  /*
+   * Expiry of `pending_token`, ten minutes from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
+  /*
+   * The provider's tokens of the first factor. The server does not store them.
+   */
   Latchkey__V1__ProviderCredential *provider_credential;
+  /*
+   * What the provider of the first factor reports about the user.
+   */
   Latchkey__V1__AdditionalUserInfo *additional_user_info;
 };
 #define LATCHKEY__V1__SECOND_FACTOR_REQUIRED__INIT \
@@ -384,16 +582,32 @@ struct  Latchkey__V1__SecondFactorRequired
     , (char *)protobuf_c_empty_string, 0,NULL, NULL, NULL, NULL }
 
 
+/*
+ * One second factor of an account.
+ */
 struct  Latchkey__V1__SecondFactorHint
 {
   ProtobufCMessage base;
+  /*
+   * Stable id, for StartSecondFactor, FinishSecondFactor and Withdraw.
+   */
   char *factor_id;
+  /*
+   * Kind of the factor.
+   */
   Latchkey__V1__FactorKind kind;
+  /*
+   * Name that the user gave it; may be empty.
+   */
   char *display_name;
   /*
-   * All but the last four digits are stars; of ExportAccounts with include_secrets, the whole number.
+   * Phone factors only: the number with all but the last four digits replaced by stars. ExportAccounts with
+   * `include_secrets` returns the whole number.
    */
   char *masked_phone_number;
+  /*
+   * When the factor was enrolled.
+   */
   Google__Protobuf__Timestamp *enrolled_at;
 };
 #define LATCHKEY__V1__SECOND_FACTOR_HINT__INIT \
@@ -401,23 +615,66 @@ struct  Latchkey__V1__SecondFactorHint
     , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * A user's account.
+ */
 struct  Latchkey__V1__Account
 {
   ProtobufCMessage base;
+  /*
+   * Id of the account, the claim `sub` of its tokens: 28 base62 characters, or 1 to 128 printable ASCII characters that
+   * an import or a custom token chose. The server never reuses the id of a removed account.
+   */
   char *account_id;
+  /*
+   * Email address; empty: none.
+   */
   char *email;
+  /*
+   * Whether the user or a trusted provider has verified the address.
+   */
   protobuf_c_boolean email_verified;
+  /*
+   * Phone number that signs in, in E.164; empty: none. Phone factors are in `second_factors`.
+   */
   char *phone_number;
+  /*
+   * Display name; may be empty.
+   */
   char *display_name;
+  /*
+   * http or https URL; may be empty.
+   */
   char *photo_url;
+  /*
+   * Whether the user has added no sign-in method since an anonymous sign-in.
+   */
   protobuf_c_boolean anonymous;
+  /*
+   * Whether an administrator has disabled the account.
+   */
   protobuf_c_boolean disabled;
+  /*
+   * When the account was created.
+   */
   Google__Protobuf__Timestamp *created_at;
+  /*
+   * Last sign-in; absent: none yet.
+   */
   Google__Protobuf__Timestamp *last_sign_in_at;
+  /*
+   * Linked sign-in methods: `password`, `emailLink` and `phone` first, then providers in the order of their links.
+   */
   size_t n_providers;
   Latchkey__V1__LinkedProvider **providers;
+  /*
+   * Enrolled second factors in the order of their enrolment, recovery codes last.
+   */
   size_t n_second_factors;
   Latchkey__V1__SecondFactorHint **second_factors;
+  /*
+   * A JSON object that AdminService.SetCustomClaims set, at most 1,000 bytes; empty: none.
+   */
   char *custom_claims_json;
 };
 #define LATCHKEY__V1__ACCOUNT__INIT \
@@ -425,23 +682,38 @@ struct  Latchkey__V1__Account
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, 0, NULL, NULL, 0,NULL, 0,NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * One linked sign-in method.
+ */
 struct  Latchkey__V1__LinkedProvider
 {
   ProtobufCMessage base;
   /*
-   * "password", "emailLink", "phone", "google.com", …; what Unlink takes
+   * `password`, `emailLink`, `phone`, or a provider id such as `google.com`. AuthService.Unlink takes it.
    */
   char *provider_id;
   /*
-   * the user's id at the provider
+   * The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number.
    */
   char *subject;
+  /*
+   * Email address at the provider; may differ from the account's.
+   */
   char *email;
+  /*
+   * Display name at the provider.
+   */
   char *display_name;
+  /*
+   * Photo at the provider.
+   */
   char *photo_url;
+  /*
+   * `phone` only: the number in E.164.
+   */
   char *phone_number;
   /*
-   * Absent for "emailLink", and where the moment was never recorded.
+   * When the method was linked. Absent for `emailLink`, and where the time was never recorded.
    */
   Google__Protobuf__Timestamp *linked_at;
 };

@@ -38,32 +38,35 @@ typedef struct Latchkey__V1__ResetPasswordResponse Latchkey__V1__ResetPasswordRe
 /* --- enums --- */
 
 /*
- * What an emailed code is for. Next to each value: `mode` in the query of the link.
+ * The purpose of an emailed code. Each value states `mode` in the query of its link.
  */
 typedef enum _Latchkey__V1__CodeMode {
+  /*
+   * Not a purpose.
+   */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED = 0,
   /*
-   * `signIn`
+   * `signIn`: EmailLinkCredential.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_IN = 1,
   /*
-   * `signUp`
+   * `signUp`: AccountService.Create.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_SIGN_UP = 2,
   /*
-   * `verifyEmail`
+   * `verifyEmail`: ConfirmEmail, in a session of the account.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_VERIFY_EMAIL = 3,
   /*
-   * `resetPassword`
+   * `resetPassword`: ResetPassword.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_RESET_PASSWORD = 4,
   /*
-   * `changeEmail`
+   * `changeEmail`: ConfirmEmail, in a session of the account.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_CHANGE_EMAIL = 5,
   /*
-   * `revertEmail`
+   * `revertEmail`: ConfirmEmail, without a session.
    */
   LATCHKEY__V1__CODE_MODE__CODE_MODE_REVERT_EMAIL = 6
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CODE_MODE)
@@ -71,23 +74,35 @@ typedef enum _Latchkey__V1__CodeMode {
 
 /* --- messages --- */
 
+/*
+ * Request of SendPhoneCode.
+ */
 struct  Latchkey__V1__SendPhoneCodeRequest
 {
   ProtobufCMessage base;
   /*
-   * E.164.
+   * In E.164, such as `+14155550101`. Spaces, hyphens, brackets and digits of other scripts are accepted.
    */
   char *phone_number;
+  /*
+   * The call that takes the code. Default: SignIn.
+   */
   Latchkey__V1__ProofPurpose purpose;
   /*
-   * The account, for LINK and REAUTHENTICATE; empty for SIGN_IN.
+   * Token of the account for PROOF_PURPOSE_LINK and PROOF_PURPOSE_REAUTHENTICATE; empty for a sign-in.
    */
   char *id_token;
   /*
-   * BCP 47 (`de-AT`; `de_AT` is read as that), of the text that is sent.
+   * Language of the text message as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
    */
   char *locale;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest. The call that takes the code must send the same.
+   */
   char *binding;
 };
 #define LATCHKEY__V1__SEND_PHONE_CODE_REQUEST__INIT \
@@ -95,10 +110,19 @@ struct  Latchkey__V1__SendPhoneCodeRequest
     , (char *)protobuf_c_empty_string, LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of SendPhoneCode.
+ */
 struct  Latchkey__V1__SendPhoneCodeResponse
 {
   ProtobufCMessage base;
+  /*
+   * Pass it with the code in PhoneCodeCredential.
+   */
   char *verification_id;
+  /*
+   * Expiry of the code, 10 minutes from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__SEND_PHONE_CODE_RESPONSE__INIT \
@@ -106,16 +130,32 @@ struct  Latchkey__V1__SendPhoneCodeResponse
     , (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of SendEmailLink.
+ */
 struct  Latchkey__V1__SendEmailLinkRequest
 {
   ProtobufCMessage base;
+  /*
+   * Recipient, at most 254 bytes.
+   */
   char *email;
   /*
-   * Where the link leads, with `mode`, `code` and `email` added to its query; must be allowed to this caller.
+   * Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+   * caller's `redirect_uris`; at most 2,048 bytes.
    */
   char *continue_uri;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
   char *locale;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest. The call that takes the link must send the same.
+   */
   char *binding;
 };
 #define LATCHKEY__V1__SEND_EMAIL_LINK_REQUEST__INIT \
@@ -123,9 +163,15 @@ struct  Latchkey__V1__SendEmailLinkRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of SendEmailLink.
+ */
 struct  Latchkey__V1__SendEmailLinkResponse
 {
   ProtobufCMessage base;
+  /*
+   * Expiry of the link, 6 hours from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__SEND_EMAIL_LINK_RESPONSE__INIT \
@@ -133,12 +179,28 @@ struct  Latchkey__V1__SendEmailLinkResponse
     , NULL }
 
 
+/*
+ * Request of SendEmailVerification.
+ */
 struct  Latchkey__V1__SendEmailVerificationRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+   * caller's `redirect_uris`; at most 2,048 bytes.
+   */
   char *continue_uri;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
   char *locale;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__SEND_EMAIL_VERIFICATION_REQUEST__INIT \
@@ -146,9 +208,15 @@ struct  Latchkey__V1__SendEmailVerificationRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of SendEmailVerification.
+ */
 struct  Latchkey__V1__SendEmailVerificationResponse
 {
   ProtobufCMessage base;
+  /*
+   * Expiry of the link, 3 days from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__SEND_EMAIL_VERIFICATION_RESPONSE__INIT \
@@ -156,12 +224,28 @@ struct  Latchkey__V1__SendEmailVerificationResponse
     , NULL }
 
 
+/*
+ * Request of SendPasswordReset.
+ */
 struct  Latchkey__V1__SendPasswordResetRequest
 {
   ProtobufCMessage base;
+  /*
+   * Recipient, at most 254 bytes.
+   */
   char *email;
+  /*
+   * Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+   * caller's `redirect_uris`; at most 2,048 bytes.
+   */
   char *continue_uri;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
   char *locale;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__SEND_PASSWORD_RESET_REQUEST__INIT \
@@ -169,9 +253,15 @@ struct  Latchkey__V1__SendPasswordResetRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of SendPasswordReset.
+ */
 struct  Latchkey__V1__SendPasswordResetResponse
 {
   ProtobufCMessage base;
+  /*
+   * Expiry of the link, an hour from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__SEND_PASSWORD_RESET_RESPONSE__INIT \
@@ -179,13 +269,32 @@ struct  Latchkey__V1__SendPasswordResetResponse
     , NULL }
 
 
+/*
+ * Request of SendEmailChange.
+ */
 struct  Latchkey__V1__SendEmailChangeRequest
 {
   ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
   char *id_token;
+  /*
+   * The new address, at most 254 bytes. The account's own address fails with INVALID_FIELD.
+   */
   char *new_email;
+  /*
+   * Your page that the link opens, with `mode`, `code` and `email` added to its query. Must exactly match one of the
+   * caller's `redirect_uris`; at most 2,048 bytes.
+   */
   char *continue_uri;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
   char *locale;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
 };
 #define LATCHKEY__V1__SEND_EMAIL_CHANGE_REQUEST__INIT \
@@ -193,9 +302,15 @@ struct  Latchkey__V1__SendEmailChangeRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Response of SendEmailChange.
+ */
 struct  Latchkey__V1__SendEmailChangeResponse
 {
   ProtobufCMessage base;
+  /*
+   * Expiry of the link, an hour from now.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__SEND_EMAIL_CHANGE_RESPONSE__INIT \
@@ -203,9 +318,15 @@ struct  Latchkey__V1__SendEmailChangeResponse
     , NULL }
 
 
+/*
+ * Request of CheckCode.
+ */
 struct  Latchkey__V1__CheckCodeRequest
 {
   ProtobufCMessage base;
+  /*
+   * Query parameter `code` of the link, at most 128 bytes.
+   */
   char *code;
 };
 #define LATCHKEY__V1__CHECK_CODE_REQUEST__INIT \
@@ -213,11 +334,23 @@ struct  Latchkey__V1__CheckCodeRequest
     , (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of CheckCode.
+ */
 struct  Latchkey__V1__CheckCodeResponse
 {
   ProtobufCMessage base;
+  /*
+   * Purpose of the code.
+   */
   Latchkey__V1__CodeMode mode;
+  /*
+   * Recipient of the email.
+   */
   char *email;
+  /*
+   * Expiry of the code.
+   */
   Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__V1__CHECK_CODE_RESPONSE__INIT \
@@ -225,18 +358,26 @@ struct  Latchkey__V1__CheckCodeResponse
     , LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of ConfirmEmail.
+ */
 struct  Latchkey__V1__ConfirmEmailRequest
 {
   ProtobufCMessage base;
+  /*
+   * Query parameter `code` of the link, at most 128 bytes.
+   */
   char *code;
   /*
-   * Of the account whose address is to be proved. Without one, REQUIRES_RECENT_LOGIN, and the code survives. A way back
-   * from a change of address needs none.
+   * Token of the account whose address is verified or changed. Required, except for CODE_MODE_REVERT_EMAIL.
    */
   char *id_token;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   * As in SignInRequest.
    */
   char *idempotency_key;
 };
@@ -245,13 +386,20 @@ struct  Latchkey__V1__ConfirmEmailRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of ConfirmEmail.
+ */
 struct  Latchkey__V1__ConfirmEmailResponse
 {
   ProtobufCMessage base;
   /*
-   * Fresh tokens where an `id_token` was given.
+   * After a verification, the session of the call. After a change, the only session left. Absent after a revert, which
+   * ends all sessions.
    */
   Latchkey__V1__Session *session;
+  /*
+   * The account's address now.
+   */
   char *email;
 };
 #define LATCHKEY__V1__CONFIRM_EMAIL_RESPONSE__INIT \
@@ -259,19 +407,31 @@ struct  Latchkey__V1__ConfirmEmailResponse
     , NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Request of ResetPassword.
+ */
 struct  Latchkey__V1__ResetPasswordRequest
 {
   ProtobufCMessage base;
+  /*
+   * Query parameter `code` of the link, at most 128 bytes.
+   */
   char *code;
+  /*
+   * 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
+   */
   char *new_password;
+  /*
+   * The user's client.
+   */
   Latchkey__V1__ClientContext *client;
   /*
-   * Takes the address from an account that never proved it, if the password cannot be set there: a new account has both
-   * from then on. Without it UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR, and the code survives.
+   * If the password cannot be set because the account never verified the address, take the address to a new account
+   * with this password. Use it after UNVERIFIED_EMAIL or REQUIRES_SECOND_FACTOR.
    */
   protobuf_c_boolean claim_address;
   /*
-   * A repeat under the same key within 24 hours gets the same answer (SEMANTICS.md, section 10).
+   * As in SignInRequest.
    */
   char *idempotency_key;
 };
@@ -280,17 +440,23 @@ struct  Latchkey__V1__ResetPasswordRequest
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, (char *)protobuf_c_empty_string }
 
 
+/*
+ * Response of ResetPassword.
+ */
 struct  Latchkey__V1__ResetPasswordResponse
 {
   ProtobufCMessage base;
+  /*
+   * Address of the account.
+   */
   char *email;
   /*
-   * Ways in that were revoked because nobody had proved them.
+   * Sign-in methods that were removed, because they were added before the address was verified.
    */
   size_t n_revoked_provider_ids;
   char **revoked_provider_ids;
   /*
-   * The address was claimed.
+   * Whether `claim_address` took effect.
    */
   protobuf_c_boolean is_new_account;
 };

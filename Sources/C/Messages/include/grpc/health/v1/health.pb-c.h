@@ -24,7 +24,13 @@ typedef struct Grpc__Health__V1__HealthCheckResponse Grpc__Health__V1__HealthChe
 typedef enum _Grpc__Health__V1__HealthCheckResponse__ServingStatus {
   GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__UNKNOWN = 0,
   GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING = 1,
+  /*
+   * The server is shutting down, or has not reached its database for `limits.store_gone_seconds` (5 s).
+   */
   GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING = 2,
+  /*
+   * Watch only.
+   */
   GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVICE_UNKNOWN = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS)
 } Grpc__Health__V1__HealthCheckResponse__ServingStatus;
@@ -34,6 +40,9 @@ typedef enum _Grpc__Health__V1__HealthCheckResponse__ServingStatus {
 struct  Grpc__Health__V1__HealthCheckRequest
 {
   ProtobufCMessage base;
+  /*
+   * Full name of a service, such as `latchkey.v1.AuthService`; empty: the whole server. All have the same health.
+   */
   char *service;
 };
 #define GRPC__HEALTH__V1__HEALTH_CHECK_REQUEST__INIT \

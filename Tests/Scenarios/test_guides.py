@@ -1,0 +1,75 @@
+"""The guides: their tables are those of the server, their links lead to files, and their sentences are short."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import LATCHKEYD
+from stubs import ROOT
+
+sys.path.insert(0, str(ROOT / "deploy/docs"))
+
+import settings_table  # noqa: E402
+
+GUIDES = [ROOT / name for name in ("README.md", "deploy/README.md", "Sources/README.md", "Tests/README.md")]
+GUIDES += sorted([*(ROOT / "deploy/docs").rglob("*.md"), *(ROOT / "proto").rglob("*.md")])
+SENTENCE_WORDS_MAX, SENTENCE_WORDS_MEAN_MAX = 40, 18
+RUNBOOKS = ROOT / "deploy/docs/runbooks"
+
+
+def test_the_guide_lists_the_settings_that_the_server_lists() -> None:
+    listing = subprocess.run([LATCHKEYD, "--list-settings"], capture_output=True, text=True, check=True).stdout
+    assert len(settings_table.parse(listing)) == listing.count("\n") / 2
+    guide = settings_table.GUIDE.read_text()
+    assert settings_table.replaced(guide, listing) == guide
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
+def test_each_link_of_a_guide_leads_to_a_file_and_a_heading(guide: Path) -> None:
+    text = re.sub(r"```.*?```", "", guide.read_text(), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]*(?:#[^)\s]*)?)\)", text):
+        if target.startswith("https://"):
+            continue
+        place, _, heading = target.partition("#")
+        file = (guide.parent / place).resolve() if place else guide
+        assert file.exists(), target
+        if heading:
+            assert heading in headings(file), target
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
+def test_the_sentences_of_a_guide_are_short(guide: Path) -> None:
+    lengths = [len(sentence.split()) for sentence in sentences(guide.read_text())]
+    assert max(lengths) <= SENTENCE_WORDS_MAX
+    assert sum(lengths) / len(lengths) <= SENTENCE_WORDS_MEAN_MAX
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of paragraphs and list items, without code, tables and headings."""
+    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    lines = ["" if re.match(r"\s*(?:[|#!]|\[)", line) else re.sub(r"^\s*(?:[-*]|\d+\.) ", "\n", line)
+             for line in text.splitlines()]
+    paragraphs = re.split(r"\n\s*\n", "\n".join(lines))
+    found = [each for paragraph in paragraphs for each in re.split(r"(?<=[.?!:])\s+", paragraph.strip())]
+    return [each for each in found if each]
+
+
+def headings(file: Path) -> set[str]:
+    """The anchors of a page, as a code host makes them."""
+    titles = re.findall(r"^#+ (.+)$", file.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_runbook_is_in_the_index() -> None:
+    index = (RUNBOOKS / "README.md").read_text()
+    assert set(re.findall(r"\]\(([\w-]+)\.md\)", index)) == {page.stem for page in RUNBOOKS.glob("*.md")} - {"README"}
+
+
+def test_every_runbook_has_the_same_parts() -> None:
+    for page in RUNBOOKS.glob("*.md"):
+        if page.name != "README.md":
+            assert re.findall(r"^## (.+)$", page.read_text(), re.MULTILINE) == ["Symptom", "Check", "Fix", "Prevention"]
