@@ -2,10 +2,10 @@ import Store
 
 /// The tables as the first release creates them.
 ///
-/// Uses only what the distributed relatives of PostgreSQL accept too: no sequences, no triggers, no functions, no
-/// advisory locks, no foreign keys. Integers have eight bytes, timestamps are milliseconds since 1970, texts are
-/// ordered bytewise. The constraints that reject a row have names, which identify them. A check rejects every value
-/// that the program does not know.
+/// Uses no sequences, triggers, functions, advisory locks or foreign keys, because distributed relatives of PostgreSQL
+/// lack some of them. (CockroachDB also rejects `COLLATE "C"`, so it cannot hold these tables.) Integers have eight
+/// bytes, timestamps are milliseconds since 1970, texts are ordered bytewise. The constraints that reject a row have
+/// names, which identify them. A check rejects every value that the program does not know.
 enum Schema {
   static let baseline = accounts + credentials + sessions + pendings + deliveries + records + audit + changes
 

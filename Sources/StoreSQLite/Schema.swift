@@ -2,9 +2,9 @@ import Store
 
 /// The tables as the first release creates them.
 ///
-/// Uses only what distributed relatives of PostgreSQL accept too: no triggers, no sequences, no foreign keys across
-/// shards. The guards of `Write` keep a dependent row from outliving its account. Timestamps are milliseconds since
-/// 1970. A check rejects every value that the program does not know.
+/// Uses no triggers, sequences or foreign keys, as in the schema of PostgreSQL. The guards of `Write` keep a dependent
+/// row from outliving its account. Timestamps are milliseconds since 1970. A check rejects every value that the program
+/// does not know.
 enum Schema {
   static let baseline = accounts + credentials + sessions + pendings + deliveries + records + audit
 
