@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reactor
 
-@Test func `who waits is served in the order of coming, and whoever comes again stands behind`() {
+@Test func `entries are served in order of arrival`() {
   var queue = FIFOQueue<Int>()
   for member in 0..<3 { queue.append(member) }
   #expect(queue.popFirst() == 0)
@@ -11,7 +11,7 @@ import Testing
   #expect(queue.isEmpty)
 }
 
-@Test func `a queue that is never empty serves everybody alike and does not grow`() throws {
+@Test func `a list that is never empty serves all entries`() throws {
   var queue = FIFOQueue<Int>()
   for member in 0..<1_000 { queue.append(member) }
   var served = [Int](repeating: 0, count: 1_000)
