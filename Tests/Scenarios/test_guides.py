@@ -1,4 +1,5 @@
-"""The guides: their tables are those of the server, their links lead to files, and their sentences are short."""
+"""The guides: their tables are those of the server, their links lead to files, their diagrams are valid, and their
+sentences are short."""
 
 from __future__ import annotations
 
@@ -19,6 +20,11 @@ GUIDES = [ROOT / name for name in ("README.md", "deploy/README.md", "Sources/REA
 GUIDES += sorted([*(ROOT / "deploy/docs").rglob("*.md"), *(ROOT / "proto").rglob("*.md")])
 SENTENCE_WORDS_MAX, SENTENCE_WORDS_MEAN_MAX = 40, 18
 RUNBOOKS = ROOT / "deploy/docs/runbooks"
+DIAGRAMS = {"flowchart", "sequenceDiagram", "stateDiagram-v2"}
+OPENING = re.compile(r"^ *(?:subgraph|alt|break|critical|loop|opt|par|rect)\b", re.MULTILINE)
+# A label such as `a[text (more)]`, which needs quotes. With a parenthesis at its start it is a shape: `a[(text)]`.
+UNQUOTED = re.compile(r"""\w(?:\[(?!["(\[])[^]\n]*[()] | \{(?!["{])[^}\n]*[()] | \((?!["(\[])[^)\n]*\()
+                          | \|(?!")[^|\n]*[()]""", re.VERBOSE)
 
 
 def test_the_guide_lists_the_settings_that_the_server_lists() -> None:
@@ -46,6 +52,35 @@ def test_the_sentences_of_a_guide_are_short(guide: Path) -> None:
     lengths = [len(sentence.split()) for sentence in sentences(guide.read_text())]
     assert max(lengths) <= SENTENCE_WORDS_MAX
     assert sum(lengths) / len(lengths) <= SENTENCE_WORDS_MEAN_MAX
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
+def test_the_diagrams_of_a_guide_are_valid(guide: Path) -> None:
+    for diagram in re.findall(r"^ *```mermaid\n(.*?)^ *```$", guide.read_text(), re.MULTILINE | re.DOTALL):
+        kind = diagram.split()[0]
+        assert kind in DIAGRAMS
+        assert len(OPENING.findall(diagram)) == len(re.findall(r"^ *end$", diagram, re.MULTILINE)), diagram
+        if kind == "flowchart":
+            assert not UNQUOTED.search(diagram), diagram
+
+
+def test_the_guide_to_errors_lists_each_reason_once() -> None:
+    stated = re.findall(r"^\| `([A-Z_]+)` \|", (ROOT / "proto/ERRORS.md").read_text(), re.MULTILINE)
+    guide = (ROOT / "proto/guides/errors.md").read_text()
+    table = guide.partition("## What to do about each reason\n\n")[2].partition("\n\n")[0]
+    reasons = "".join(row.rpartition(" | ")[2] for row in table.splitlines())
+    assert sorted(re.findall(r"`([A-Z_]+)`", reasons)) == sorted(stated)
+
+
+def test_the_overview_of_the_services_lists_every_call() -> None:
+    rows = re.findall(r"^\| \[(\w+)\]\(latchkey/v1/(\w+\.proto)\) \| ([\w, ]+) \|",
+                      (ROOT / "proto/README.md").read_text(), re.MULTILINE)
+    for service, file, calls in rows:
+        text = (ROOT / "proto/latchkey/v1" / file).read_text()
+        assert re.findall(r"^service (\w+)", text, re.MULTILINE) == [service]
+        assert set(calls.split(", ")) == set(re.findall(r"^  rpc (\w+)", text, re.MULTILINE)), service
+    protos = (ROOT / "proto/latchkey/v1").glob("*.proto")
+    assert {file for _, file, _ in rows} == {path.name for path in protos if "\nservice " in path.read_text()}
 
 
 def sentences(text: str) -> list[str]:
