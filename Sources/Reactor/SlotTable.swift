@@ -71,10 +71,8 @@
   @inlinable public mutating func remove(_ ticket: Ticket) -> Element? {
     let slot = Int(ticket.slot)
     guard slot < slots.count, slots[slot].generation == ticket.generation else { return nil }
-    let element = slots[slot].element
-    slots[slot].element = nil
     slots[slot].generation &+= 1
     freeSlots.append(slot)
-    return element
+    return slots[slot].element.take()
   }
 }

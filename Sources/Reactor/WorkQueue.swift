@@ -43,8 +43,7 @@ package final class WorkQueue<Job: Sendable>: Sendable {
     let (taken, refusal, woken) = state.withLock { state -> (Int, QueueRefusal?, Int) in
       if state.isClosed { return (0, .closed, 0) }
       let taken = min(jobs.count, jobsMax - state.jobs.count)
-      // Usually the worker has taken all earlier jobs, and no job need be copied.
-      if state.jobs.isEmpty, taken == jobs.count { state.jobs = jobs } else { state.jobs += jobs[..<taken] }
+      state.jobs += jobs[..<taken]
       return (taken, taken < jobs.count ? .full : nil, state.wake(atMost: taken))
     }
     signal(woken)
@@ -60,8 +59,11 @@ package final class WorkQueue<Job: Sendable>: Sendable {
           return .work(Array(state.jobs.prefix(most)))
         }
         if !state.jobs.isEmpty {
-          defer { state.jobs = [] }
-          return .work(state.jobs)
+          // The worker allocates the buffers that it frees: to free those of another thread would slow both.
+          var jobs: [Job] = []
+          jobs.reserveCapacity(state.jobs.count)
+          swap(&jobs, &state.jobs)
+          return .work(jobs)
         }
         if state.isClosed { return .end }
         state.sleepers += 1

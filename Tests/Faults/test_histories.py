@@ -29,7 +29,7 @@ def test_one_order_explains_all_answers_across_kills_and_cut_connections(tmp_pat
     print(result)
     assert result.is_good, "\n".join([str(result), *result.violations])
     assert result.histories == HISTORIES and result.calls > 80 * HISTORIES
-    assert result.faults["kill"] > 3 and result.unheard > HISTORIES
+    assert result.faults["kill"] > 0 and result.unheard > HISTORIES
     assert result.kinds["refresh session"] > HISTORIES and result.kinds["complete session"] > HISTORIES / 4
 
 
