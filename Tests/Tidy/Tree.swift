@@ -80,7 +80,9 @@ enum Tree {
     }.sorted()
   }
 
-  private static let generated = ["Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/"]
+  private static let generated = [
+    "Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/", "deploy/clients/python/build/",
+  ]
   private static let endings = [".swift", ".h", ".c", ".py", ".proto", ".json5", ".sh"]
 
   private static func textFiles(below folder: String) -> [TextFile] {
