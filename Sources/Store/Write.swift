@@ -92,8 +92,9 @@ package indirect enum SessionWrite: Hashable, Sendable {
   case closeAll(accountID: String, except: String?, at: Timestamp, reason: SessionClosedReason)
   /// Closes the account's sessions that began with this provider, except one.
   case closeBegun(accountID: String, beganWith: String, except: String?, at: Timestamp, reason: SessionClosedReason)
-  /// `.stale` unless this session is open at this time. Guards a change made on behalf of a session.
-  case requireOpen(id: String, at: Timestamp)
+  /// `.stale` unless this session is open at this time, and has this refresh digest if one is given. Guards a change
+  /// made on behalf of a session.
+  case requireOpen(id: String, refreshDigest: Digest? = nil, at: Timestamp)
 }
 
 package indirect enum PendingWrite: Hashable, Sendable {

@@ -23,7 +23,8 @@ extension Script {
       addLong(.closeSessionsOf) {
         $0.bind(accountID).bind(at).bind(reason.rawValue).bind(at.day).bind(except).bind(providerID)
       }
-    case .requireOpen(let id, let at): add(.guardSession, refusing: .stale) { $0.bind(id).bind(at) }
+    case .requireOpen(let id, let digest, let at):
+      add(.guardSession, refusing: .stale) { $0.bind(id).bind(at).bind(digest) }
     }
   }
 }
@@ -65,7 +66,11 @@ extension Statement {
     "close_sessions_of", "\(close) \(ofAccount) AND began_with = $6")
   /// Locks the row until the end of the transaction.
   static let guardSession = guarding(
-    "guard_session", "SELECT 1 FROM sessions WHERE id = $1 AND closed_at IS NULL AND ends_at > $2 FOR UPDATE")
+    "guard_session",
+    """
+    SELECT 1 FROM sessions WHERE id = $1 AND refresh_digest = coalesce($3::bytea, refresh_digest)
+      AND closed_at IS NULL AND ends_at > $2 FOR UPDATE
+    """)
 
   static let ofSessions = [
     insertSession, rotateSession, renameSession, closeSession, closeSessions, closeSessionsOf, guardSession,

@@ -14,7 +14,7 @@ extension Writer {
       try closeSessions(of: accountID, except: except, at, reason)
     case .closeBegun(let accountID, let providerID, let except, let at, let reason):
       try closeSessions(of: accountID, beganWith: providerID, except: except, at, reason)
-    case .requireOpen(let id, let at): return try isOpen(id, at)
+    case .requireOpen(let id, let digest, let at): return try isOpen(id, digest, at)
     }
     return true
   }
@@ -111,11 +111,14 @@ extension Writer {
     ).bind(now).bind(rowsMax).run()
   }
 
-  private func isOpen(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
+  private func isOpen(_ id: String, _ digest: Digest?, _ at: Timestamp) throws(SQLiteError) -> Bool {
     let statement = try connection.statement(
-      "SELECT 1 FROM sessions WHERE id = ? AND closed_at IS NULL AND ends_at > ?")
+      """
+      SELECT 1 FROM sessions WHERE id = ? AND refresh_digest = coalesce(?, refresh_digest) AND closed_at IS NULL
+        AND ends_at > ?
+      """)
     defer { statement.reset() }
-    return try statement.bind(id).bind(at).step()
+    return try statement.bind(id).bind(digest).bind(at).step()
   }
 }
 

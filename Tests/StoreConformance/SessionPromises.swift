@@ -148,6 +148,10 @@ extension Promise {
             id: "s", from: bench.digest(1), to: bench.digest(2), at: Bench.noon,
             idleExpiresAt: Bench.noon.adding(millis: 9000))))
       try await expectOpen(bench, "s", until: 5000)
+      for (digest, outcome) in [(1, Outcome.stale), (2, .committed)] {
+        let guarding = Write.session(.requireOpen(id: "s", refreshDigest: bench.digest(digest), at: Bench.noon))
+        try bench.equal(try await bench.commit(guarding), outcome)
+      }
       try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: .signedOut)))
       try bench.equal(try await bench.commit(.session(.requireOpen(id: "s", at: Bench.noon))), .stale)
     },

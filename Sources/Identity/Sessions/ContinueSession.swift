@@ -37,7 +37,8 @@ extension Environment {
       if handedOut.digest(cryptography) == digest {
         return KeptSession(
           opened: OpenedSession(record: session, refreshToken: handedOut.text(cryptography)),
-          writes: [.session(.requireOpen(id: session.id, at: now))], isRotated: false)
+          // A concurrent refresh spends the token that this answer carries. The call then decides again.
+          writes: [.session(.requireOpen(id: session.id, refreshDigest: digest, at: now))], isRotated: false)
       }
     }
     let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)

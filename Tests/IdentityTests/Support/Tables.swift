@@ -277,7 +277,9 @@ extension Tables {
       close(at, reason) { $0.accountID == accountID && $0.id != except }
     case .closeBegun(let accountID, let providerID, let except, let at, let reason):
       close(at, reason) { $0.accountID == accountID && $0.beganWith == providerID && $0.id != except }
-    case .requireOpen(let id, let at): return sessions[id]?.isOpen(at: at) == true ? nil : .stale
+    case .requireOpen(let id, let digest, let at):
+      guard let session = sessions[id], session.isOpen(at: at) else { return .stale }
+      return digest == nil || digest == session.refreshDigest ? nil : .stale
     }
     return nil
   }
