@@ -133,7 +133,7 @@ final class AcceptorPart: Part {
   }
 
   func stop() async throws {
-    // Without a drain, nobody has allowed it to accept.
+    // Without a drain, it still waits for the permission to accept.
     if isRunning.load(ordering: .acquiring) { allow() }
     try await drain()
   }
@@ -191,7 +191,7 @@ final class TaskPart: Part {
   }
 }
 
-/// Something without a thread of its own that must hear of the end.
+/// A component without a thread of its own that must be closed at the end.
 struct ClosingPart: Part {
   let name: String
   var draining: @Sendable () -> Void = {}

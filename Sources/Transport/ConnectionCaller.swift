@@ -1,7 +1,7 @@
 internal import Callers
 internal import Crypto
 
-/// Who calls on a connection: the name in its certificate, and the caller of its last call. Most calls carry the same
+/// The caller of a connection: the name in its certificate, and the caller of its last call. Most calls carry the same
 /// credentials as the call before.
 struct ConnectionCaller {
   private var certificateName: String?

@@ -33,7 +33,7 @@ func showProgress(_ text: String?) {
 }
 
 extension ProtobufEnum {
-  /// The name, for people and programs; empty for the unspecified value.
+  /// The name, for users and programs; empty for the unspecified value.
   var word: String { rawValue == 0 ? "" : name }
 }
 

@@ -1,6 +1,6 @@
 package import Store
 
-/// A store for tests that makes no copies, and in which no email address has an account unless it says so.
+/// A store for tests that makes no copies, and in which no email address has an account by default.
 package protocol UncopiedStore: Store {}
 
 extension UncopiedStore {

@@ -38,7 +38,7 @@ extension Step {
     }
   }
 
-  /// Starts a flow that nobody finishes.
+  /// Starts a flow and does not finish it.
   static func startFlow(_ providerID: String, _ redirectURI: String) -> Step {
     let request = StartFlowRequest(providerID: providerID, redirectURI: redirectURI)
     return .call(ProviderFlowRPC.startFlow, request) { response, _ in
