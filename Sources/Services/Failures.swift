@@ -80,8 +80,10 @@ package enum Failures {
     }
     if let millis = failure.retryAfterMillis { details.append(RetryInfo(retryDelayMillis: millis).asAny(arena: arena)) }
     let rich = API.Status(code: Int32(code.rawValue), message: message, details: details)
-    return GRPC.Status(
-      code, message, details: rich.encodeBare(arena: arena), pushbackMillis: failure.retryAfterMillis)
+    // gRPC clients retry UNAVAILABLE on their own. A negative pushback stops them if the same call cannot succeed (gRFC
+    // A6), such as the call that has used up a flow.
+    let pushbackMillis = failure.retryAfterMillis ?? (code == .unavailable ? -1 : nil)
+    return GRPC.Status(code, message, details: rich.encodeBare(arena: arena), pushbackMillis: pushbackMillis)
   }
 
   /// Maps each reason to its status code. The switch is exhaustive, so every new reason needs a code.

@@ -35,7 +35,8 @@ extension Ending {
     // Messages of the service begin with the reason.
     var lines = [printable(status.message.hasPrefix(name) ? status.message : "\(name): \(status.message)")]
     lines += status.fieldViolations.map { "  \(printable($0.field)) \(printable($0.description))" }
-    if let millis = status.retryAfterMillis, millis >= 0 { lines.append("  Retry after \((millis + 999) / 1_000) s.") }
+    let retryAfterMillis = status.retryAfterMillis.flatMap { $0 >= 0 ? $0 : nil }
+    if let millis = retryAfterMillis { lines.append("  Retry after \((millis + 999) / 1_000) s.") }
     var members = [
       JSONMember("code", .string(status.code.name)), JSONMember("reason", .string(status.reason)),
       JSONMember("message", .string(status.message)),
@@ -47,7 +48,7 @@ extension Ending {
     if !status.fieldViolations.isEmpty {
       members.append(JSONMember("fields", .strings(status.fieldViolations.map(\.field))))
     }
-    if let millis = status.retryAfterMillis { members.append(JSONMember("retry_after_millis", .int(millis))) }
+    if let millis = retryAfterMillis { members.append(JSONMember("retry_after_millis", .int(millis))) }
     return Ending(
       code: isUnreachable ? .unreachable : .refused, lines.joined(separator: "\n"), members,
       advice: advice(status.reason, context))

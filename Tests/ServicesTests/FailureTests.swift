@@ -93,6 +93,12 @@ func `each reason has the status of the error table, and is in the details`(reas
   #expect(try detail(RetryInfo.self, of: unhelpful) == nil)
 }
 
+@Test func `an UNAVAILABLE failure that waiting does not mend tells gRPC not to retry`() throws {
+  let status = status(of: Failure(.providerUnavailable))
+  #expect(try detail(RetryInfo.self, of: status) == nil)
+  #expect(status.pushbackMillis == -1)
+}
+
 @Test func `the metadata contains the machine-readable facts of a reason`() throws {
   let failure = Failure(.requiresRecentLogin, metadata: ["max_age_seconds": "300", "methods": "password"])
   let info = try detail(ErrorInfo.self, of: status(of: failure))
