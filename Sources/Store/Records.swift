@@ -72,6 +72,15 @@ package enum FactorKind: String, Sendable, CaseIterable {
   case totp
   case phone
   case recoveryCode = "recovery_code"
+
+  /// What the factor adds to the methods of a session: values of `amr` (RFC 8176, which has none for recovery codes).
+  package var methods: [String] {
+    switch self {
+    case .totp: ["otp", "mfa"]
+    case .phone: ["sms", "mfa"]
+    case .recoveryCode: ["recovery_code", "mfa"]
+    }
+  }
 }
 
 /// An enrolled second factor.

@@ -36,17 +36,6 @@ struct PassedFactor: Hashable, Sendable {
 
 // MARK: session methods
 
-extension FactorKind {
-  /// The values of the `amr` claim (RFC 8176, which has none for recovery codes).
-  var methods: [String] {
-    switch self {
-    case .totp: ["otp", "mfa"]
-    case .phone: ["sms", "mfa"]
-    case .recoveryCode: ["recovery_code", "mfa"]
-    }
-  }
-}
-
 extension SessionRecord {
   package mutating func pass(_ factor: FactorRecord) {
     methods = firstFactorMethods
