@@ -248,7 +248,8 @@ private func written(_ entries: [Listed]) -> String {
 @Test func `the example parses, and contains every setting`() throws {
   let root = "/" + #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
   let bytes = try #require(FileManager.default.contents(atPath: root + "/deploy/latchkey.example.json5"))
-  _ = try Settings.parse(Array(bytes), folder: root + "/deploy", environment: [:])
+  let settings = try Settings.parse(Array(bytes), folder: root + "/deploy", environment: [:])
+  #expect(settings.keysURL == settings.issuer, "OpenID Connect Discovery requires this")
   let named = paths(of: try ConfigNode.parse(Array(bytes)))
   let known = Set(try listed().map(\.path))
   #expect(known.subtracting(named) == [], "not in the example")
@@ -263,6 +264,7 @@ private func written(_ entries: [Listed]) -> String {
     .replacing("ADMIN_KEY_SHA256", with: String(repeating: "b", count: 64))
   let settings = try Settings.parse(Array(text.utf8), folder: root, environment: [:])
   #expect(settings.callers.map(\.name) == ["web", "admin"] && settings.allowUnidentified)
+  #expect(settings.keysURL == settings.issuer, "OpenID Connect Discovery requires this")
 }
 
 /// The settings of a tree. Elements of a list of groups share one name.
