@@ -1,7 +1,8 @@
 """The examples of the guides run: those that are fenced as `sh test` and `python test`, next to a server of deploy/run.
 
 They run in a copy of deploy/ and proto/. A page is one shell, and one Python process that begins with the module of
-proto/README.md. Pages run at the same time. `pytest -s` prints the number of blocks of each page.
+proto/README.md. `$port` is a free port for a page's own server. Pages run at the same time. `pytest -s` prints the
+number of blocks of each page.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 import development
+from ports import free_port
 from stubs import ROOT
 from test_guides import GUIDES
 
@@ -69,9 +71,9 @@ def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
     script.write_text("\n".join(blocks))
     log = script.with_name(f"{script.name}.log")
     with log.open("w") as output:
-        process = subprocess.Popen([*SHELLS[language], script], cwd=checkout.folder, env=checkout.environment,
-                                   stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                                   start_new_session=True)
+        process = subprocess.Popen([*SHELLS[language], script], cwd=checkout.folder,
+                                   env={**checkout.environment, "port": str(free_port())}, stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
     try:
         result = f"exit code {process.wait(PAGE_SECONDS)}"
     except subprocess.TimeoutExpired:
