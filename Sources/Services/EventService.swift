@@ -64,7 +64,7 @@ private final class EventWatcher: StreamHandler {
 
   func received(_ message: Message, arena: Arena) throws -> StreamStep {
     let span = message.bytes.span.extracting(message.start..<message.end)
-    let request = try WatchEventsRequest.decode(span, arena: arena)
+    let request = try WatchRequest.decode(span, arena: arena)
     types = try Shape.eventTypes(request.types)
     cursor = try Shape.cursor(request.cursor)
     seat = try seats.take(caller)
@@ -93,11 +93,11 @@ private final class EventWatcher: StreamHandler {
     cursor = batch.cursor
     if !batch.isLast { mayHaveMore = true }
     var messages = batch.events.map { record in
-      WatchEventsResponse(cursor: EventCursor(position: record.position).text, event: Event(record))
+      WatchResponse(cursor: EventCursor(position: record.position).text, event: Event(record))
         .encode(arena: arena)
     }
     if batch.isLast, !messages.isEmpty || isBehind || isHeartbeatDue(nowMillis) {
-      messages.append(WatchEventsResponse(cursor: batch.cursor.text).encode(arena: arena))
+      messages.append(WatchResponse(cursor: batch.cursor.text).encode(arena: arena))
     }
     isBehind = !batch.isLast
     if !messages.isEmpty { toldMillis = nowMillis }

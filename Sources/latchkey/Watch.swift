@@ -54,7 +54,7 @@ struct Watch: ParsableCommand {
         }
         return type
       }
-      let request = WatchEventsRequest(cursor: from == "oldest" ? "" : from, types: types)
+      let request = WatchRequest(cursor: from == "oldest" ? "" : from, types: types)
       try CommandContext(common).stream(EventRPC.watch, request) { answer in
         guard let event = answer.event else { return true }
         try Watch.report(event, answer.cursor).show(asJSON: common.json)

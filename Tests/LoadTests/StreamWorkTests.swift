@@ -3,8 +3,8 @@ import Testing
 
 @testable import latchkey_load
 
-private func event(_ accountID: String, type: EventType = .accountCreated) -> WatchEventsResponse {
-  WatchEventsResponse(cursor: "c", event: Event(type: type, accountID: accountID))
+private func event(_ accountID: String, type: EventType = .accountCreated) -> WatchResponse {
+  WatchResponse(cursor: "c", event: Event(type: type, accountID: accountID))
 }
 
 private protocol PlayedStream {
@@ -37,13 +37,13 @@ private let (serving, notServing) = (
 }
 
 @Test func `an event of another account is ignored, and so is a message with only a cursor`() {
-  let step = Step.first(EventRPC.watch, WatchEventsRequest(), where: { $0.event?.accountID == "a" }) {
+  let step = Step.first(EventRPC.watch, WatchRequest(), where: { $0.event?.accountID == "a" }) {
     $0 == event("a") ? .done : .wrong("\($0)")
   }
-  let before: [Any] = [event("b"), WatchEventsResponse(cursor: "c")]
+  let before: [Any] = [event("b"), WatchResponse(cursor: "c")]
   #expect(isComplete(step, before) == false)
   #expect(isComplete(step, before + [event("a")]) == true)
-  #expect(play(step, [[event("b"), WatchEventsResponse(cursor: "c"), event("a")]]).end == "done")
+  #expect(play(step, [[event("b"), WatchResponse(cursor: "c"), event("a")]]).end == "done")
 }
 
 @Test func `the batches of a stream are added up to its end`() {
@@ -64,25 +64,25 @@ private let (serving, notServing) = (
 }
 
 @Test func `a stream that ended without the expected message is a wrong answer`() {
-  let begun = WatchEventsResponse(cursor: "c")
+  let begun = WatchResponse(cursor: "c")
   expectWrong(.watchHealth, [[[HealthCheckResponse]()]])
-  expectWrong(.watchEvents, [[[WatchEventsResponse]()], [begun, signedIn(), [WatchEventsResponse]()]])
+  expectWrong(.watchEvents, [[[WatchResponse]()], [begun, signedIn(), [WatchResponse]()]])
   expectWrong(.importAccounts([ImportedAccount()]), [[[ImportAccountsResponse]()]])
   expectWrong(.exportAccounts(accountsMin: 1), [[[ExportAccountsResponse]()]])
 }
 
 @Test func `a watcher receives the new account after its first cursor`() {
-  let begun = WatchEventsResponse(cursor: "c")
+  let begun = WatchResponse(cursor: "c")
   let calls = ["EventService/Watch", "AuthService/SignIn", "EventService/Watch"]
   #expect(play(.watchEvents, [begun, signedIn(isNew: true), event("id")]) == (calls, "done"))
   #expect(play(.watchEvents, [begun, signedIn(isNew: true), [event("other"), event("id")]]) == (calls, "done"))
-  let requests = requests(.watchEvents, [begun, signedIn()]).compactMap { $0 as? WatchEventsRequest }
+  let requests = requests(.watchEvents, [begun, signedIn()]).compactMap { $0 as? WatchRequest }
   #expect(requests.map(\.cursor) == ["now", "c"] && requests.allSatisfy { $0.types == [.accountCreated] })
   expectWrong(
     .watchEvents,
     [
-      [WatchEventsResponse()], [begun, SignInResponse()], [begun, signedIn("")], [begun, signedIn(), event("other")],
-      [begun, signedIn(), event("id", type: .signedIn)], [begun, signedIn(), WatchEventsResponse(cursor: "d")],
+      [WatchResponse()], [begun, SignInResponse()], [begun, signedIn("")], [begun, signedIn(), event("other")],
+      [begun, signedIn(), event("id", type: .signedIn)], [begun, signedIn(), WatchResponse(cursor: "d")],
     ])
 }
 

@@ -200,7 +200,7 @@ class Client:
         """An iterator over the stream's responses, with `cancel`. A type is a name such as `LINKED`, or a number."""
         numbers = [each if isinstance(each, int) else events.EventType.Value(f"EVENT_TYPE_{each}")
                    for each in event_types]
-        return self._events.Watch(events.WatchEventsRequest(cursor=cursor, types=numbers), timeout=timeout)
+        return self._events.Watch(events.WatchRequest(cursor=cursor, types=numbers), timeout=timeout)
 
     def lookup(self, **subject: Any) -> types.Account:
         return _call(self._admin.Lookup, admin.LookupRequest(**subject)).account

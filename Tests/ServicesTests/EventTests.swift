@@ -23,11 +23,11 @@ private func watch(_ facts: Facts, limits: WatchLimits = WatchLimits()) throws -
 }
 
 /// The stream's messages after the work that it requests.
-private func look(_ stream: any StreamHandler, at millis: Int64) async throws -> [WatchEventsResponse]? {
+private func look(_ stream: any StreamHandler, at millis: Int64) async throws -> [WatchResponse]? {
   guard let work = stream.nextWork(nowMillis: millis) else { return nil }
   let step = try stream.worked(try await work(), nowMillis: millis, arena: roomyArena())
   #expect(!step.isLast)
-  return try step.messages.map { try decoded($0, as: WatchEventsResponse.self) }
+  return try step.messages.map { try decoded($0, as: WatchResponse.self) }
 }
 
 @Suite struct `Watching events` {
@@ -37,7 +37,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.lastEvent = 2
     let stream = try stream(try watch(facts))
     #expect(try await look(stream, at: 0) == nil, "nothing was asked for")
-    let request = message(WatchEventsRequest(types: [.linked]))
+    let request = message(WatchRequest(types: [.linked]))
     #expect(try stream.received(request, arena: roomyArena()).messages.isEmpty)
     let told = try await look(stream, at: 0)
     #expect(told?.map(\.cursor) == ["a1", "a2", "a2"])
@@ -54,13 +54,13 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     var facts = Facts()
     facts.lastEvent = 7
     let stream = try stream(try watch(facts))
-    _ = try stream.received(message(WatchEventsRequest(cursor: "now")), arena: roomyArena())
-    #expect(try await look(stream, at: 0) == [WatchEventsResponse(cursor: "a7")])
+    _ = try stream.received(message(WatchRequest(cursor: "now")), arena: roomyArena())
+    #expect(try await look(stream, at: 0) == [WatchResponse(cursor: "a7")])
     #expect(try await look(stream, at: 14_999) == nil)
     stream.news()
     #expect(try await look(stream, at: 14_999) == [])
     #expect(try await look(stream, at: 14_999) == nil)
-    #expect(try await look(stream, at: 15_000) == [WatchEventsResponse(cursor: "a7")])
+    #expect(try await look(stream, at: 15_000) == [WatchResponse(cursor: "a7")])
   }
 
   @Test func `the end marker follows only the last event, and each message restarts the heartbeat interval`()
@@ -70,13 +70,13 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.events = [record(1)]
     facts.lastEvent = 2
     let behind = try stream(try watch(facts))
-    _ = try behind.received(message(WatchEventsRequest()), arena: roomyArena())
+    _ = try behind.received(message(WatchRequest()), arena: roomyArena())
     #expect(try await look(behind, at: 3_000)?.map(\.cursor) == ["a1"], "more follows")
     #expect(behind.nextDueMillis == 18_000)
     facts.lastEvent = 1
     let ahead = try stream(try watch(facts))
     #expect(ahead.nextDueMillis == nil)
-    _ = try ahead.received(message(WatchEventsRequest()), arena: roomyArena())
+    _ = try ahead.received(message(WatchRequest()), arena: roomyArena())
     #expect(try await look(ahead, at: 7_000)?.map(\.cursor) == ["a1", "a1"])
     #expect(ahead.nextDueMillis == 22_000)
     #expect(ahead.nextWork(nowMillis: 21_999) == nil)
@@ -88,8 +88,8 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.events = [record(1)]
     facts.lastEvent = 1
     let stream = try stream(try watch(facts))
-    _ = try stream.received(message(WatchEventsRequest(types: [.deleted])), arena: roomyArena())
-    #expect(try await look(stream, at: 0) == [WatchEventsResponse(cursor: "a1")])
+    _ = try stream.received(message(WatchRequest(types: [.deleted])), arena: roomyArena())
+    #expect(try await look(stream, at: 0) == [WatchResponse(cursor: "a1")])
     stream.news()
     #expect(try await look(stream, at: 1) == [])
   }
@@ -99,7 +99,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     facts.events = [record(1)]
     facts.lastEvent = 2
     let stream = try stream(try watch(facts))
-    _ = try stream.received(message(WatchEventsRequest()), arena: roomyArena())
+    _ = try stream.received(message(WatchRequest()), arena: roomyArena())
     _ = try await look(stream, at: 0)
     #expect(try await look(stream, at: 0) != nil)
   }
@@ -111,7 +111,7 @@ private func look(_ stream: any StreamHandler, at millis: Int64) async throws ->
     var limits = WatchLimits()
     (limits.watchersMax, limits.watchersPerCallerMax) = (inAll, perCaller)
     let method = try watch(Facts(), limits: limits)
-    let request = message(WatchEventsRequest())
+    let request = message(WatchRequest())
     var first: (any StreamHandler)? = try stream(method)
     _ = try first?.received(request, arena: roomyArena())
     let second = try stream(method)

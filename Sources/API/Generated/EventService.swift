@@ -113,7 +113,7 @@ extension EventType {
 }
 
 /// Request of Watch.
-package struct WatchEventsRequest: Sendable, Equatable {
+package struct WatchRequest: Sendable, Equatable {
   /// Cursor of the last event that was processed. Empty: the oldest event that is kept (`store.audit_days`, 400 days).
   /// `now`: only new events.
   package var cursor: String
@@ -126,17 +126,17 @@ package struct WatchEventsRequest: Sendable, Equatable {
   }
 }
 
-extension WatchEventsRequest: ProtobufMessage, @unsafe Mapped {
-  package static var blank: Blank<Latchkey__V1__WatchEventsRequest> { unsafe latchkey__v1__watch_events_request__init }
+extension WatchRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__WatchRequest> { unsafe latchkey__v1__watch_request__init }
 
-  package init(_ form: UnsafePointer<Latchkey__V1__WatchEventsRequest>) {
+  package init(_ form: UnsafePointer<Latchkey__V1__WatchRequest>) {
     unsafe self.init(
       cursor: Field.text(form.pointee.cursor),
       types: Field.cases(form.pointee.n_types, form.pointee.types, EventType.init)
     )
   }
 
-  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__WatchEventsRequest>, _ arena: Arena) {
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__WatchRequest>, _ arena: Arena) {
     unsafe form.pointee.cursor = arena.text(cursor)
     unsafe (form.pointee.n_types, form.pointee.types) = arena.array(types) { ($0 ?? .unspecified).form }
   }
@@ -146,7 +146,7 @@ extension WatchEventsRequest: ProtobufMessage, @unsafe Mapped {
 ///
 /// Without `event`, there are no newer events at present, and `cursor` is the position to resume from. The server sends
 /// such a response after the last event, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
-package struct WatchEventsResponse: Sendable, Equatable {
+package struct WatchResponse: Sendable, Equatable {
   /// Position after this response. Store it once the event is processed.
   package var cursor: String
   /// The event, if there is one.
@@ -158,14 +158,14 @@ package struct WatchEventsResponse: Sendable, Equatable {
   }
 }
 
-extension WatchEventsResponse: ProtobufMessage, @unsafe Mapped {
-  package static var blank: Blank<Latchkey__V1__WatchEventsResponse> { unsafe latchkey__v1__watch_events_response__init }
+extension WatchResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__WatchResponse> { unsafe latchkey__v1__watch_response__init }
 
-  package init(_ form: UnsafePointer<Latchkey__V1__WatchEventsResponse>) {
+  package init(_ form: UnsafePointer<Latchkey__V1__WatchResponse>) {
     unsafe self.init(cursor: Field.text(form.pointee.cursor), event: Field.one(form.pointee.event))
   }
 
-  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__WatchEventsResponse>, _ arena: Arena) {
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__WatchResponse>, _ arena: Arena) {
     unsafe form.pointee.cursor = arena.text(cursor)
     unsafe form.pointee.event = arena.one(event)
   }
@@ -229,5 +229,5 @@ package enum EventRPC {
   /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
   ///
   /// Errors: QUOTA_EXCEEDED.
-  package static let watch = RPC<WatchEventsRequest, WatchEventsResponse>("/latchkey.v1.EventService/Watch", number: 25)
+  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 25)
 }

@@ -138,8 +138,8 @@ package let messageTypes: [any ProtobufMessage.Type] = [
   VerificationSent.self,
   VerifyIdTokenRequest.self,
   VerifyIdTokenResponse.self,
-  WatchEventsRequest.self,
-  WatchEventsResponse.self,
+  WatchRequest.self,
+  WatchResponse.self,
   WithdrawRequest.self,
   WithdrawResponse.self,
 ]

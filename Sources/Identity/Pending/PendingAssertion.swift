@@ -49,7 +49,8 @@ extension PendingAssertion: SealedContent {
   package init(_ message: Sealed.PendingAssertion) throws {
     let assertion = Assertion(
       identity: IdentityKey(providerID: try message.providerID.required(), subject: message.subject),
-      email: message.email.presence, tier: try message.tier.flatMap { .init(rawValue: Int($0.rawValue)) }.required(),
+      email: message.email.presence,
+      tier: try message.tier.flatMap { .init(rawValue: Int($0.rawValue) - 1) }.required(),
       displayName: message.displayName, photoURL: message.photoURL, username: message.username,
       profileJSON: message.profileJSON)
     self.init(
@@ -71,7 +72,7 @@ extension PendingAssertion: SealedContent {
     Sealed.PendingAssertion(
       intent: Sealed.PendingAssertion.Intent(rawValue: intent.rawValue), providerID: assertion.identity.providerID,
       subject: assertion.identity.subject, email: assertion.email ?? "",
-      tier: Sealed.TrustTier(rawValue: Int32(assertion.tier.rawValue)), displayName: assertion.displayName,
+      tier: Sealed.TrustTier(rawValue: Int32(assertion.tier.rawValue) + 1), displayName: assertion.displayName,
       photoURL: assertion.photoURL, username: assertion.username, profileJSON: assertion.profileJSON,
       signInProviderID: firstFactor.signInProviderID, methods: firstFactor.methods, claimsJSON: firstFactor.claimsJSON,
       singleUse: singleUse?.message, sessionID: sessionID ?? "", passwordHash: passwordHash ?? "",

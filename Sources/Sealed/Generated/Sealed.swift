@@ -26,14 +26,16 @@ extension FlowPurpose {
   var form: Latchkey__Storage__V1__FlowPurpose { Latchkey__Storage__V1__FlowPurpose(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
-/// The numbers are those of the column `tier`.
+/// One more than in the column `tier`, so that a missing field is not a tier.
 package enum TrustTier: Int32, ProtobufEnum {
-  case unverified = 0
-  case verified = 1
-  case authoritative = 2
+  case unspecified = 0
+  case unverified = 1
+  case verified = 2
+  case authoritative = 3
 
   package var name: String {
     switch self {
+    case .unspecified: "UNSPECIFIED"
     case .unverified: "UNVERIFIED"
     case .verified: "VERIFIED"
     case .authoritative: "AUTHORITATIVE"
@@ -181,7 +183,7 @@ package struct PendingAssertion: Sendable, Equatable {
 
   package init(
     intent: PendingAssertion.Intent? = .unspecified, providerID: String = "", subject: String = "", email: String = "",
-    tier: TrustTier? = .unverified, displayName: String = "", photoURL: String = "", username: String = "",
+    tier: TrustTier? = .unspecified, displayName: String = "", photoURL: String = "", username: String = "",
     profileJSON: String = "", signInProviderID: String = "", methods: [String] = [], claimsJSON: String = "",
     singleUse: PendingAssertion.SingleUse? = nil, sessionID: String = "", passwordHash: String = "",
     completing: [UInt8] = [], existingOnly: Bool = false, claimAddress: Bool = false, sentCode: SentCode? = nil
@@ -232,7 +234,7 @@ extension PendingAssertion: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.provider_id = arena.text(providerID)
     unsafe form.pointee.subject = arena.text(subject)
     unsafe form.pointee.email = arena.text(email)
-    unsafe form.pointee.tier = (tier ?? .unverified).form
+    unsafe form.pointee.tier = (tier ?? .unspecified).form
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.photo_url = arena.text(photoURL)
     unsafe form.pointee.username = arena.text(username)

@@ -112,11 +112,11 @@ extension Step {
 
   /// Watches events until the server reports the sign-in of a new user.
   static var watchEvents: Step {
-    .first(EventRPC.watch, WatchEventsRequest(cursor: "now", types: [.accountCreated])) { begun in
+    .first(EventRPC.watch, WatchRequest(cursor: "now", types: [.accountCreated])) { begun in
       guard !begun.cursor.isEmpty else { return .wrong("the stream has no cursor") }
       return withAnonymousSession { anonymous in
-        let request = WatchEventsRequest(cursor: begun.cursor, types: [.accountCreated])
-        let isExpected = { (response: WatchEventsResponse) in response.event?.accountID == anonymous.accountID }
+        let request = WatchRequest(cursor: begun.cursor, types: [.accountCreated])
+        let isExpected = { (response: WatchResponse) in response.event?.accountID == anonymous.accountID }
         return .first(EventRPC.watch, request, where: isExpected) { response in
           let type = response.event?.type
           return type == .accountCreated ? .done : .wrong("\(type?.name ?? "") instead of ACCOUNT_CREATED")

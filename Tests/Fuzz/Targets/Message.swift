@@ -29,7 +29,7 @@ extension FuzzTarget {
     ConfirmEmailRequest.self, SendEmailChangeRequest.self, SendEmailLinkRequest.self, SendPasswordResetRequest.self,
     ResetPasswordRequest.self, CheckCodeRequest.self, SendPhoneCodeRequest.self, StartSecondFactorRequest.self,
     FinishSecondFactorRequest.self, StartEnrollmentRequest.self, FinishEnrollmentRequest.self, WithdrawRequest.self,
-    WatchEventsRequest.self, ExportAccountsResponse.self, WatchEventsResponse.self,
+    WatchRequest.self, ExportAccountsResponse.self, WatchResponse.self,
   ]
 
   private static func checkMessage<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {

@@ -59,7 +59,7 @@ extension FuzzTarget {
           ImportedAccount(),
         ]),
       FinishSecondFactorRequest(pendingToken: "p", factorID: "f", code: "123456", client: client),
-      WatchEventsRequest(cursor: "c", types: [.accountCreated, .unspecified]),
+      WatchRequest(cursor: "c", types: [.accountCreated, .unspecified]),
     ]
     let arena = Arena(budgetBytes: 65_536)
     return values.enumerated().flatMap { index, value -> [Seed] in

@@ -121,6 +121,7 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     #expect(changed(flow) { $0.startedAtMillis = nil } == nil)
     #expect(changed(code) { $0.purpose = .unspecified } == nil)
     #expect(changed(assertion) { $0.intent = .unspecified } == nil)
+    #expect(changed(assertion) { $0.tier = .unspecified } == nil)
     #expect(changed(assertion) { $0.tier = nil } == nil)
     #expect(changed(assertion) { $0.providerID = "" } == nil)
     #expect(changed(assertion) { $0.completing = [1] } == nil)
@@ -133,10 +134,15 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     #expect(changed(answers[0]) { $0.answer = nil } == nil)
   }
 
-  @Test func `the numbers of the enums are those of the messages, name by name`() {
+  @Test func `the numbers of the enums are those of the messages, name by name`() throws {
     #expect(Identity.FlowPurpose.signIn.all == Sealed.FlowPurpose.unspecified.all.dropFirst())
     #expect(Identity.PendingAssertion.Intent.signIn.all == Sealed.PendingAssertion.Intent.unspecified.all.dropFirst())
-    #expect(google().tier.all == Sealed.TrustTier.unverified.all)
+    // The tiers of sealed rows begin at 1, those of the store at 0.
+    for sealed in Sealed.TrustTier.allCases.dropFirst() {
+      let held = try #require(changed(assertion) { $0.tier = sealed })
+      #expect("\(held.assertion.tier)" == "\(sealed)")
+      #expect(held.message.tier == sealed)
+    }
   }
 
   @Test func `held texts and outgoing messages come back, also with fields of a newer version`() {

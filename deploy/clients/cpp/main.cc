@@ -99,10 +99,10 @@ class SessionHolder {
 bool watch(std::string& cursor, const std::function<bool(const Event&)>& wanted) {
   const auto channel = connect(grpc::SslCredentials({home("authority.pem"), home("admin.key"), home("admin.pem")}));
   grpc::ClientContext context;
-  WatchEventsRequest request;
+  WatchRequest request;
   request.set_cursor(cursor);
   const auto stream = EventService::NewStub(channel)->Watch(&context, request);
-  WatchEventsResponse response;
+  WatchResponse response;
   while (stream->Read(&response)) {
     cursor = response.cursor();  // Store it here, after the event is processed.
     if (!wanted(response.event())) continue;

@@ -100,7 +100,7 @@ func watch(ctx context.Context, cursor string, wanted func(*latchkey.Event) bool
 	connection := connect(&tls.Config{Certificates: []tls.Certificate{
 		must(tls.LoadX509KeyPair(path("admin.pem"), path("admin.key")))}})
 	defer connection.Close()
-	stream := must(latchkey.NewEventServiceClient(connection).Watch(ctx, &latchkey.WatchEventsRequest{Cursor: cursor}))
+	stream := must(latchkey.NewEventServiceClient(connection).Watch(ctx, &latchkey.WatchRequest{Cursor: cursor}))
 	for {
 		response, err := stream.Recv()
 		if status.Code(err) == codes.Unavailable {

@@ -56,10 +56,10 @@ public final class Main {
     while (true) {
       ManagedChannel channel = connect(admin, new Metadata());
       try {
-        Iterator<WatchEventsResponse> responses = EventServiceGrpc.newBlockingStub(channel)
-            .watch(WatchEventsRequest.newBuilder().setCursor(cursor).build());
+        Iterator<WatchResponse> responses = EventServiceGrpc.newBlockingStub(channel)
+            .watch(WatchRequest.newBuilder().setCursor(cursor).build());
         while (responses.hasNext()) {
-          WatchEventsResponse response = responses.next();
+          WatchResponse response = responses.next();
           cursor = response.getCursor(); // Store it here, after the event is processed.
           if (wanted.test(response.getEvent())) return cursor;
         }

@@ -73,7 +73,7 @@ function idToken(LK\SessionServiceClient $sessions, string $path): string
 function watch(string $cursor, callable $wanted): string
 {
     while (true) {
-        $call = client(LK\EventServiceClient::class, true)->Watch(new LK\WatchEventsRequest(['cursor' => $cursor]));
+        $call = client(LK\EventServiceClient::class, true)->Watch(new LK\WatchRequest(['cursor' => $cursor]));
         foreach ($call->responses() as $response) {
             $cursor = $response->getCursor(); // Store it here, after the event is processed.
             if ($wanted($response->getEvent())) {

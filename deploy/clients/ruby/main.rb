@@ -50,7 +50,7 @@ end
 # Returns the last cursor, and whether an event of the wanted type has come.
 def watch(cursor, type, account_id)
   admin = GRPC::Core::ChannelCredentials.new(read('authority.pem'), read('admin.key'), read('admin.pem'))
-  EventService::Stub.new(SERVER, admin).watch(WatchEventsRequest.new(cursor: cursor)).each do |response|
+  EventService::Stub.new(SERVER, admin).watch(WatchRequest.new(cursor: cursor)).each do |response|
     cursor = response.cursor # Store it here, after the event is processed.
     return cursor, true if type.nil? || (response.event&.type == type && response.event.account_id == account_id)
   end

@@ -68,7 +68,7 @@ def refresh(channel: grpc.Channel, session: types_pb2.Session) -> None:
 def watch(channel: grpc.Channel, cursor: str, wanted: int | None, account_id: str) -> tuple[str, bool]:
     """Returns the last cursor, and whether an event of the wanted type has come."""
     try:
-        for response in EventServiceStub(channel).Watch(event_service_pb2.WatchEventsRequest(cursor=cursor)):
+        for response in EventServiceStub(channel).Watch(event_service_pb2.WatchRequest(cursor=cursor)):
             cursor = response.cursor  # Store it here, after the event is processed.
             if wanted is None or (response.event.type, response.event.account_id) == (wanted, account_id):
                 return cursor, True

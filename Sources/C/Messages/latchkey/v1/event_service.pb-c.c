@@ -7,94 +7,94 @@
 #endif
 
 #include "latchkey/v1/event_service.pb-c.h"
-void   latchkey__v1__watch_events_request__init
-                     (Latchkey__V1__WatchEventsRequest         *message)
+void   latchkey__v1__watch_request__init
+                     (Latchkey__V1__WatchRequest         *message)
 {
-  static const Latchkey__V1__WatchEventsRequest init_value = LATCHKEY__V1__WATCH_EVENTS_REQUEST__INIT;
+  static const Latchkey__V1__WatchRequest init_value = LATCHKEY__V1__WATCH_REQUEST__INIT;
   *message = init_value;
 }
-size_t latchkey__v1__watch_events_request__get_packed_size
-                     (const Latchkey__V1__WatchEventsRequest *message)
+size_t latchkey__v1__watch_request__get_packed_size
+                     (const Latchkey__V1__WatchRequest *message)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_request__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_request__descriptor);
   return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
 }
-size_t latchkey__v1__watch_events_request__pack
-                     (const Latchkey__V1__WatchEventsRequest *message,
+size_t latchkey__v1__watch_request__pack
+                     (const Latchkey__V1__WatchRequest *message,
                       uint8_t       *out)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_request__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_request__descriptor);
   return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
 }
-size_t latchkey__v1__watch_events_request__pack_to_buffer
-                     (const Latchkey__V1__WatchEventsRequest *message,
+size_t latchkey__v1__watch_request__pack_to_buffer
+                     (const Latchkey__V1__WatchRequest *message,
                       ProtobufCBuffer *buffer)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_request__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_request__descriptor);
   return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
 }
-Latchkey__V1__WatchEventsRequest *
-       latchkey__v1__watch_events_request__unpack
+Latchkey__V1__WatchRequest *
+       latchkey__v1__watch_request__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data)
 {
-  return (Latchkey__V1__WatchEventsRequest *)
-     protobuf_c_message_unpack (&latchkey__v1__watch_events_request__descriptor,
+  return (Latchkey__V1__WatchRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__watch_request__descriptor,
                                 allocator, len, data);
 }
-void   latchkey__v1__watch_events_request__free_unpacked
-                     (Latchkey__V1__WatchEventsRequest *message,
+void   latchkey__v1__watch_request__free_unpacked
+                     (Latchkey__V1__WatchRequest *message,
                       ProtobufCAllocator *allocator)
 {
   if(!message)
     return;
-  assert(message->base.descriptor == &latchkey__v1__watch_events_request__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_request__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-void   latchkey__v1__watch_events_response__init
-                     (Latchkey__V1__WatchEventsResponse         *message)
+void   latchkey__v1__watch_response__init
+                     (Latchkey__V1__WatchResponse         *message)
 {
-  static const Latchkey__V1__WatchEventsResponse init_value = LATCHKEY__V1__WATCH_EVENTS_RESPONSE__INIT;
+  static const Latchkey__V1__WatchResponse init_value = LATCHKEY__V1__WATCH_RESPONSE__INIT;
   *message = init_value;
 }
-size_t latchkey__v1__watch_events_response__get_packed_size
-                     (const Latchkey__V1__WatchEventsResponse *message)
+size_t latchkey__v1__watch_response__get_packed_size
+                     (const Latchkey__V1__WatchResponse *message)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_response__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_response__descriptor);
   return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
 }
-size_t latchkey__v1__watch_events_response__pack
-                     (const Latchkey__V1__WatchEventsResponse *message,
+size_t latchkey__v1__watch_response__pack
+                     (const Latchkey__V1__WatchResponse *message,
                       uint8_t       *out)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_response__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_response__descriptor);
   return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
 }
-size_t latchkey__v1__watch_events_response__pack_to_buffer
-                     (const Latchkey__V1__WatchEventsResponse *message,
+size_t latchkey__v1__watch_response__pack_to_buffer
+                     (const Latchkey__V1__WatchResponse *message,
                       ProtobufCBuffer *buffer)
 {
-  assert(message->base.descriptor == &latchkey__v1__watch_events_response__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_response__descriptor);
   return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
 }
-Latchkey__V1__WatchEventsResponse *
-       latchkey__v1__watch_events_response__unpack
+Latchkey__V1__WatchResponse *
+       latchkey__v1__watch_response__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data)
 {
-  return (Latchkey__V1__WatchEventsResponse *)
-     protobuf_c_message_unpack (&latchkey__v1__watch_events_response__descriptor,
+  return (Latchkey__V1__WatchResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__watch_response__descriptor,
                                 allocator, len, data);
 }
-void   latchkey__v1__watch_events_response__free_unpacked
-                     (Latchkey__V1__WatchEventsResponse *message,
+void   latchkey__v1__watch_response__free_unpacked
+                     (Latchkey__V1__WatchResponse *message,
                       ProtobufCAllocator *allocator)
 {
   if(!message)
     return;
-  assert(message->base.descriptor == &latchkey__v1__watch_events_response__descriptor);
+  assert(message->base.descriptor == &latchkey__v1__watch_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
 void   latchkey__v1__event__init
@@ -142,7 +142,7 @@ void   latchkey__v1__event__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__event__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__watch_events_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__watch_request__field_descriptors[2] =
 {
   {
     "cursor",
@@ -150,7 +150,7 @@ static const ProtobufCFieldDescriptor latchkey__v1__watch_events_request__field_
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Latchkey__V1__WatchEventsRequest, cursor),
+    offsetof(Latchkey__V1__WatchRequest, cursor),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -161,39 +161,39 @@ static const ProtobufCFieldDescriptor latchkey__v1__watch_events_request__field_
     2,
     PROTOBUF_C_LABEL_REPEATED,
     PROTOBUF_C_TYPE_ENUM,
-    offsetof(Latchkey__V1__WatchEventsRequest, n_types),
-    offsetof(Latchkey__V1__WatchEventsRequest, types),
+    offsetof(Latchkey__V1__WatchRequest, n_types),
+    offsetof(Latchkey__V1__WatchRequest, types),
     &latchkey__v1__event_type__descriptor,
     NULL,
     0 | PROTOBUF_C_FIELD_FLAG_PACKED,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned latchkey__v1__watch_events_request__field_indices_by_name[] = {
+static const unsigned latchkey__v1__watch_request__field_indices_by_name[] = {
   0,   /* field[0] = cursor */
   1,   /* field[1] = types */
 };
-static const ProtobufCIntRange latchkey__v1__watch_events_request__number_ranges[1 + 1] =
+static const ProtobufCIntRange latchkey__v1__watch_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor latchkey__v1__watch_events_request__descriptor =
+const ProtobufCMessageDescriptor latchkey__v1__watch_request__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "latchkey.v1.WatchEventsRequest",
-  "WatchEventsRequest",
-  "Latchkey__V1__WatchEventsRequest",
+  "latchkey.v1.WatchRequest",
+  "WatchRequest",
+  "Latchkey__V1__WatchRequest",
   "latchkey.v1",
-  sizeof(Latchkey__V1__WatchEventsRequest),
+  sizeof(Latchkey__V1__WatchRequest),
   2,
-  latchkey__v1__watch_events_request__field_descriptors,
-  latchkey__v1__watch_events_request__field_indices_by_name,
-  1,  latchkey__v1__watch_events_request__number_ranges,
-  (ProtobufCMessageInit) latchkey__v1__watch_events_request__init,
+  latchkey__v1__watch_request__field_descriptors,
+  latchkey__v1__watch_request__field_indices_by_name,
+  1,  latchkey__v1__watch_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__watch_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__watch_events_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__watch_response__field_descriptors[2] =
 {
   {
     "cursor",
@@ -201,7 +201,7 @@ static const ProtobufCFieldDescriptor latchkey__v1__watch_events_response__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_STRING,
     0,   /* quantifier_offset */
-    offsetof(Latchkey__V1__WatchEventsResponse, cursor),
+    offsetof(Latchkey__V1__WatchResponse, cursor),
     NULL,
     &protobuf_c_empty_string,
     0,             /* flags */
@@ -213,35 +213,35 @@ static const ProtobufCFieldDescriptor latchkey__v1__watch_events_response__field
     PROTOBUF_C_LABEL_NONE,
     PROTOBUF_C_TYPE_MESSAGE,
     0,   /* quantifier_offset */
-    offsetof(Latchkey__V1__WatchEventsResponse, event),
+    offsetof(Latchkey__V1__WatchResponse, event),
     &latchkey__v1__event__descriptor,
     NULL,
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
 };
-static const unsigned latchkey__v1__watch_events_response__field_indices_by_name[] = {
+static const unsigned latchkey__v1__watch_response__field_indices_by_name[] = {
   0,   /* field[0] = cursor */
   1,   /* field[1] = event */
 };
-static const ProtobufCIntRange latchkey__v1__watch_events_response__number_ranges[1 + 1] =
+static const ProtobufCIntRange latchkey__v1__watch_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
   { 0, 2 }
 };
-const ProtobufCMessageDescriptor latchkey__v1__watch_events_response__descriptor =
+const ProtobufCMessageDescriptor latchkey__v1__watch_response__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
-  "latchkey.v1.WatchEventsResponse",
-  "WatchEventsResponse",
-  "Latchkey__V1__WatchEventsResponse",
+  "latchkey.v1.WatchResponse",
+  "WatchResponse",
+  "Latchkey__V1__WatchResponse",
   "latchkey.v1",
-  sizeof(Latchkey__V1__WatchEventsResponse),
+  sizeof(Latchkey__V1__WatchResponse),
   2,
-  latchkey__v1__watch_events_response__field_descriptors,
-  latchkey__v1__watch_events_response__field_indices_by_name,
-  1,  latchkey__v1__watch_events_response__number_ranges,
-  (ProtobufCMessageInit) latchkey__v1__watch_events_response__init,
+  latchkey__v1__watch_response__field_descriptors,
+  latchkey__v1__watch_response__field_indices_by_name,
+  1,  latchkey__v1__watch_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__watch_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__event__field_descriptors[6] =
@@ -433,7 +433,7 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
 };
 static const ProtobufCMethodDescriptor latchkey__v1__event_service__method_descriptors[1] =
 {
-  { "Watch", &latchkey__v1__watch_events_request__descriptor, &latchkey__v1__watch_events_response__descriptor },
+  { "Watch", &latchkey__v1__watch_request__descriptor, &latchkey__v1__watch_response__descriptor },
 };
 const unsigned latchkey__v1__event_service__method_indices_by_name[] = {
   0         /* Watch */
@@ -450,8 +450,8 @@ const ProtobufCServiceDescriptor latchkey__v1__event_service__descriptor =
   latchkey__v1__event_service__method_indices_by_name
 };
 void latchkey__v1__event_service__watch(ProtobufCService *service,
-                                        const Latchkey__V1__WatchEventsRequest *input,
-                                        Latchkey__V1__WatchEventsResponse_Closure closure,
+                                        const Latchkey__V1__WatchRequest *input,
+                                        Latchkey__V1__WatchResponse_Closure closure,
                                         void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__event_service__descriptor);

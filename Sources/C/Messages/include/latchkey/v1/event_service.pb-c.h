@@ -16,8 +16,8 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/timestamp.pb-c.h"
 
-typedef struct Latchkey__V1__WatchEventsRequest Latchkey__V1__WatchEventsRequest;
-typedef struct Latchkey__V1__WatchEventsResponse Latchkey__V1__WatchEventsResponse;
+typedef struct Latchkey__V1__WatchRequest Latchkey__V1__WatchRequest;
+typedef struct Latchkey__V1__WatchResponse Latchkey__V1__WatchResponse;
 typedef struct Latchkey__V1__Event Latchkey__V1__Event;
 
 
@@ -157,7 +157,7 @@ typedef enum _Latchkey__V1__EventType {
 /*
  * Request of Watch.
  */
-struct  Latchkey__V1__WatchEventsRequest
+struct  Latchkey__V1__WatchRequest
 {
   ProtobufCMessage base;
   /*
@@ -171,8 +171,8 @@ struct  Latchkey__V1__WatchEventsRequest
   size_t n_types;
   Latchkey__V1__EventType *types;
 };
-#define LATCHKEY__V1__WATCH_EVENTS_REQUEST__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__watch_events_request__descriptor) \
+#define LATCHKEY__V1__WATCH_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__watch_request__descriptor) \
     , (char *)protobuf_c_empty_string, 0,NULL }
 
 
@@ -181,7 +181,7 @@ struct  Latchkey__V1__WatchEventsRequest
  * Without `event`, there are no newer events at present, and `cursor` is the position to resume from. The server sends
  * such a response after the last event, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
  */
-struct  Latchkey__V1__WatchEventsResponse
+struct  Latchkey__V1__WatchResponse
 {
   ProtobufCMessage base;
   /*
@@ -193,8 +193,8 @@ struct  Latchkey__V1__WatchEventsResponse
    */
   Latchkey__V1__Event *event;
 };
-#define LATCHKEY__V1__WATCH_EVENTS_RESPONSE__INIT \
- { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__watch_events_response__descriptor) \
+#define LATCHKEY__V1__WATCH_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__watch_response__descriptor) \
     , (char *)protobuf_c_empty_string, NULL }
 
 
@@ -234,43 +234,43 @@ struct  Latchkey__V1__Event
     , (char *)protobuf_c_empty_string, LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
-/* Latchkey__V1__WatchEventsRequest methods */
-void   latchkey__v1__watch_events_request__init
-                     (Latchkey__V1__WatchEventsRequest         *message);
-size_t latchkey__v1__watch_events_request__get_packed_size
-                     (const Latchkey__V1__WatchEventsRequest   *message);
-size_t latchkey__v1__watch_events_request__pack
-                     (const Latchkey__V1__WatchEventsRequest   *message,
+/* Latchkey__V1__WatchRequest methods */
+void   latchkey__v1__watch_request__init
+                     (Latchkey__V1__WatchRequest         *message);
+size_t latchkey__v1__watch_request__get_packed_size
+                     (const Latchkey__V1__WatchRequest   *message);
+size_t latchkey__v1__watch_request__pack
+                     (const Latchkey__V1__WatchRequest   *message,
                       uint8_t             *out);
-size_t latchkey__v1__watch_events_request__pack_to_buffer
-                     (const Latchkey__V1__WatchEventsRequest   *message,
+size_t latchkey__v1__watch_request__pack_to_buffer
+                     (const Latchkey__V1__WatchRequest   *message,
                       ProtobufCBuffer     *buffer);
-Latchkey__V1__WatchEventsRequest *
-       latchkey__v1__watch_events_request__unpack
+Latchkey__V1__WatchRequest *
+       latchkey__v1__watch_request__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data);
-void   latchkey__v1__watch_events_request__free_unpacked
-                     (Latchkey__V1__WatchEventsRequest *message,
+void   latchkey__v1__watch_request__free_unpacked
+                     (Latchkey__V1__WatchRequest *message,
                       ProtobufCAllocator *allocator);
-/* Latchkey__V1__WatchEventsResponse methods */
-void   latchkey__v1__watch_events_response__init
-                     (Latchkey__V1__WatchEventsResponse         *message);
-size_t latchkey__v1__watch_events_response__get_packed_size
-                     (const Latchkey__V1__WatchEventsResponse   *message);
-size_t latchkey__v1__watch_events_response__pack
-                     (const Latchkey__V1__WatchEventsResponse   *message,
+/* Latchkey__V1__WatchResponse methods */
+void   latchkey__v1__watch_response__init
+                     (Latchkey__V1__WatchResponse         *message);
+size_t latchkey__v1__watch_response__get_packed_size
+                     (const Latchkey__V1__WatchResponse   *message);
+size_t latchkey__v1__watch_response__pack
+                     (const Latchkey__V1__WatchResponse   *message,
                       uint8_t             *out);
-size_t latchkey__v1__watch_events_response__pack_to_buffer
-                     (const Latchkey__V1__WatchEventsResponse   *message,
+size_t latchkey__v1__watch_response__pack_to_buffer
+                     (const Latchkey__V1__WatchResponse   *message,
                       ProtobufCBuffer     *buffer);
-Latchkey__V1__WatchEventsResponse *
-       latchkey__v1__watch_events_response__unpack
+Latchkey__V1__WatchResponse *
+       latchkey__v1__watch_response__unpack
                      (ProtobufCAllocator  *allocator,
                       size_t               len,
                       const uint8_t       *data);
-void   latchkey__v1__watch_events_response__free_unpacked
-                     (Latchkey__V1__WatchEventsResponse *message,
+void   latchkey__v1__watch_response__free_unpacked
+                     (Latchkey__V1__WatchResponse *message,
                       ProtobufCAllocator *allocator);
 /* Latchkey__V1__Event methods */
 void   latchkey__v1__event__init
@@ -293,11 +293,11 @@ void   latchkey__v1__event__free_unpacked
                       ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
-typedef void (*Latchkey__V1__WatchEventsRequest_Closure)
-                 (const Latchkey__V1__WatchEventsRequest *message,
+typedef void (*Latchkey__V1__WatchRequest_Closure)
+                 (const Latchkey__V1__WatchRequest *message,
                   void *closure_data);
-typedef void (*Latchkey__V1__WatchEventsResponse_Closure)
-                 (const Latchkey__V1__WatchEventsResponse *message,
+typedef void (*Latchkey__V1__WatchResponse_Closure)
+                 (const Latchkey__V1__WatchResponse *message,
                   void *closure_data);
 typedef void (*Latchkey__V1__Event_Closure)
                  (const Latchkey__V1__Event *message,
@@ -310,8 +310,8 @@ struct Latchkey__V1__EventService_Service
 {
   ProtobufCService base;
   void (*watch)(Latchkey__V1__EventService_Service *service,
-                const Latchkey__V1__WatchEventsRequest *input,
-                Latchkey__V1__WatchEventsResponse_Closure closure,
+                const Latchkey__V1__WatchRequest *input,
+                Latchkey__V1__WatchResponse_Closure closure,
                 void *closure_data);
 };
 typedef void (*Latchkey__V1__EventService_ServiceDestroy)(Latchkey__V1__EventService_Service *);
@@ -323,15 +323,15 @@ void latchkey__v1__event_service__init (Latchkey__V1__EventService_Service *serv
     { LATCHKEY__V1__EVENT_SERVICE__BASE_INIT,\
       function_prefix__ ## watch  }
 void latchkey__v1__event_service__watch(ProtobufCService *service,
-                                        const Latchkey__V1__WatchEventsRequest *input,
-                                        Latchkey__V1__WatchEventsResponse_Closure closure,
+                                        const Latchkey__V1__WatchRequest *input,
+                                        Latchkey__V1__WatchResponse_Closure closure,
                                         void *closure_data);
 
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    latchkey__v1__event_type__descriptor;
-extern const ProtobufCMessageDescriptor latchkey__v1__watch_events_request__descriptor;
-extern const ProtobufCMessageDescriptor latchkey__v1__watch_events_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__watch_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__watch_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__event__descriptor;
 extern const ProtobufCServiceDescriptor latchkey__v1__event_service__descriptor;
 

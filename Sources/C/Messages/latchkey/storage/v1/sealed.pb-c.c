@@ -1991,20 +1991,22 @@ const ProtobufCEnumDescriptor latchkey__storage__v1__flow_purpose__descriptor =
   latchkey__storage__v1__flow_purpose__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue latchkey__storage__v1__trust_tier__enum_values_by_number[3] =
+static const ProtobufCEnumValue latchkey__storage__v1__trust_tier__enum_values_by_number[4] =
 {
-  { "TRUST_TIER_UNVERIFIED", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNVERIFIED", 0 },
-  { "TRUST_TIER_VERIFIED", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_VERIFIED", 1 },
-  { "TRUST_TIER_AUTHORITATIVE", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_AUTHORITATIVE", 2 },
+  { "TRUST_TIER_UNSPECIFIED", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED", 0 },
+  { "TRUST_TIER_UNVERIFIED", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNVERIFIED", 1 },
+  { "TRUST_TIER_VERIFIED", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_VERIFIED", 2 },
+  { "TRUST_TIER_AUTHORITATIVE", "LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_AUTHORITATIVE", 3 },
 };
 static const ProtobufCIntRange latchkey__storage__v1__trust_tier__value_ranges[] = {
-{0, 0},{0, 3}
+{0, 0},{0, 4}
 };
-static const ProtobufCEnumValueIndex latchkey__storage__v1__trust_tier__enum_values_by_name[3] =
+static const ProtobufCEnumValueIndex latchkey__storage__v1__trust_tier__enum_values_by_name[4] =
 {
-  { "TRUST_TIER_AUTHORITATIVE", 2 },
-  { "TRUST_TIER_UNVERIFIED", 0 },
-  { "TRUST_TIER_VERIFIED", 1 },
+  { "TRUST_TIER_AUTHORITATIVE", 3 },
+  { "TRUST_TIER_UNSPECIFIED", 0 },
+  { "TRUST_TIER_UNVERIFIED", 1 },
+  { "TRUST_TIER_VERIFIED", 2 },
 };
 const ProtobufCEnumDescriptor latchkey__storage__v1__trust_tier__descriptor =
 {
@@ -2013,9 +2015,9 @@ const ProtobufCEnumDescriptor latchkey__storage__v1__trust_tier__descriptor =
   "TrustTier",
   "Latchkey__Storage__V1__TrustTier",
   "latchkey.storage.v1",
-  3,
+  4,
   latchkey__storage__v1__trust_tier__enum_values_by_number,
-  3,
+  4,
   latchkey__storage__v1__trust_tier__enum_values_by_name,
   1,
   latchkey__storage__v1__trust_tier__value_ranges,

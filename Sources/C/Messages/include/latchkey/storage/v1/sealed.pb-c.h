@@ -53,12 +53,13 @@ typedef enum _Latchkey__Storage__V1__FlowPurpose {
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__STORAGE__V1__FLOW_PURPOSE)
 } Latchkey__Storage__V1__FlowPurpose;
 /*
- * The numbers are those of the column `tier`.
+ * One more than in the column `tier`, so that a missing field is not a tier.
  */
 typedef enum _Latchkey__Storage__V1__TrustTier {
-  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNVERIFIED = 0,
-  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_VERIFIED = 1,
-  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_AUTHORITATIVE = 2
+  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED = 0,
+  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNVERIFIED = 1,
+  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_VERIFIED = 2,
+  LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_AUTHORITATIVE = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__STORAGE__V1__TRUST_TIER)
 } Latchkey__Storage__V1__TrustTier;
 
@@ -168,7 +169,7 @@ struct  Latchkey__Storage__V1__PendingAssertion
 };
 #define LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_assertion__descriptor) \
-    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNVERIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL }
+    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL }
 
 
 /*
