@@ -32,11 +32,16 @@ install_packages() {
     > /dev/null
 }
 
+# Prints what the Python package of deploy/clients/python is made from.
+client_sources() {
+  cat deploy/clients/python/{pyproject.toml,setup.py,latchkey/*.py} proto/service-config.json proto/latchkey/v1/*.proto
+}
+
 # make_venv FOLDER REQUIREMENTS...: makes the environment again if the requirements have changed.
 make_venv() {
   local folder=$1 wanted
   shift
-  wanted=$(cat "$@" | sha256sum)
+  wanted=$({ cat "$@"; ! grep -qx ./deploy/clients/python "$@" || client_sources; } | sha256sum)
   [[ -f $folder/requirements.sha256 && $(< "$folder/requirements.sha256") == "$wanted" ]] && return
   echo "Making the Python environment $folder"
   local file arguments=()

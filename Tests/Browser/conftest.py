@@ -16,10 +16,6 @@ from selenium import webdriver
 TESTS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(TESTS / "Scenarios"), str(TESTS / "Common")]
 
-import stubs  # noqa: E402
-
-stubs.install()
-
 from clients import Client  # noqa: E402
 from common_fixtures import folder, simulator  # noqa: E402, F401
 from configuration import callers  # noqa: E402

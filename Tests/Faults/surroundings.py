@@ -1,4 +1,4 @@
-"""Makes modules of the other black-box tests importable here (waiting, stubs, processes, clients, raw frames)."""
+"""Makes modules of the other black-box tests importable here (waiting, processes, clients, raw frames)."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,3 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 for folder in (TESTS / "Common", TESTS / "Interop", TESTS / "Scenarios"):
     sys.path.insert(0, str(folder))
-
-import stubs  # noqa: E402
-
-stubs.install()

@@ -1,4 +1,4 @@
-"""A stock grpcio client of the service, and the credentials that its callers present."""
+"""The Python package's client of the service, and the credentials that its callers present."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+import latchkey
 from google.protobuf import duration_pb2
 from latchkey.v1 import account_service_pb2 as accounts
 from latchkey.v1 import admin_service_pb2 as admin
@@ -40,7 +41,8 @@ PAGE = "http://localhost:3000/callback"
 
 def channel_credentials(folder: Path, *, key: str | None = None,
                         certificate: str | None = None) -> grpc.ChannelCredentials:
-    """`key` and `certificate` identify a caller of the configuration; without both it is unidentified."""
+    """For asynchronous channels, which the package does not open. `key` and `certificate` identify a caller of the
+    configuration; without both it is unidentified."""
     pair = [(folder / f"{certificate}.{kind}").read_bytes() for kind in ("key", "pem")] if certificate else [None] * 2
     secure = grpc.ssl_channel_credentials((folder / "authority.pem").read_bytes(), *pair)
     if key is None:
@@ -49,32 +51,17 @@ def channel_credentials(folder: Path, *, key: str | None = None,
     return grpc.composite_channel_credentials(secure, grpc.access_token_call_credentials(KEYS.get(key, key)))
 
 
-class Authorization(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,
-                    grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):  # type: ignore[misc]
-    """Sends `authorization: Bearer …` with every call, like grpcio's call credentials. But those can deadlock the
-    process when a channel is closed: its plugin is freed on a thread that waits for the interpreter's lock, which the
-    closing thread holds until that thread has ended. The tests close thousands of channels."""
-
-    def __init__(self, key: str) -> None:
-        self._metadata = [("authorization", f"Bearer {KEYS.get(key, key)}")]
-
-    def _intercept(self, goes_on: Any, details: grpc.ClientCallDetails, request: Any) -> Any:
-        return goes_on(details._replace(metadata=[*(details.metadata or []), *self._metadata]), request)
-
-    intercept_unary_unary = intercept_unary_stream = _intercept
-    intercept_stream_unary = intercept_stream_stream = _intercept
-
-
 class Client:
     """The calls of scenarios, one method each. Keyword arguments are further fields of the request."""
 
     def __init__(self, server: Server, *, key: str | None = None, certificate: str | None = None) -> None:
-        credentials = channel_credentials(server.folder, certificate=certificate)
+        # Each failure of the server must reach the test, so there are no retries and no health checks.
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100),
-                   ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0)]
-        self.channel = grpc.secure_channel(server.address, credentials, options)
-        if key is not None:
-            self.channel = grpc.intercept_channel(self.channel, Authorization(key))
+                   ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0), ("grpc.service_config", "{}")]
+        pair = [server.folder / f"{certificate}.{kind}" for kind in ("pem", "key")] if certificate else [None] * 2
+        self.channel = latchkey.connect(
+            server.address, ca_file=server.folder / "authority.pem", api_key=key and KEYS.get(key, key),
+            certificate_file=pair[0], key_file=pair[1], options=options)
         self._auth = AuthServiceStub(self.channel)
         self._accounts = AccountServiceStub(self.channel)
         self._sessions = SessionServiceStub(self.channel)
@@ -287,8 +274,8 @@ def _call(method: Any, request: Any) -> Any:
     """Makes a call. Checks that an error names only fields of the request."""
     try:
         return method(request, timeout=TIMEOUT_SECONDS)
-    except grpc.RpcError as error:
-        for field in failures.named_fields(error):
+    except latchkey.LatchkeyError as error:
+        for field in filter(None, (error.field, error.metadata.get("field"))):
             assert failures.has_field(request.DESCRIPTOR, field), f"{request.DESCRIPTOR.name} has no {field}: {error}"
         raise
 

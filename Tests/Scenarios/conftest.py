@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import stubs
+from paths import ROOT
 
-sys.path.insert(0, str(stubs.ROOT / "Tests" / "Common"))
-stubs.install()
+sys.path.insert(0, str(ROOT / "Tests" / "Common"))
 
 import races  # noqa: E402
 import verification  # noqa: E402

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from paths import ROOT
 from ports import free_port
 from processes import LATCHKEYD
-from stubs import ROOT
 from waiting import until
 
 START_SECONDS, STOP_SECONDS = 60, 30
@@ -56,7 +56,8 @@ def server(folder: Path) -> Iterator[Checkout]:
         yield Checkout(folder, {
             **own, "PATH": f"{LATCHKEYD.resolve().parent}:{own['PATH']}", "TMPDIR": str(folder),
             "LATCHKEY_SERVER": f"localhost:{ports['--port']}", "LATCHKEY_CA": str(home / "authority.pem"),
-            "LATCHKEY_ISSUER": f"https://localhost:{ports['--keys-port']}"})
+            "issuer": f"https://localhost:{ports['--keys-port']}",
+            "metrics_at": f"http://127.0.0.1:{ports['--metrics-port']}"})
     finally:
         process.terminate()
         process.wait(STOP_SECONDS)

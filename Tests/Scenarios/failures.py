@@ -1,30 +1,34 @@
-"""Reads an error as a client would: the status and its typed details."""
+"""Reads an error with the Python package, and checks what the package tolerates."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
+from latchkey import LatchkeyError
 
-DOMAIN = "latchkey"
+INFO = "google.rpc.ErrorInfo"
+KINDS = {INFO, "google.rpc.BadRequest", "google.rpc.RetryInfo"}
 # Signs of a stack trace, of SQL or of a source file in a text for clients.
 INNARDS = ("SELECT ", "INSERT ", "UPDATE ", "sqlite", ".swift", "Fatal error", "0x0000")
 
 
-@dataclass
+@dataclasses.dataclass
 class Refusal:
     """The error that the caller received, available after the block of `expect_failure`."""
 
     code: grpc.StatusCode = grpc.StatusCode.OK
     reason: str = ""
     text: str = ""
-    fields: list[str] = field(default_factory=list)
-    metadata: dict[str, str] = field(default_factory=dict)
+    # The path of the field, and whether it names a field of the request itself rather than a cause in the account.
+    field: str = ""
+    in_request: bool = False
+    metadata: dict[str, str] = dataclasses.field(default_factory=dict)
     retry_seconds: float | None = None
     everything: str = ""
 
@@ -39,23 +43,9 @@ def expect_failure(code: grpc.StatusCode, *reasons: str, field: str | None = Non
         vars(refusal).update(vars(read(error)))
         assert (refusal.code, refusal.reason) in [(code, reason) for reason in reasons], refusal.everything
         if field is not None:
-            # A BadRequest names fields of the request itself; ErrorInfo names the field if the account is the cause.
-            assert (refusal.fields or [refusal.metadata.get("field")]) == [field], refusal.everything
+            assert refusal.field == field, refusal.everything
         return
     raise AssertionError(f"expected {code.name} {' or '.join(reasons)}, but the call succeeded")
-
-
-def named_fields(error: grpc.RpcError) -> set[str]:
-    """The fields that ErrorInfo and BadRequest name; empty if the server did not send the error."""
-    status = rpc_status.from_call(error)  # type: ignore[arg-type]
-    fields: set[str] = set()
-    for detail in status.details if status is not None else []:
-        info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
-        if detail.Unpack(info):
-            fields |= {info.metadata["field"]} if "field" in info.metadata else set()
-        elif detail.Unpack(bad):
-            fields |= {violation.field for violation in bad.field_violations}
-    return fields
 
 
 def has_field(message: Any, path: str) -> bool:
@@ -68,23 +58,19 @@ def has_field(message: Any, path: str) -> bool:
 
 
 def read(error: grpc.RpcError) -> Refusal:
-    """Parses an error. It must have one ErrorInfo of our domain with the same status, and no internal details."""
+    """Parses an error. It must have one ErrorInfo of our domain with the same status, at most one BadRequest with one
+    field, and no internal details."""
     status = rpc_status.from_call(error)  # type: ignore[arg-type]
     assert status is not None, f"no details with {error.code()}: {error.details()}"
-    refusal = Refusal(code=error.code(), text=status.message, everything=f"{error.code()} {status}")
-    infos = []
-    for detail in status.details:
-        for kind in (error_details_pb2.ErrorInfo, error_details_pb2.BadRequest, error_details_pb2.RetryInfo):
-            message = kind()
-            if not detail.Unpack(message):
-                continue
-            if isinstance(message, error_details_pb2.ErrorInfo):
-                infos.append(message)
-            elif isinstance(message, error_details_pb2.BadRequest):
-                refusal.fields = [violation.field for violation in message.field_violations]
-            else:
-                refusal.retry_seconds = message.retry_delay.seconds + message.retry_delay.nanos / 1e9
-    assert len(infos) == 1 and infos[0].domain == DOMAIN, refusal.everything
-    assert not any(sign.lower() in refusal.everything.lower() for sign in INNARDS), refusal.everything
-    refusal.reason, refusal.metadata = infos[0].reason, dict(infos[0].metadata)
-    return refusal
+    everything = f"{error.code()} {status}"
+    kinds = [detail.TypeName() for detail in status.details]
+    assert kinds.count(INFO) == 1 and len(kinds) == len(set(kinds)) and KINDS >= set(kinds), everything
+    bad = error_details_pb2.BadRequest()
+    in_request = any(detail.Unpack(bad) for detail in status.details)
+    assert len(bad.field_violations) == in_request, everything
+    assert not any(sign.lower() in everything.lower() for sign in INNARDS), everything
+    failure = error if isinstance(error, LatchkeyError) else LatchkeyError(error)
+    assert failure.reason, everything
+    delay = failure.retry_delay
+    return Refusal(failure.code(), failure.reason, failure.details(), failure.field, in_request, failure.metadata,
+                   None if delay is None else delay.total_seconds(), everything)

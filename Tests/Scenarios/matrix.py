@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stubs import ROOT
+from paths import ROOT
 
 COLUMNS = ("sign in, new", "sign in, again", "link", "reauthenticate", "unlink", "conflict", "completion",
            "import")

@@ -17,8 +17,8 @@ from typing import Any
 
 import databases
 from configuration import PROVIDERS, Settings, settings
+from paths import ROOT
 from ports import free_port
-from stubs import ROOT
 
 sys.path.insert(0, str(ROOT / "deploy" / "simulator"))
 

@@ -14,8 +14,8 @@ import grpc
 import pytest
 import yaml
 from metrics import ON_A_FREE_PORT, Scrape
+from paths import ROOT
 from processes import Server, Simulator
-from stubs import ROOT
 
 DASHBOARD = json.loads((ROOT / "deploy/dashboards/latchkey.json").read_text())
 ALERTS: list[Any] = [rule for group in yaml.safe_load((ROOT / "deploy/dashboards/alerts.yaml").read_text())["groups"]

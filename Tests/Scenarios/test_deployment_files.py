@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
+from paths import ROOT
 from ports import free_port
 from processes import LATCHKEYD, longest_end, standard
-from stubs import ROOT
 
 CONTAINERFILE = (ROOT / "deploy/Containerfile").read_text()
 MANIFESTS = "\n---\n".join(path.read_text() for path in sorted((ROOT / "deploy/kubernetes").glob("*.yaml")))

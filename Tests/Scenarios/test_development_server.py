@@ -28,7 +28,7 @@ def checkout(tmp_path: Path) -> Iterator[development.Checkout]:
 
 
 def test_its_tokens_verify_by_discovery_from_the_issuer(checkout: development.Checkout) -> None:
-    issuer = checkout.environment["LATCHKEY_ISSUER"]
+    issuer = checkout.environment["issuer"]
     signed_up = json.loads(checkout.output("latchkey", "sign-up", "--email", "alice@example.com", "--json"))
     token = checkout.output("latchkey", "token")
 

@@ -1,8 +1,8 @@
 """The examples of the guides run: those that are fenced as `sh test` and `python test`, next to a server of deploy/run.
 
 They run in a copy of deploy/ and proto/. A page is one shell, and one Python process that begins with the module of
-proto/README.md. `$port` is a free port for a page's own server. Pages run at the same time. `pytest -s` prints the
-number of blocks of each page.
+proto/README.md. A runbook begins with the environment of deploy/docs/runbooks/README.md. `$port` is a free port for a
+page's own server. Pages run at the same time. `pytest -s` prints the number of blocks of each page.
 """
 
 from __future__ import annotations
@@ -19,15 +19,17 @@ from functools import partial
 from pathlib import Path
 
 import development
+from paths import ROOT
 from ports import free_port
-from stubs import ROOT
-from test_guides import GUIDES
+from test_guides import GUIDES, RUNBOOKS
 
 MODULE = ROOT / "proto/README.md"
 FENCE = re.compile(r"^( *)```(sh|python)( test)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SHELLS = {"sh": ["bash", "-euo", "pipefail"],
           "python": ["env", "LATCHKEY_STUBS=.latchkey/stubs", ".latchkey/venv/bin/python"]}
 PAGES_AT_ONCE = 4
+# A check of a runbook finds nothing on a healthy server, so that `grep` fails. Its commands must not print errors.
+CHECKING = ["bash", "-u"]
 PAGE_SECONDS = 60
 
 
@@ -64,16 +66,20 @@ def run(checkout: development.Checkout, page: Page) -> str:
 
 
 def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
-    blocks = page.marked[language]
+    blocks, command = page.marked[language], SHELLS[language]
     if language == "python" and page.path != MODULE:
         blocks = Page.read(MODULE).marked["python"] + blocks
+    checks = page.path.parent == RUNBOOKS
+    if checks:
+        blocks, command = Page.read(RUNBOOKS / "README.md").marked["sh"] + blocks, CHECKING
     script = checkout.home / f"{page.name.replace('/', '-')}.{language}"
     script.write_text("\n".join(blocks))
-    log = script.with_name(f"{script.name}.log")
-    with log.open("w") as output:
-        process = subprocess.Popen([*SHELLS[language], script], cwd=checkout.folder,
+    log, errors = script.with_name(f"{script.name}.log"), script.with_name(f"{script.name}.errors")
+    with log.open("w") as output, errors.open("w") as warnings:
+        process = subprocess.Popen([*command, script], cwd=checkout.folder,
                                    env={**checkout.environment, "port": str(free_port())}, stdin=subprocess.DEVNULL,
-                                   stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+                                   stdout=output, stderr=warnings if checks else subprocess.STDOUT,
+                                   start_new_session=True)
     try:
         result = f"exit code {process.wait(PAGE_SECONDS)}"
     except subprocess.TimeoutExpired:
@@ -81,7 +87,8 @@ def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
     # A page that fails may leave a server in its process group.
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    return "" if process.wait() == 0 else f"\n{page.name}, {language}: {result}\n{log.read_text()}"
+    works = not errors.read_text() if checks else process.wait() == 0
+    return "" if works else f"\n{page.name}, {language}: {result}\n{log.read_text()}{errors.read_text()}"
 
 
 def test_the_examples_of_the_guides_run(tmp_path: Path) -> None:

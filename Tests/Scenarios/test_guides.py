@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from paths import ROOT
 from processes import LATCHKEYD
-from stubs import ROOT
 
 sys.path.insert(0, str(ROOT / "deploy/docs"))
 

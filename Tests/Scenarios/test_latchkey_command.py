@@ -18,8 +18,8 @@ import pytest
 
 from clients import PAGE, PASSWORD, Client, fresh_email
 from configuration import KEYS
+from paths import ROOT
 from processes import LATCHKEYD, Server, Simulator
-from stubs import ROOT
 
 LATCHKEY = LATCHKEYD.parent / "latchkey"
 # The exit codes in the help of `latchkey`.

@@ -17,9 +17,9 @@ import pytest
 from clients import Client, fresh_email, password, session
 from configuration import KEYS
 from metrics import ON_A_FREE_PORT, address
+from paths import ROOT
 from ports import free_port
 from processes import LATCHKEYD, Server, Simulator
-from stubs import ROOT
 from verification import POLICY
 
 LOAD = Path(os.environ.get("LATCHKEY_LOAD", LATCHKEYD.parent / "latchkey-load"))

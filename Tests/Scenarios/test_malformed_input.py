@@ -162,7 +162,7 @@ def test_a_request_without_a_subject_or_a_session_is_rejected(web: Client, admin
     for call in (web.fetch, web.sign_out, admin.lookup):
         with expect_failure(INVALID, "INVALID_FIELD") as refused:
             call()
-        assert refused.fields
+        assert refused.in_request
 
 
 def test_text_that_is_not_utf8_is_refused_naming_the_field(web: Client) -> None:

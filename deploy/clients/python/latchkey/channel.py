@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import grpc
 
@@ -31,12 +31,12 @@ def connect(
     The channel has the retries, timeouts and load balancing of proto/service-config.json; `options` override them.
     """
     credentials = grpc.ssl_channel_credentials(_read(ca_file), _read(key_file), _read(certificate_file))
-    if api_key is not None:
-        credentials = grpc.composite_channel_credentials(
-            credentials, grpc.access_token_call_credentials(api_key.strip()))
     config = resources.files("latchkey").joinpath("service-config.json").read_text()
-    return typed_errors(
-        grpc.secure_channel(target, credentials, options=[("grpc.service_config", config), *options]))
+    # Of two options with one name, gRPC uses the first.
+    channel = grpc.secure_channel(target, credentials, options=[*options, ("grpc.service_config", config)])
+    if api_key is not None:
+        channel = grpc.intercept_channel(channel, _ApiKey(api_key.strip()))
+    return typed_errors(channel)
 
 
 def typed_errors(channel: grpc.Channel) -> grpc.Channel:
@@ -46,6 +46,36 @@ def typed_errors(channel: grpc.Channel) -> grpc.Channel:
 
 def _read(path: str | PathLike[str] | None) -> bytes | None:
     return None if path is None else Path(path).read_bytes()
+
+
+class _CallDetails(NamedTuple):
+    method: str
+    timeout: float | None
+    metadata: Sequence[tuple[str, str | bytes]]
+    credentials: grpc.CallCredentials | None
+    wait_for_ready: bool | None
+    compression: grpc.Compression | None
+
+
+class _ApiKey(grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor,
+              grpc.StreamUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
+    """Sends `authorization: Bearer …` with every call.
+
+    Call credentials would do the same. But gRPC frees their plugin on a thread that needs the interpreter's lock, which
+    the thread that closes the channel may hold while it waits for that thread.
+    """
+
+    def __init__(self, api_key: str) -> None:
+        self._header = ("authorization", f"Bearer {api_key}")
+
+    def _intercept(self, continuation, client_call_details, request):
+        each = client_call_details
+        return continuation(_CallDetails(
+            each.method, each.timeout, [*(each.metadata or ()), self._header], each.credentials, each.wait_for_ready,
+            each.compression), request)
+
+    intercept_unary_unary = intercept_unary_stream = _intercept
+    intercept_stream_unary = intercept_stream_stream = _intercept
 
 
 class _TypedErrors(grpc.UnaryUnaryClientInterceptor):

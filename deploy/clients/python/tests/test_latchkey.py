@@ -165,6 +165,16 @@ def test_connects_with_authority_key_and_certificate(server, tmp_path):
     running.stop(None)
 
 
+def test_options_override_the_service_configuration(tmp_path):
+    subprocess.run([CERTIFICATES, tmp_path], check=True)
+    waits, begun = '{"methodConfig": [{"name": [{}], "timeout": "0.1s"}]}', time.monotonic()
+    with connect("localhost:1", ca_file=tmp_path / "authority.pem", options=[("grpc.service_config", waits)]) as channel:
+        with pytest.raises(LatchkeyError) as raised:
+            session_service_pb2_grpc.SessionServiceStub(channel).SignOut(
+                session_service_pb2.SignOutRequest(), wait_for_ready=True)
+    assert raised.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and time.monotonic() - begun < 10
+
+
 def test_adopts_a_session_while_others_read(server, channel):
     holder = SessionHolder(channel, session("first", 3600))
     adopting = threading.Thread(target=holder.adopt, args=[session("linked", 3600)])
