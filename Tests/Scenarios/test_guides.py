@@ -49,9 +49,10 @@ def test_each_link_of_a_guide_leads_to_a_file_and_a_heading(guide: Path) -> None
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
 def test_the_sentences_of_a_guide_are_short(guide: Path) -> None:
-    lengths = [len(sentence.split()) for sentence in sentences(guide.read_text())]
-    assert max(lengths) <= SENTENCE_WORDS_MAX
-    assert sum(lengths) / len(lengths) <= SENTENCE_WORDS_MEAN_MAX
+    found = sentences(guide.read_text())
+    longest = max(found, key=lambda sentence: len(sentence.split()))
+    assert len(longest.split()) <= SENTENCE_WORDS_MAX, longest
+    assert sum(len(sentence.split()) for sentence in found) / len(found) <= SENTENCE_WORDS_MEAN_MAX
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: str(guide.relative_to(ROOT)))
@@ -84,12 +85,13 @@ def test_the_overview_of_the_services_lists_every_call() -> None:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of paragraphs and list items, without code, tables and headings."""
-    text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
+    """The sentences of paragraphs and list items, without code, tables, headings and what a program writes. A colon
+    does not end a sentence."""
+    text = re.sub(r"```.*?```|<!--[^>]* from here -->.*?<!-- to here -->|<!--.*?-->", "", text, flags=re.DOTALL)
     lines = ["" if re.match(r"\s*(?:[|#!]|\[)", line) else re.sub(r"^\s*(?:[-*]|\d+\.) ", "\n", line)
              for line in text.splitlines()]
     paragraphs = re.split(r"\n\s*\n", "\n".join(lines))
-    found = [each for paragraph in paragraphs for each in re.split(r"(?<=[.?!:])\s+", paragraph.strip())]
+    found = [each for paragraph in paragraphs for each in re.split(r"(?<=[.?!])\s+", paragraph.strip())]
     return [each for each in found if each]
 
 
