@@ -1,4 +1,4 @@
-"""The Grafana dashboard and the Prometheus alerts in deploy/: every expression uses metrics that a server reports."""
+"""The Grafana dashboard, the Prometheus alerts and the runbooks in deploy/ use only metrics that a server reports."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from processes import Server, Simulator
 DASHBOARD = json.loads((ROOT / "deploy/dashboards/latchkey.json").read_text())
 ALERTS: list[Any] = [rule for group in yaml.safe_load((ROOT / "deploy/dashboards/alerts.yaml").read_text())["groups"]
                      for rule in group["rules"]]
+RUNBOOKS = sorted((ROOT / "deploy/docs/runbooks").glob("*.md"))
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SELECTOR = re.compile(r"\b((?:latchkey|process)_[a-z_]+)(?:\{([^}]*)\})?")
 # Prometheus adds these labels.
@@ -100,6 +101,13 @@ def test_an_alert_uses_only_exported_metrics_and_says_what_to_do(rule: Any, told
     assert set(re.findall(r"\bLatchkey[A-Z]\w+", advice)) <= {each["alert"] for each in ALERTS}
     runbook = ROOT / rule["annotations"]["runbook"]
     assert runbook.stem == rule["alert"] and runbook.read_text().startswith(f"# {runbook.stem}\n")
+
+
+@pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: str(runbook.stem))
+def test_a_runbook_reads_only_exported_metrics(runbook: Path, told: Told) -> None:
+    # A pattern such as `latchkey_deliver` stands for every name that begins with it.
+    named = {name.rstrip("_") for name, _ in SELECTOR.findall(runbook.read_text())}
+    assert [name for name in named if not any(each.startswith(name) for each in told.labels)] == []
 
 
 def are_paired(expression: str) -> bool:
