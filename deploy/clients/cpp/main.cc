@@ -7,6 +7,7 @@
 #include <latchkey/v1/event_service.grpc.pb.h>
 #include <latchkey/v1/session_service.grpc.pb.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <thread>
 
 using namespace latchkey::v1;
 
@@ -76,48 +78,57 @@ Response call(Stub& stub, Method method, const Request& request) {
 class SessionHolder {
  public:
   SessionHolder(Session session, const std::shared_ptr<grpc::Channel>& channel)
-      : session_(std::move(session)), service_(SessionService::NewStub(channel)) {}
+      : service_(SessionService::NewStub(channel)) { take(std::move(session)); }
 
   std::string id_token() {
     const std::lock_guard lock(mutex_);
     if (session_.id_token_expires_at().seconds() - std::time(nullptr) < 300) {
       RefreshRequest request;
       request.set_refresh_token(session_.refresh_token());
-      request.set_idempotency_key(random_text());
-      session_ = call<RefreshResponse>(*service_, &SessionService::Stub::Refresh, request).session();  // Store it here.
+      request.set_idempotency_key(key_);
+      take(call<RefreshResponse>(*service_, &SessionService::Stub::Refresh, request).session());
     }
     return session_.id_token();
   }
 
  private:
+  void take(Session session) {
+    session_ = std::move(session);
+    key_ = random_text();  // Store both here.
+  }
+
   std::mutex mutex_;
-  Session session_;
   std::unique_ptr<SessionService::Stub> service_;
+  Session session_;
+  std::string key_;  // The idempotency key of the next refresh. A repeat after a lost response needs the same key.
 };
 
-// Moves the cursor. Returns whether an event was wanted, or false when the connection has ended: call again.
-bool watch(std::string& cursor, const std::function<bool(const Event&)>& wanted) {
-  const auto channel = connect(grpc::SslCredentials({home("authority.pem"), home("admin.key"), home("admin.pem")}));
-  grpc::ClientContext context;
-  WatchRequest request;
-  request.set_cursor(cursor);
-  const auto stream = EventService::NewStub(channel)->Watch(&context, request);
-  WatchResponse response;
-  while (stream->Read(&response)) {
-    cursor = response.cursor();  // Store it here, after the event is processed.
-    if (!wanted(response.event())) continue;
-    context.TryCancel();
-    stream->Finish();
-    return true;
+// Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends.
+std::string watch(std::string cursor, const std::function<bool(const Event&)>& wanted) {
+  const auto events = EventService::NewStub(
+      connect(grpc::SslCredentials({home("authority.pem"), home("admin.key"), home("admin.pem")})));
+  while (true) {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);  // The library connects only while a call waits.
+    WatchRequest request;
+    request.set_cursor(cursor);
+    const auto stream = events->Watch(&context, request);
+    WatchResponse response;
+    while (stream->Read(&response)) {
+      cursor = response.cursor();  // Store it here, after the event is processed.
+      if (!wanted(response.event())) continue;
+      context.TryCancel();
+      stream->Finish();
+      return cursor;
+    }
+    const grpc::Status status = stream->Finish();
+    if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw std::runtime_error(status.error_message());
+    std::this_thread::sleep_for(std::chrono::seconds(1));
   }
-  const grpc::Status status = stream->Finish();
-  if (status.error_code() != grpc::StatusCode::UNAVAILABLE) throw std::runtime_error(status.error_message());
-  return false;
 }
 
 int main() {
-  std::string cursor = "now";
-  watch(cursor, [](const Event&) { return true; });
+  const std::string cursor = watch("now", [](const Event&) { return true; });
   const auto web = connect(grpc::CompositeChannelCredentials(
       grpc::SslCredentials({home("authority.pem"), "", ""}),
       grpc::AccessTokenCredentials(one_line(home("web.apikey")))));
@@ -176,10 +187,9 @@ int main() {
   for (auto& each : threads) tokens.insert(each.get());
   std::cout << "refreshed: tokens of 8 threads: " << tokens.size() << "\n";
 
-  const auto wanted = [&](const Event& event) {
+  watch(cursor, [&](const Event& event) {
     return event.type() == EVENT_TYPE_LINKED && event.account_id() == created.account_id();
-  };
-  while (!watch(cursor, wanted)) {}
+  });
   std::cout << "events: LINKED after a new connection\n";
   return tokens.size() == 1 ? 0 : 1;
 }

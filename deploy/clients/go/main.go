@@ -77,8 +77,13 @@ func errorInfo(err error) *errdetails.ErrorInfo {
 // sessionHolder keeps one user's session. One refresh runs at a time.
 type sessionHolder struct {
 	mutex   sync.Mutex
-	session *latchkey.Session
 	service latchkey.SessionServiceClient
+	session *latchkey.Session
+	key     string // The idempotency key of the next refresh. A repeat after a lost response needs the same key.
+}
+
+func (holder *sessionHolder) take(session *latchkey.Session) {
+	holder.session, holder.key = session, random() // Store both here.
 }
 
 func (holder *sessionHolder) idToken(ctx context.Context) (string, error) {
@@ -86,29 +91,34 @@ func (holder *sessionHolder) idToken(ctx context.Context) (string, error) {
 	defer holder.mutex.Unlock()
 	if holder.session.GetIdTokenExpiresAt().GetSeconds()-time.Now().Unix() < 300 {
 		response, err := holder.service.Refresh(ctx, &latchkey.RefreshRequest{
-			RefreshToken: holder.session.GetRefreshToken(), IdempotencyKey: random()})
+			RefreshToken: holder.session.GetRefreshToken(), IdempotencyKey: holder.key})
 		if err != nil {
 			return "", err
 		}
-		holder.session = response.GetSession() // Store it here.
+		holder.take(response.GetSession())
 	}
 	return holder.session.GetIdToken(), nil
 }
 
-// watch returns the last cursor when the connection ends or wanted returns true.
-func watch(ctx context.Context, cursor string, wanted func(*latchkey.Event) bool) (string, bool) {
+// watch returns the cursor of the wanted event. It calls again with the last cursor when the connection ends.
+func watch(ctx context.Context, cursor string, wanted func(*latchkey.Event) bool) string {
 	connection := connect(&tls.Config{Certificates: []tls.Certificate{
 		must(tls.LoadX509KeyPair(path("admin.pem"), path("admin.key")))}})
 	defer connection.Close()
-	stream := must(latchkey.NewEventServiceClient(connection).Watch(ctx, &latchkey.WatchRequest{Cursor: cursor}))
-	for {
-		response, err := stream.Recv()
-		if status.Code(err) == codes.Unavailable {
-			return cursor, false // Call again with the cursor.
+	for ; ; time.Sleep(time.Second) {
+		stream, err := latchkey.NewEventServiceClient(connection).Watch(ctx, &latchkey.WatchRequest{Cursor: cursor})
+		for err == nil {
+			var response *latchkey.WatchResponse
+			if response, err = stream.Recv(); err != nil {
+				break
+			}
+			cursor = response.GetCursor() // Store it here, after the event is processed.
+			if wanted(response.GetEvent()) {
+				return cursor
+			}
 		}
-		cursor = must(response, err).GetCursor() // Store it here, after the event is processed.
-		if wanted(response.GetEvent()) {
-			return cursor, true
+		if status.Code(err) != codes.Unavailable {
+			log.Fatal(err)
 		}
 	}
 }
@@ -119,7 +129,7 @@ func main() {
 	web := connect(&tls.Config{}, grpc.WithPerRPCCredentials(apiKey(key)))
 	defer web.Close()
 	accounts, auth := latchkey.NewAccountServiceClient(web), latchkey.NewAuthServiceClient(web)
-	cursor, _ := watch(ctx, "now", func(*latchkey.Event) bool { return true })
+	cursor := watch(ctx, "now", func(*latchkey.Event) bool { return true })
 
 	signIn := func(credential *latchkey.Credential) (*latchkey.SignInResponse, error) {
 		return auth.SignIn(ctx, &latchkey.SignInRequest{Credential: credential, IdempotencyKey: random()})
@@ -153,7 +163,8 @@ func main() {
 	fmt.Println("error:", errorInfo(err).GetReason(), errorInfo(err).GetMetadata()["field"])
 
 	linked.IdTokenExpiresAt.Seconds = time.Now().Unix() // As if it were about to expire.
-	holder := &sessionHolder{session: linked, service: latchkey.NewSessionServiceClient(web)}
+	holder := &sessionHolder{service: latchkey.NewSessionServiceClient(web)}
+	holder.take(linked)
 	tokens, wait := sync.Map{}, sync.WaitGroup{}
 	for i := 0; i < 8; i++ {
 		wait.Add(1)
@@ -164,10 +175,8 @@ func main() {
 	tokens.Range(func(any, any) bool { count++; return true })
 	fmt.Println("refreshed: tokens of 8 goroutines:", count)
 
-	for found := false; !found; {
-		cursor, found = watch(ctx, cursor, func(event *latchkey.Event) bool {
-			return event.GetType() == latchkey.EventType_EVENT_TYPE_LINKED && event.GetAccountId() == created.GetAccountId()
-		})
-	}
+	watch(ctx, cursor, func(event *latchkey.Event) bool {
+		return event.GetType() == latchkey.EventType_EVENT_TYPE_LINKED && event.GetAccountId() == created.GetAccountId()
+	})
 	fmt.Println("events: LINKED after a new connection")
 }

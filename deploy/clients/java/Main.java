@@ -26,7 +26,8 @@ public final class Main {
   static ManagedChannel connect(ChannelCredentials credentials, Metadata metadata) throws IOException {
     Map<String, ?> config = new Gson().fromJson(Files.readString(Path.of("proto/service-config.json")), Map.class);
     return Grpc.newChannelBuilder("dns:///" + SERVER, credentials)
-        .intercept(MetadataUtils.newAttachHeadersInterceptor(metadata)).defaultServiceConfig(config).build();
+        .intercept(MetadataUtils.newAttachHeadersInterceptor(metadata)).defaultServiceConfig(config)
+        .enableRetry().build();
   }
 
   static Optional<ErrorInfo> errorInfo(StatusRuntimeException error) throws InvalidProtocolBufferException {
@@ -39,35 +40,51 @@ public final class Main {
   }
 
   /** One user's session. One refresh runs at a time. */
-  record SessionHolder(Session[] session, SessionServiceGrpc.SessionServiceBlockingStub service) {
+  static final class SessionHolder {
+    private final SessionServiceGrpc.SessionServiceBlockingStub service;
+    private Session session;
+    // The idempotency key of the next refresh. A repeat after a lost response needs the same key.
+    private String key;
+
+    SessionHolder(SessionServiceGrpc.SessionServiceBlockingStub service, Session session) {
+      this.service = service;
+      take(session);
+    }
+
     synchronized String idToken() {
-      if (session[0].getIdTokenExpiresAt().getSeconds() - Instant.now().getEpochSecond() < 300) {
-        session[0] = service.refresh(RefreshRequest.newBuilder().setRefreshToken(session[0].getRefreshToken())
-            .setIdempotencyKey(UUID.randomUUID().toString()).build()).getSession(); // Store it here.
+      if (session.getIdTokenExpiresAt().getSeconds() - Instant.now().getEpochSecond() < 300) {
+        take(service.refresh(RefreshRequest.newBuilder().setRefreshToken(session.getRefreshToken())
+            .setIdempotencyKey(key).build()).getSession());
       }
-      return session[0].getIdToken();
+      return session.getIdToken();
+    }
+
+    private void take(Session next) {
+      session = next;
+      key = UUID.randomUUID().toString(); // Store both here.
     }
   }
 
   /** Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends. */
-  static String watch(String cursor, Predicate<Event> wanted) throws IOException {
+  static String watch(String cursor, Predicate<Event> wanted) throws IOException, InterruptedException {
     ChannelCredentials admin = tls().keyManager(HOME.resolve("admin.pem").toFile(), HOME.resolve("admin.key").toFile())
         .build();
+    ManagedChannel channel = connect(admin, new Metadata());
     while (true) {
-      ManagedChannel channel = connect(admin, new Metadata());
       try {
         Iterator<WatchResponse> responses = EventServiceGrpc.newBlockingStub(channel)
             .watch(WatchRequest.newBuilder().setCursor(cursor).build());
         while (responses.hasNext()) {
           WatchResponse response = responses.next();
           cursor = response.getCursor(); // Store it here, after the event is processed.
-          if (wanted.test(response.getEvent())) return cursor;
+          if (!wanted.test(response.getEvent())) continue;
+          channel.shutdownNow();
+          return cursor;
         }
       } catch (StatusRuntimeException error) {
         if (error.getStatus().getCode() != Status.Code.UNAVAILABLE) throw error;
-      } finally {
-        channel.shutdownNow();
       }
+      Thread.sleep(1000);
     }
   }
 
@@ -80,7 +97,7 @@ public final class Main {
         .setPassword(PasswordCredential.newBuilder().setEmail(email).setPassword(password)).build();
   }
 
-  public static void main(String[] arguments) throws IOException {
+  public static void main(String[] arguments) throws IOException, InterruptedException {
     String cursor = watch("now", event -> true);
     Metadata bearer = new Metadata();
     bearer.put(Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER),
@@ -119,7 +136,7 @@ public final class Main {
     // As if the ID token were about to expire.
     linked = linked.toBuilder().setIdTokenExpiresAt(Timestamp.newBuilder().setSeconds(Instant.now().getEpochSecond()))
         .build();
-    SessionHolder holder = new SessionHolder(new Session[] {linked}, SessionServiceGrpc.newBlockingStub(web));
+    SessionHolder holder = new SessionHolder(SessionServiceGrpc.newBlockingStub(web), linked);
     Set<String> tokens = IntStream.range(0, 8).parallel().mapToObj(each -> holder.idToken())
         .collect(Collectors.toSet());
     if (tokens.size() != 1) throw new IllegalStateException("more than one refresh");

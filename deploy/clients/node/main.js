@@ -3,6 +3,7 @@ const assert = require('node:assert')
 const { execFileSync } = require('node:child_process')
 const { randomUUID } = require('node:crypto')
 const { readFileSync } = require('node:fs')
+const { setTimeout } = require('node:timers/promises')
 const { promisify } = require('node:util')
 const grpc = require('@grpc/grpc-js')
 const loader = require('@grpc/proto-loader')
@@ -40,7 +41,10 @@ function errorInfo (error) {
 
 // One user's session. All callers wait for the one refresh that runs.
 class SessionHolder {
-  constructor (session) { this.session = session }
+  constructor (session) { this.take(session) }
+
+  // The key is that of the next refresh. A repeat after a lost response needs the same key. Store both here.
+  take (session) { Object.assign(this, { session, key: randomUUID() }) }
 
   async idToken () {
     if (this.session.id_token_expires_at.seconds - Date.now() / 1000 < 300) {
@@ -51,28 +55,30 @@ class SessionHolder {
   }
 
   async refresh () {
-    const request = { refresh_token: this.session.refresh_token, idempotency_key: randomUUID() }
-    this.session = (await call('SessionService', 'Refresh', request)).session // Store it here.
+    const request = { refresh_token: this.session.refresh_token, idempotency_key: this.key }
+    this.take((await call('SessionService', 'Refresh', request)).session)
   }
 }
 
 // Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends.
 async function watch (cursor, wanted) {
   const admin = grpc.credentials.createSsl(home('authority.pem'), home('admin.key'), home('admin.pem'))
+  const client = new v1.EventService(server, admin, options)
   while (true) {
-    const client = new v1.EventService(server, admin, options)
     const stream = client.Watch({ cursor })
     try {
       for await (const response of stream) {
         cursor = response.cursor // Store it here, after the event is processed.
-        if (wanted(response.event)) return cursor
+        if (wanted(response.event)) {
+          stream.on('error', () => {}).cancel()
+          client.close()
+          return cursor
+        }
       }
     } catch (error) {
       if (error.code !== grpc.status.UNAVAILABLE) throw error
-    } finally {
-      stream.on('error', () => {}) // The end of the loop cancels the call.
-      client.close()
     }
+    await setTimeout(1000)
   }
 }
 
@@ -104,6 +110,7 @@ async function main () {
 
   await watch(cursor, (event) => event?.type === 'EVENT_TYPE_LINKED' && event.account_id === account.account_id)
   console.log('events: LINKED after a new connection')
+  Object.values(clients).forEach((client) => client.close())
 }
 
 main()

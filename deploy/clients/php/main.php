@@ -50,20 +50,29 @@ function signIn(LK\AuthServiceClient $auth, array $kind): LK\SignInResponse
         'credential' => new LK\Credential($kind), 'idempotency_key' => bin2hex(random_bytes(16))])));
 }
 
-/** One user's session, in a file that the processes of PHP share. The lock lets one refresh run. */
+/** A new file's content: the idempotency key of the next refresh, then the session. */
+function stored(LK\Session $session): string
+{
+    return bin2hex(random_bytes(16)) . $session->serializeToString();
+}
+
+/**
+ * One user's session, in a file that the processes of PHP share. The lock lets one refresh run. A repeat after a lost
+ * response needs the same key.
+ */
 function idToken(LK\SessionServiceClient $sessions, string $path): string
 {
     $file = fopen($path, 'c+');
     flock($file, LOCK_EX); // Closing the file releases it.
+    $key = fread($file, 32);
     $session = new LK\Session();
     $session->mergeFromString(stream_get_contents($file));
     if ($session->getIdTokenExpiresAt()->getSeconds() - time() < 300) {
         $session = result($sessions->Refresh(new LK\RefreshRequest([
-            'refresh_token' => $session->getRefreshToken(),
-            'idempotency_key' => bin2hex(random_bytes(16))])))->getSession();
+            'refresh_token' => $session->getRefreshToken(), 'idempotency_key' => $key])))->getSession();
         ftruncate($file, 0);
         rewind($file);
-        fwrite($file, $session->serializeToString());
+        fwrite($file, stored($session));
     }
     fclose($file);
     return $session->getIdToken();
@@ -72,8 +81,9 @@ function idToken(LK\SessionServiceClient $sessions, string $path): string
 /** Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends. */
 function watch(string $cursor, callable $wanted): string
 {
+    $events = client(LK\EventServiceClient::class, true);
     while (true) {
-        $call = client(LK\EventServiceClient::class, true)->Watch(new LK\WatchRequest(['cursor' => $cursor]));
+        $call = $events->Watch(new LK\WatchRequest(['cursor' => $cursor]));
         foreach ($call->responses() as $response) {
             $cursor = $response->getCursor(); // Store it here, after the event is processed.
             if ($wanted($response->getEvent())) {
@@ -82,6 +92,7 @@ function watch(string $cursor, callable $wanted): string
             }
         }
         if ($call->getStatus()->code !== Grpc\STATUS_UNAVAILABLE) throw new LatchkeyException($call->getStatus());
+        sleep(1);
     }
 }
 
@@ -113,7 +124,7 @@ try {
 
 $linked->getIdTokenExpiresAt()->setSeconds(time()); // As if it were about to expire.
 $path = tempnam(sys_get_temp_dir(), 'session');
-file_put_contents($path, $linked->serializeToString());
+file_put_contents($path, stored($linked));
 if (idToken($sessions, $path) !== idToken($sessions, $path)) throw new RuntimeException('more than one refresh');
 unlink($path);
 echo "refreshed: once for 2 calls\n";

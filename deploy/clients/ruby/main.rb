@@ -33,33 +33,43 @@ class SessionHolder
   MARGIN_SECONDS = 300
 
   def initialize(session)
-    @session, @sessions, @lock = session, web(SessionService::Stub), Mutex.new
+    @sessions, @lock = web(SessionService::Stub), Mutex.new
+    take(session)
   end
 
   def id_token
     @lock.synchronize do
       if @session.id_token_expires_at.seconds - Time.now.to_i < MARGIN_SECONDS
-        @session = @sessions.refresh(RefreshRequest.new(
-          refresh_token: @session.refresh_token, idempotency_key: SecureRandom.hex(16))).session # Store it here.
+        take(@sessions.refresh(RefreshRequest.new(
+          refresh_token: @session.refresh_token, idempotency_key: @key)).session)
       end
       @session.id_token
     end
   end
-end
 
-# Returns the last cursor, and whether an event of the wanted type has come.
-def watch(cursor, type, account_id)
-  admin = GRPC::Core::ChannelCredentials.new(read('authority.pem'), read('admin.key'), read('admin.pem'))
-  EventService::Stub.new(SERVER, admin).watch(WatchRequest.new(cursor: cursor)).each do |response|
-    cursor = response.cursor # Store it here, after the event is processed.
-    return cursor, true if type.nil? || (response.event&.type == type && response.event.account_id == account_id)
+  private
+
+  # The key is that of the next refresh. A repeat after a lost response needs the same key.
+  def take(session)
+    @session, @key = session, SecureRandom.hex(16) # Store both here.
   end
-  [cursor, false]
-rescue GRPC::Unavailable
-  [cursor, false] # The connection ended. Call again with the cursor.
 end
 
-cursor, = watch('now', nil, nil)
+# Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends.
+def watch(cursor)
+  admin = GRPC::Core::ChannelCredentials.new(read('authority.pem'), read('admin.key'), read('admin.pem'))
+  events = EventService::Stub.new(SERVER, admin, channel_args: CONFIG)
+  loop do
+    events.watch(WatchRequest.new(cursor: cursor)).each do |response|
+      cursor = response.cursor # Store it here, after the event is processed.
+      return cursor if yield response.event
+    end
+  rescue GRPC::Unavailable
+    sleep 1
+  end
+end
+
+cursor = watch('now') { true }
 accounts, auth = web(AccountService::Stub), web(AuthService::Stub)
 person, password = SecureRandom.hex(4), SecureRandom.hex(12)
 email = "#{person}@example.com"
@@ -95,6 +105,5 @@ tokens = Array.new(8) { Thread.new { holder.id_token } }.map(&:value).uniq
 raise 'more than one refresh' unless tokens.size == 1 && tokens.first != linked.id_token
 puts 'refreshed: once for 8 threads'
 
-found = false
-cursor, found = watch(cursor, :EVENT_TYPE_LINKED, created.account_id) until found
+watch(cursor) { |event| event && event.type == :EVENT_TYPE_LINKED && event.account_id == created.account_id }
 puts 'events: LINKED after a new call'

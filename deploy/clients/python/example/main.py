@@ -3,6 +3,8 @@
 import os
 import secrets
 import subprocess
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -65,29 +67,28 @@ def refresh(channel: grpc.Channel, session: types_pb2.Session) -> None:
     print("refreshed: once for 8 threads")
 
 
-def watch(channel: grpc.Channel, cursor: str, wanted: int | None, account_id: str) -> tuple[str, bool]:
-    """Returns the last cursor, and whether an event of the wanted type has come."""
-    try:
-        for response in EventServiceStub(channel).Watch(event_service_pb2.WatchRequest(cursor=cursor)):
-            cursor = response.cursor  # Store it here, after the event is processed.
-            if wanted is None or (response.event.type, response.event.account_id) == (wanted, account_id):
-                return cursor, True
-    except grpc.RpcError as error:
-        if error.code() != grpc.StatusCode.UNAVAILABLE:
-            raise
-    return cursor, False  # The connection ended. Call again with the cursor.
+def watch(cursor: str, wanted: Callable[[event_service_pb2.Event], bool]) -> str:
+    """Returns the cursor of the wanted event. Calls again with the last cursor when the connection ends."""
+    with connect(SERVER, ca_file=HOME / "authority.pem", certificate_file=HOME / "admin.pem",
+                 key_file=HOME / "admin.key") as channel:
+        while True:
+            try:
+                for response in EventServiceStub(channel).Watch(event_service_pb2.WatchRequest(cursor=cursor)):
+                    cursor = response.cursor  # Store it here, after the event is processed.
+                    if wanted(response.event):
+                        return cursor
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise
+            time.sleep(1)
 
 
 if __name__ == "__main__":
+    cursor = watch("now", lambda _: True)
     web = connect(SERVER, ca_file=HOME / "authority.pem", api_key=(HOME / "web.apikey").read_text())
-    admin = dict(ca_file=HOME / "authority.pem", certificate_file=HOME / "admin.pem", key_file=HOME / "admin.key")
-    with connect(SERVER, **admin) as first:
-        cursor, _ = watch(first, "now", None, "")
     session = resolve_conflict(web, secrets.token_hex(4))
     read_error(web)
     refresh(web, session)
-    found = False
-    while not found:
-        with connect(SERVER, **admin) as channel:
-            cursor, found = watch(channel, cursor, event_service_pb2.EVENT_TYPE_LINKED, session.account.account_id)
+    linked = (event_service_pb2.EVENT_TYPE_LINKED, session.account.account_id)
+    watch(cursor, lambda event: (event.type, event.account_id) == linked)
     print("events: LINKED after a new connection")
