@@ -168,7 +168,8 @@ def test_connects_with_authority_key_and_certificate(server, tmp_path):
 def test_options_override_the_service_configuration(tmp_path):
     subprocess.run([CERTIFICATES, tmp_path], check=True)
     waits, begun = '{"methodConfig": [{"name": [{}], "timeout": "0.1s"}]}', time.monotonic()
-    with connect("localhost:1", ca_file=tmp_path / "authority.pem", options=[("grpc.service_config", waits)]) as channel:
+    options = [("grpc.service_config", waits)]
+    with connect("localhost:1", ca_file=tmp_path / "authority.pem", options=options) as channel:
         with pytest.raises(LatchkeyError) as raised:
             session_service_pb2_grpc.SessionServiceStub(channel).SignOut(
                 session_service_pb2.SignOutRequest(), wait_for_ready=True)
