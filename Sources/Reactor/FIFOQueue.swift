@@ -1,8 +1,10 @@
 // Public for the same reason as SlotTable.
 
-/// A queue, first in, first out. Its buffer grows with the number of waiting elements only.
+/// A queue, first in, first out. It releases each element that it returns.
+///
+/// The places of popped elements stay in the buffer until they are at least 256 and half of it.
 @frozen public struct FIFOQueue<Element> {
-  @usableFromInline var elements: [Element] = []
+  @usableFromInline var elements: [Element?] = []
   @usableFromInline var start = 0
 
   @inlinable public init() {}
@@ -25,7 +27,7 @@
         start = 0
       }
     }
-    return elements[start]
+    return elements[start].take()
   }
 }
 

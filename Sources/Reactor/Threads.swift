@@ -74,7 +74,12 @@ package func startPart<Failure: Error>(
 }
 
 /// Pauses the calling thread. Only for threads that no other thread waits for.
-package func sleepThread(millis: UInt32) { usleep(millis * 1000) }
+package func sleepThread(millis: UInt32) {
+  var left = timespec(tv_sec: Int(millis / 1_000), tv_nsec: Int(millis % 1_000) * 1_000_000)
+  var rest = timespec()
+  // A signal interrupts the pause.
+  while unsafe nanosleep(&left, &rest) != 0 { left = rest }
+}
 
 /// Blocks all signals that end or reload the server, so that only `waitForSignal` receives them. Call it once, on the
 /// main thread, before any other thread starts.

@@ -24,7 +24,7 @@ package final class Workers: Sendable {
   /// Whether `run` would throw `Full` now.
   package var isFull: Bool { queued >= queueMax }
 
-  /// Runs `body` on a worker. Throws `Full` immediately if `queueMax` jobs are waiting.
+  /// Runs `body` on a worker. Throws `Full` if `queueMax` jobs are waiting or the workers are closed.
   package func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
       do throws(QueueRefusal) {

@@ -58,7 +58,7 @@ final class ConnectionPool {
 
   /// Processes all events that are ready.
   ///
-  /// - Parameter waitMillis: how long to wait for the first event.
+  /// - Parameter waitMillis: how long to wait for the first event; -1: without limit.
   func turn(waitMillis: Int32 = 0) {
     for event in poll.take(waitMillis: waitMillis) {
       switch event {

@@ -3,9 +3,6 @@ import Store
 
 /// The thread that drives a pool for all callers without one: tasks that do not run on a reactor.
 final class StoreThread: Sendable {
-  /// The interval between checks whether the thread must end.
-  private static let waitMillis: Int32 = 1_000
-
   let queue: CommandQueue<PoolCommand>
   private let ended = Completion()
 
@@ -24,7 +21,8 @@ final class StoreThread: Sendable {
 
   private func run(_ pool: ConnectionPool) {
     while !queue.isClosed || !pool.isIdle {
-      pool.turn(waitMillis: StoreThread.waitMillis)
+      // Requests, connections and the close of the queue wake it.
+      pool.turn(waitMillis: -1)
       pool.send()
     }
     pool.close()

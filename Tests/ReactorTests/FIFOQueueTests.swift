@@ -24,3 +24,17 @@ import Testing
   }
   #expect(Set(served) == [50])
 }
+
+@Test func `an entry is released when it is served`() {
+  final class Entry {}
+  var queue = FIFOQueue<Entry>()
+  weak var first: Entry?
+  for _ in 0..<3 {
+    let entry = Entry()
+    first = first ?? entry
+    queue.append(entry)
+  }
+  #expect(first != nil)
+  _ = queue.popFirst()
+  #expect(first == nil && queue.count == 2)
+}
