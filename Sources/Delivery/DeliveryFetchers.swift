@@ -11,10 +11,23 @@ package struct DeliveryFetchers: Sendable {
 
   package init() {}
 
-  package func startThreads() throws -> [FetchThread] {
-    let forMails = try mails.map { mails in
-      try (0..<mailsMax).map { try FetchThread(mails, driver: $0, named: "delivery-\($0)") }
+  /// Starts the threads of all fetchers. If one cannot start, stops the others and throws the error.
+  /// - Parameter start: starts a thread for a driver of a fetcher. For tests.
+  package func startThreads(
+    _ start: (CurlFetcher, _ driver: Int, _ name: String) throws -> FetchThread = {
+      try FetchThread($0, driver: $1, named: $2)
     }
-    return try (forMails ?? []) + (webhook.map { [try FetchThread($0, driver: 0, named: "delivery-0")] } ?? [])
+  ) throws -> [FetchThread] {
+    var threads: [FetchThread] = []
+    do {
+      if let mails {
+        for index in 0..<mailsMax { threads.append(try start(mails, index, "mail-\(index)")) }
+      }
+      if let webhook { threads.append(try start(webhook, 0, "webhook")) }
+    } catch {
+      for thread in threads { thread.stop() }
+      throw error
+    }
+    return threads
   }
 }

@@ -92,12 +92,17 @@ package final class HTTPEndpoint: ReactorDriver {
   }
 
   /// Starts a thread that serves the socket until `Command.stop`; returns the port.
+  /// - Parameter ended: ends when the thread has closed the socket and all connections.
   package static func start(
-    _ site: HTTPSite, on socket: BoundSocket, _ commandQueue: CommandQueue<Command>, log: Log
+    _ site: HTTPSite, on socket: BoundSocket, _ commandQueue: CommandQueue<Command>, ended: Completion, log: Log
   ) throws -> UInt16 {
     try startPart(named: site.name, niceness: 10) {
-      let endpoint = try HTTPEndpoint(Listening(socket), commandQueue: commandQueue, site, log: log)
-      return { endpoint.run() }
+      var endpoint: HTTPEndpoint? = try HTTPEndpoint(Listening(socket), commandQueue: commandQueue, site, log: log)
+      return {
+        endpoint?.run()
+        endpoint = nil
+        ended.end()
+      }
     }
     return socket.port
   }

@@ -1,11 +1,12 @@
-import Reactor
+package import Reactor
 
 /// A thread that runs one driver of a fetcher, so that its fetches do not load the reactors.
 package final class FetchThread: Sendable {
   enum Command: Sendable { case stop }
 
   let commandQueue: CommandQueue<Command>
-  let ended = Completion()
+  /// The end of the thread.
+  package let ended = Completion()
 
   /// Starts the thread.
   /// - Parameter index: the index of the driver.

@@ -3,15 +3,15 @@ protocol Part: Sendable {
   /// Name in the log.
   var name: String { get }
 
-  /// Starts the part. Returns when it works, or throws when it has left nothing behind.
+  /// Starts the part. Returns when it works. If it throws, `stop` ends what it has started.
   func start() throws
 
-  /// Accepts no more work, and finishes what has begun. The parts that started earlier still work. Throws if something
-  /// of the part does not end in its time.
+  /// Rejects new work and finishes the work in progress. Parts that started earlier still run. Throws if the part does
+  /// not finish in time.
   func drain() async throws
 
-  /// Ends the part. The server calls it once after `drain`, or without `drain` when a later part cannot start. Throws
-  /// if something of the part does not end in its time.
+  /// Ends the part. The server calls it once after `drain`, or without `drain` when this part or a later one cannot
+  /// start. Throws if the part does not end in time.
   func stop() async throws
 }
 
@@ -30,13 +30,13 @@ struct UnendedPart: Error, CustomStringConvertible {
 struct PartList: Sendable {
   let parts: [any Part]
 
-  /// Starts all parts. If one fails, stops those that started, in reverse order, and throws the error.
+  /// Starts all parts. If one fails, stops it and those that started, in reverse order, and throws the error.
   func start() async throws {
     for (index, part) in parts.enumerated() {
       do {
         try part.start()
       } catch {
-        for started in parts[..<index].reversed() { try? await started.stop() }
+        for started in parts[...index].reversed() { try? await started.stop() }
         throw error
       }
     }

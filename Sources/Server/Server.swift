@@ -63,14 +63,15 @@ package final class Server: Sendable {
     certificates = CertificateWatch(tls: base.tls, others: keysTLS.map { [$0] } ?? [], log: log)
     Server.report(calls, to: registry, settings, base, domain, reactors, fetcher, log)
     let sweeper = domain.sweeper(log, metrics)
+    let taskMillis = settings.databaseMillis + 1_000
     parts = PartList(
       parts: try Server.endpoints(settings, base, keysTLS, log) + [
         ClosingPart(name: "store", closing: { await store.close() }),
         ClosingPart(name: "fetch", closing: { fetcher.close() }), reactors, acceptor,
         ClosingPart(name: "health", draining: { [health = base.health] in health.stopServing() }),
-        TaskPart("sweeper") { Task.detached { await sweeper.run() } },
-        TaskPart("signing keys") { [keys] in keys.start() },
-        TaskPart("certificates") { [certificates] in
+        TaskPart("sweeper", stopMillis: taskMillis) { Task.detached { await sweeper.run() } },
+        TaskPart("signing keys", stopMillis: taskMillis) { [keys] in keys.start() },
+        TaskPart("certificates", stopMillis: taskMillis) { [certificates] in
           certificates.start(everyMillis: settings.certificateLookMillis)
         },
         delivery,
@@ -174,12 +175,15 @@ extension Settings {
   /// Time for the deliveries in progress when the server stops.
   fileprivate var deliveryPatienceMillis: Int64 { min(delivery.schedule.attemptMillis, limits.drainMillis) }
 
-  /// The total is the sum of what calls, deliveries and the database may take, and 8 s: 2 s each for calls that are cut
-  /// off, for the acceptor, for reactors that do not stop, and for everything else.
+  /// Time for one request to the database.
+  fileprivate var databaseMillis: Int64 { postgres.waitMillis + postgres.statementMillis }
+
+  /// The total is the sum of what calls and deliveries may take, the database twice, and 8 s. The first request to the
+  /// database is that of a periodic task, the second one belongs to the close of the store. The 8 s are 2 s each for
+  /// calls that are cut off, for the acceptor, for reactors that do not stop, and for everything else.
   fileprivate var shutdownLimits: Shutdown.Limits {
-    let databaseMillis = postgres.waitMillis + postgres.statementMillis
-    return Shutdown.Limits(
+    Shutdown.Limits(
       lateMillis: limits.drainMillis + 5_000,
-      totalMillis: limits.drainMillis + deliveryPatienceMillis + databaseMillis + 8_000)
+      totalMillis: limits.drainMillis + deliveryPatienceMillis + 2 * databaseMillis + 8_000)
   }
 }

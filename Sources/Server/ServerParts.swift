@@ -23,7 +23,7 @@ final class ReactorsPart: Part {
   private let calls: CallMetrics
   private let fetcher: CurlFetcher
   private let running: Atomic<Int>
-  private let ended = AsyncEvent()
+  private let ended = Completion()
 
   init(_ places: [Place], _ shared: Shared, _ calls: CallMetrics, _ fetcher: CurlFetcher) {
     self.places = places
@@ -59,25 +59,22 @@ final class ReactorsPart: Part {
       }
     }
     for _ in places { tried.wait() }
-    guard let failure = failures.withLock(\.first) else { return }
-    post(.stop)
-    throw failure
+    if let failure = failures.withLock(\.first) { throw failure }
   }
 
   /// Lets calls in flight finish within `limits.drainMillis`.
   func drain() async {
     post(.drain)
-    await ended.wait(millis: shared.limits.drainMillis + ReactorsPart.cutOffMillis)
-    if !ended.hasEnded { post(.stop) }
+    let hasEnded = await ended.wait(millis: shared.limits.drainMillis + ReactorsPart.cutOffMillis)
+    if !hasEnded { post(.stop) }
   }
 
   /// Gives up reactors that do not stop in time, for example because a disk does not respond.
   func stop() async throws {
-    guard !ended.hasEnded else { return }
     post(.stop)
-    await ended.wait(millis: ReactorsPart.stopMillis)
+    guard await !ended.wait(millis: ReactorsPart.stopMillis) else { return }
     let left = running.load(ordering: .acquiring)
-    if left > 0 { throw UnendedPart(description: "\(left) of \(places.count) reactors do not stop") }
+    throw UnendedPart(description: "\(left) of \(places.count) reactors do not stop")
   }
 
   private func post(_ command: WorkerCommand) {
@@ -95,7 +92,7 @@ final class AcceptorPart: Part {
   private let shared: Shared
   private let commandQueue: CommandQueue<Acceptor.Command>
   private let mayAccept = Wakeups()
-  private let closed = AsyncEvent()
+  private let closed = Completion()
   private let isRunning = Atomic<Bool>(false)
 
   init(_ socket: BoundSocket, _ reactors: ReactorsPart, _ shared: Shared) throws {
@@ -128,8 +125,9 @@ final class AcceptorPart: Part {
   func drain() async throws {
     guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
     commandQueue.post(.stop)
-    await closed.wait(millis: AcceptorPart.stopMillis)
-    if !closed.hasEnded { throw UnendedPart(description: "the listening socket is still open") }
+    guard await closed.wait(millis: AcceptorPart.stopMillis) else {
+      throw UnendedPart(description: "the listening socket is still open")
+    }
   }
 
   func stop() async throws {
@@ -141,6 +139,8 @@ final class AcceptorPart: Part {
 
 /// An endpoint over HTTP/1.1.
 final class EndpointPart: Part {
+  private static let stopMillis: Int64 = 500
+
   let name: String
   private let address: String
   private let port: UInt16
@@ -148,6 +148,8 @@ final class EndpointPart: Part {
   private let site: HTTPSite
   private let log: Log
   private let commandQueue: CommandQueue<HTTPEndpoint.Command>
+  private let ended = Completion()
+  private let isRunning = Atomic<Bool>(false)
 
   init(_ name: String, address: String, port: UInt16, backlog: Int32, _ site: HTTPSite, _ log: Log) throws {
     self.name = name
@@ -162,36 +164,61 @@ final class EndpointPart: Part {
   func start() throws {
     let bound = try ConfigurationError.naming(name) {
       let socket = try BoundSocket(address: address, port: port, backlog: backlog)
-      return try HTTPEndpoint.start(site, on: socket, commandQueue, log: log)
+      return try HTTPEndpoint.start(site, on: socket, commandQueue, ended: ended, log: log)
     }
+    isRunning.store(true, ordering: .releasing)
     log.info(name, ["address": "\(address):\(bound)"])
   }
 
-  func stop() async { commandQueue.post(.stop) }
+  func stop() async throws {
+    guard isRunning.load(ordering: .acquiring) else { return }
+    commandQueue.post(.stop)
+    guard await ended.wait(millis: EndpointPart.stopMillis) else {
+      throw UnendedPart(description: "its thread still runs")
+    }
+  }
 }
 
 /// Work that a task repeats until the server stops.
 final class TaskPart: Part {
   let name: String
+  private let stopMillis: Int64
   private let begin: @Sendable () -> Task<Void, Never>
   private let task = Mutex<Task<Void, Never>?>(nil)
 
-  init(_ name: String, _ begin: @escaping @Sendable () -> Task<Void, Never>) {
+  /// - Parameter stopMillis: time for the work in progress after the task is cancelled.
+  init(_ name: String, stopMillis: Int64, _ begin: @escaping @Sendable () -> Task<Void, Never>) {
     self.name = name
+    self.stopMillis = stopMillis
     self.begin = begin
   }
 
   func start() { task.withLock { $0 = begin() } }
 
   /// Waits for the work in progress, which may need parts that stop later.
-  func stop() async {
-    let task = task.withLock(\.self)
-    task?.cancel()
-    await task?.value
+  func stop() async throws {
+    guard let task = task.withLock(\.self) else { return }
+    task.cancel()
+    guard await task.completion.wait(millis: stopMillis) else {
+      throw UnendedPart(description: "its work is still in progress")
+    }
   }
 }
 
-/// A component without a thread of its own that must be closed at the end.
+extension Task<Void, Never> {
+  /// The end of the task.
+  fileprivate var completion: Completion {
+    let completion = Completion()
+    Task<Void, Never>.detached {
+      await value
+      completion.end()
+    }
+    return completion
+  }
+}
+
+/// A component without a thread of its own that must be closed at the end. Its close has no limit but that for all
+/// parts.
 struct ClosingPart: Part {
   let name: String
   var draining: @Sendable () -> Void = {}
@@ -205,11 +232,11 @@ struct ClosingPart: Part {
 final class DeliveryPart: Part {
   private struct Running {
     let threads: [FetchThread]
-    let task: Task<Void, Never>
+    let work: Completion
   }
 
-  /// Time to record interrupted attempts.
-  private static let cutOffMillis: Int64 = 500
+  /// Time to record interrupted attempts, and time for the threads to end.
+  private static let cutOffMillis: Int64 = 1_000
 
   let name = "delivery"
   private let worker: DeliveryWorker
@@ -227,25 +254,25 @@ final class DeliveryPart: Part {
   func start() throws {
     let threads = try ConfigurationError.naming(name) { try fetchers.startThreads() }
     running.withLock { [worker] in
-      $0 = Running(threads: threads, task: Task.detached { await worker.run() })
+      $0 = Running(threads: threads, work: Task.detached { await worker.run() }.completion)
     }
   }
 
   func drain() async { worker.stop() }
 
   /// Waits for deliveries in progress, then stops the delivery threads. The next start retries interrupted deliveries.
-  /// Does not wait for a thread that libcurl blocks on a relay; it stops later.
-  func stop() async {
+  /// Gives up a thread that libcurl blocks on a relay.
+  func stop() async throws {
     worker.stop()
     guard let running = running.withLock(\.self) else { return }
-    let isOver = AsyncEvent()
-    Task.detached {
-      await running.task.value
-      isOver.end()
-    }
-    await isOver.wait(millis: patienceMillis)
+    _ = await running.work.wait(millis: patienceMillis)
     for thread in running.threads { thread.stop() }
-    await isOver.wait(millis: DeliveryPart.cutOffMillis)
+    let deadline = monotonicMillis() + DeliveryPart.cutOffMillis
+    for end in [running.work] + running.threads.map(\.ended) {
+      guard await end.wait(millis: max(0, deadline - monotonicMillis())) else {
+        throw UnendedPart(description: "an attempt to send a message is still in progress")
+      }
+    }
   }
 }
 

@@ -23,8 +23,8 @@ final class Shutdown: Sendable {
     self.limits = limits
   }
 
-  /// Drains all parts, then stops them: no part ends while another may still need it. A part that does not end in its
-  /// time does not keep the others from ending.
+  /// Drains all parts, then stops them: no part ends while another may still need it. If a part exceeds a limit of its
+  /// own, the others still end. A part without such a limit, such as the store, delays them up to the limit for all.
   /// - Parameter giveUp: called on a thread of its own when the limit for all parts is over. It must end the process.
   /// - Returns: whether all parts have ended.
   func run(_ list: PartList, giveUp: @escaping @Sendable () -> Void) async -> Bool {

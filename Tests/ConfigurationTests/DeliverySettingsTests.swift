@@ -6,7 +6,6 @@ import TestSupport
 import Testing
 
 @testable import Configuration
-@testable import Reactor
 
 @Test func `without a transport nothing is sent, and methods that need one are not offered`() throws {
   let settings = try settings()
@@ -61,14 +60,4 @@ import Testing
   }
   let text = "delivery: { mail: 'webhook', webhook: { url: 'https://h.example', secret_env: 'LATCHKEY_NO_SUCH' } }"
   #expect(refusal { try settings(text).deliverySecrets() }?.setting == "delivery.webhook.secret_env")
-}
-
-@Test func `a signal without a waiting task wakes the next task that waits, once`() async {
-  let event = AsyncEvent()
-  event.signal()
-  event.signal()
-  let begun = ContinuousClock.now
-  await event.wait(millis: 60_000)
-  #expect(begun.duration(to: .now) < .seconds(30))
-  await event.wait(millis: 1)
 }

@@ -53,12 +53,4 @@ import Testing
     for _ in 0..<workers { ended.wait() }
     #expect(done.all.sorted() == Array(0..<posters * each))
   }
-
-  @Test func `every task that waits for an end is resumed, and later ones do not wait`() async {
-    let completion = Completion()
-    let tasks = (0..<3).map { _ in Task { await completion.wait() } }
-    completion.end()
-    for task in tasks { await task.value }
-    await completion.wait()
-  }
 }

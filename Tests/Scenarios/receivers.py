@@ -165,9 +165,9 @@ class SlowRelay:
                 content = b""
                 while (part := reader.readline()) != b".\r\n":
                     content += part
+                self.contents.append(content)
                 say("end of DATA", "250 taken")
                 self.mails.append(commands)
-                self.contents.append(content)
                 commands = []
             elif verb == "QUIT":
                 say("QUIT", "221 bye")

@@ -299,6 +299,22 @@ def test_a_relay_that_is_slow_at_any_stage_delays_neither_other_mails_nor_text_m
     hook.stop()
 
 
+def test_a_relay_that_blocks_a_thread_when_the_server_stops_is_reported(
+        folder: Path, serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    relay = SlowRelay(folder, "end of DATA", seconds=12).start()
+    server = serve(delivery=by_relay(relay, attempt_seconds=15, retry_seconds=20, retry_max_seconds=20),
+                   policy=verification.POLICY, limits={"drain_seconds": 1})
+    connect(server).send_email_link(fresh_email())
+    assert comes_true(lambda: len(relay.contents) == 1, 5)
+    begun = time.monotonic()
+    server.signal()
+    assert server.wait(10) == 1 and time.monotonic() - begun < 8
+    [told] = [line for line in server.lines() if line["message"] == "a part does not end"]
+    assert (told["part"], told["phase"]) == ("delivery", "stop")
+    assert told["why"] == "an attempt to send a message is still in progress"
+    relay.stop()
+
+
 def test_a_flood_of_notices_is_merged_and_delays_no_link(
         folder: Path, serve: Callable[..., Server], connect: Callable[..., Client], simulator: Simulator) -> None:
     relay = SlowRelay(folder, "end of DATA", seconds=1).start()

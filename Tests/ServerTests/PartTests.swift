@@ -5,6 +5,7 @@ import Reactor
 import Synchronization
 import Testing
 
+@testable import HTTP1
 @testable import Server
 
 private struct Broken: Error {}
@@ -21,8 +22,8 @@ private struct FakePart: Part {
   let name: String
   let diary: Diary
   var fails = false
-  /// The drain waits for this event.
-  var holding: AsyncEvent?
+  /// The drain waits for this end.
+  var holding: Completion?
 
   func start() throws {
     diary.note("start \(name)")
@@ -31,7 +32,7 @@ private struct FakePart: Part {
 
   func drain() async {
     diary.note("drain \(name)")
-    await holding?.wait(millis: 60_000)
+    await holding?.wait()
   }
 
   func stop() async throws {
@@ -41,7 +42,7 @@ private struct FakePart: Part {
 }
 
 private func list(
-  _ names: [String], failing: String? = nil, holding: (name: String, until: AsyncEvent)? = nil
+  _ names: [String], failing: String? = nil, holding: (name: String, until: Completion)? = nil
 ) -> (PartList, Diary) {
   let diary = Diary()
   let parts = names.map { name in
@@ -90,7 +91,7 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
 }
 
 @Test func `the log names a part that is late while the server still waits for it`() async throws {
-  let released = AsyncEvent()
+  let released = Completion()
   let (parts, _) = list(["a", "b", "c"], holding: ("b", released))
   let told = try await lines { log in
     async let haveEnded = end(parts, log, lateMillis: 200)
@@ -104,12 +105,12 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
 }
 
 @Test func `a part that never ends is given up after the limit for all parts, and is named`() async throws {
-  let (released, gaveUp) = (AsyncEvent(), AsyncEvent())
+  let (released, gaveUp) = (Completion(), Completion())
   let (parts, diary) = list(["a", "b", "c"], holding: ("b", released))
   let told = try await lines { log in
     async let haveEnded = end(parts, log, totalMillis: 300) { gaveUp.end() }
-    await gaveUp.wait(millis: 10_000)
-    #expect(gaveUp.hasEnded && diary.text == ["drain c", "drain b"])
+    #expect(await gaveUp.wait(millis: 10_000))
+    #expect(diary.text == ["drain c", "drain b"])
     // The server would have exited.
     released.end()
     _ = await haveEnded
@@ -120,18 +121,17 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
 
 @Test func `a server that has ended in time is not given up`() async throws {
   let (parts, _) = list(["a"])
-  let gaveUp = AsyncEvent()
+  let gaveUp = Completion()
   try await silently { log in
     #expect(await end(parts, log, totalMillis: 300) { gaveUp.end() })
-    await gaveUp.wait(millis: 600)
+    #expect(await !gaveUp.wait(millis: 600))
   }
-  #expect(!gaveUp.hasEnded)
 }
 
 @Test func `a task that is stopped is waited for, so that what it uses can end after it`() async throws {
   let diary = Diary()
-  let hasBegun = AsyncEvent()
-  let part = TaskPart("task") {
+  let hasBegun = Completion()
+  let part = TaskPart("task", stopMillis: 60_000) {
     Task {
       hasBegun.end()
       while !Task.isCancelled { try? await Task.sleep(for: .seconds(60)) }
@@ -142,16 +142,29 @@ private func silently(_ end: (Log) async throws -> Void) async throws {
   }
   let parts = PartList(parts: [ClosingPart(name: "store", closing: { diary.note("store closed") }), part])
   try await parts.start()
-  await hasBegun.wait(millis: 10_000)
+  #expect(await hasBegun.wait(millis: 10_000))
   try await silently { #expect(await end(parts, $0)) }
   #expect(diary.text == ["task ended", "store closed"])
 }
 
+@Test func `a task that does not end in its time is reported, and keeps no other part from ending`() async throws {
+  let (diary, released) = (Diary(), Completion())
+  let parts = PartList(parts: [
+    ClosingPart(name: "store", closing: { diary.note("store closed") }),
+    TaskPart("task", stopMillis: 50) { Task { await released.wait() } },
+  ])
+  try await parts.start()
+  let told = try await lines { #expect(await !end(parts, $0)) }
+  #expect(told.map { $0["part"] } == ["task"] && told[0]["message"] == "a part does not end")
+  #expect(diary.text == ["store closed"])
+  released.end()
+}
+
 @Test(arguments: [
-  ("a", ["start a"]), ("b", ["start a", "start b", "stop a"]),
-  ("c", ["start a", "start b", "start c", "stop b", "stop a"]),
+  ("a", ["start a", "stop a"]), ("b", ["start a", "start b", "stop b", "stop a"]),
+  ("c", ["start a", "start b", "start c", "stop c", "stop b", "stop a"]),
 ])
-func `a part that cannot start stops those that started, in reverse order, and is not stopped itself`(
+func `a part that cannot start is stopped, and so are those that started, in reverse order`(
   failing: String, events: [String]
 ) async {
   let (parts, diary) = list(["a", "b", "c"], failing: failing)
@@ -164,9 +177,71 @@ func `a part that cannot start stops those that started, in reverse order, and i
   let parts = PartList(parts: [
     ClosingPart(name: "a", draining: { diary.note("drain a") }),
     ClosingPart(name: "b", closing: { diary.note("close b") }),
-    TaskPart("c") { Task { diary.note("run c") } },
+    TaskPart("c", stopMillis: 60_000) { Task { diary.note("run c") } },
   ])
   try await parts.start()
   try await silently { #expect(await end(parts, $0)) }
   #expect(diary.text.filter { $0 != "run c" } == ["drain a", "close b"])
+}
+
+// MARK: Endpoints
+
+private func endpoint(
+  port: UInt16, _ log: Log, answer: @escaping @Sendable () -> Void = {}
+) throws -> EndpointPart {
+  let site = HTTPSite(
+    name: "site",
+    limits: HTTPSite.Limits(
+      connectionsMax: 9, connectionsPerAddressMax: 9, requestBytesMax: 1_000, requestMillis: 60_000),
+    tls: nil, refused: { _ in },
+    answer: { _ in
+      answer()
+      return HTTPResponse(status: .notFound)
+    })
+  return try EndpointPart("site", address: "127.0.0.1", port: port, backlog: 8, site, log)
+}
+
+private func freePort() throws -> UInt16 {
+  let socket = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 1)
+  _ = Listening(socket)
+  return socket.port
+}
+
+/// Returns a connected socket.
+private func connect(_ port: UInt16) throws -> Int32 {
+  let descriptor = try beginConnection(address: "127.0.0.1", port: port)
+  try connectionResult(descriptor, address: "127.0.0.1", port: port)
+  return descriptor
+}
+
+@Test func `an endpoint that has stopped accepts no connection, and one that did not start needs no stop`()
+  async throws
+{
+  let port = try freePort()
+  _ = try await lines { log in
+    let part = try endpoint(port: port, log)
+    try await part.stop()
+    try part.start()
+    closeDescriptor(try connect(port))
+    try await part.stop()
+    #expect(throws: SystemError.self) { closeDescriptor(try connect(port)) }
+  }
+}
+
+@Test func `an endpoint that does not stop in its time is reported`() async throws {
+  let port = try freePort()
+  let (begun, released) = (Completion(), Wakeups())
+  _ = try await lines { log in
+    let part = try endpoint(port: port, log) {
+      begun.end()
+      released.wait()
+    }
+    try part.start()
+    let client = try connect(port)
+    writeAll(Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8), to: client)
+    #expect(await begun.wait(millis: 10_000))
+    await #expect(throws: UnendedPart.self) { try await part.stop() }
+    released.signal()
+    closeDescriptor(client)
+  }
 }
