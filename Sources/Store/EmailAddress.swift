@@ -50,6 +50,12 @@ package enum EmailVerificationKind: String, Sendable, CaseIterable {
   case confirmation
   case reset
   case administrator
+
+  /// An SQL condition: an assertion has its provider.
+  package static let providerCheck = """
+    email_verification IS NULL OR email_verification <> '\(assertion.rawValue)' \
+    OR email_verification_provider_id IS NOT NULL
+    """
 }
 
 /// The email address of an account.

@@ -1,7 +1,7 @@
 /// The lookups of one call, made together on one snapshot. Each field that is set fills its namesake in `Facts`.
 ///
-/// A backend may keep accounts whose last sign-in may lag in memory. These are as true as the snapshot but may date
-/// from shortly before the call. A decision on such an account must guard its version.
+/// A backend may cache accounts if `lastSignInMayLag` is set. They are as true as the snapshot but may date from
+/// shortly before the call. A decision on such an account must guard its version.
 package struct Query: Hashable, Sendable {
   /// The record under this idempotency key.
   package var idempotency: Digest?
@@ -135,8 +135,8 @@ package struct AccountState: Hashable, Sendable {
 
 /// The lookup of the sign-in methods of an email address's owner.
 ///
-/// It is apart from `Query`, because it is the most frequent lookup and needs no other facts. A backend may keep its
-/// results in memory, as true as the snapshot.
+/// It is separate from `Query`, because it is the most frequent lookup and needs no other facts. A backend may cache
+/// its results. A cached result is as true as the snapshot.
 package struct SignInMethodsQuery: Hashable, Sendable {
   /// A top-level email address.
   package var email: String

@@ -86,8 +86,8 @@ package indirect enum SessionWrite: Hashable, Sendable {
   case rotate(id: String, from: Digest, to: Digest, at: Timestamp, idleExpiresAt: Timestamp)
   /// Changes the sign-in method in the session's tokens if the row is open, else `.stale`.
   case rename(id: String, signInProviderID: String, methods: [String], at: Timestamp)
-  /// Has no effect if the session is closed or unknown.
-  case close(id: String, at: Timestamp, reason: SessionClosedReason)
+  /// Has no effect if the session is closed or unknown. The account is that of the session.
+  case close(id: String, accountID: String, at: Timestamp, reason: SessionClosedReason)
   /// Closes all sessions of the account except one.
   case closeAll(accountID: String, except: String?, at: Timestamp, reason: SessionClosedReason)
   /// Closes the account's sessions that began with this provider, except one.
@@ -95,6 +95,12 @@ package indirect enum SessionWrite: Hashable, Sendable {
   /// `.stale` unless this session is open at this time, and has this refresh digest if one is given. Guards a change
   /// made on behalf of a session.
   case requireOpen(id: String, refreshDigest: Digest? = nil, at: Timestamp)
+}
+
+extension Write {
+  package static func closing(_ session: SessionRecord, at now: Timestamp, reason: SessionClosedReason) -> Write {
+    .session(.close(id: session.id, accountID: session.accountID, at: now, reason: reason))
+  }
 }
 
 package indirect enum PendingWrite: Hashable, Sendable {

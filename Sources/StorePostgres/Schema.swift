@@ -37,6 +37,7 @@ enum Schema {
       created_at BIGINT NOT NULL,
       last_sign_in_at BIGINT,
       idle_since BIGINT NOT NULL,
+      CONSTRAINT accounts_email_verification_provider CHECK (\(EmailVerificationKind.providerCheck)),
       CONSTRAINT accounts_id PRIMARY KEY (id),
       CONSTRAINT accounts_email UNIQUE (email),
       CONSTRAINT accounts_phone_number UNIQUE (phone_number)
@@ -119,6 +120,7 @@ enum Schema {
       expires_day BIGINT NOT NULL,
       ends_at BIGINT NOT NULL,
       ends_day BIGINT NOT NULL,
+      CONSTRAINT sessions_end CHECK ((closed_at IS NULL) = (closed_reason IS NULL)),
       CONSTRAINT sessions_id PRIMARY KEY (id)
     );
     CREATE INDEX sessions_by_account ON sessions (account_id, device_id);

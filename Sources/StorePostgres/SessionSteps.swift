@@ -15,7 +15,7 @@ extension Script {
       add(.renameSession, refusing: .stale) {
         $0.bind(id).bind(signInProviderID).bind(SessionRecord.lines(methods)).bind(at)
       }
-    case .close(let id, let at, let reason):
+    case .close(let id, _, let at, let reason):
       add(.closeSession) { $0.bind(id).bind(at).bind(reason.rawValue).bind(at.day) }
     case .closeAll(let accountID, let except, let at, let reason):
       addLong(.closeSessions) { $0.bind(accountID).bind(at).bind(reason.rawValue).bind(at.day).bind(except) }

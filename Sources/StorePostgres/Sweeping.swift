@@ -25,6 +25,7 @@ extension PostgresStore {
     ] as [@Sendable () -> [BoundStatement]] where !Task.isCancelled {
       removed += try await remove(steps)
     }
+    guard !Task.isCancelled else { return removed }
     if removed > 0 { await count() }
     // Not counted as removed rows: counts that have reached 0.
     _ = try await remove { [BoundStatement(.sweepCounts).bind(rowsMax)] }

@@ -4,8 +4,9 @@ import Store
 struct WriteLocks {
   /// The account whose row the write locks or relies on by itself.
   var account: String?
-  /// The account whose sessions are added or all closed. Such changes run one after the other: a statement that closes
-  /// the sessions and waits for one would miss those added during the wait.
+  /// The account whose sessions are added or closed. Such changes run one after the other: a statement that closes all
+  /// sessions and waits for one would miss those added during the wait, and a change that locks several sessions could
+  /// deadlock with it.
   var accountOfSessions: String?
   /// The account that the write creates, which no other transaction can lock.
   var newAccount: String?
@@ -80,8 +81,10 @@ extension SessionWrite {
   fileprivate var locks: WriteLocks {
     switch self {
     case .insert(let session): WriteLocks(accountOfSessions: session.accountID, sessions: true)
-    case .closeAll(let id, _, _, _), .closeBegun(let id, _, _, _, _): WriteLocks(accountOfSessions: id, sessions: true)
-    case .rotate, .rename, .close, .requireOpen: WriteLocks(sessions: true)
+    case .close(_, let id, _, _), .closeAll(let id, _, _, _), .closeBegun(let id, _, _, _, _):
+      WriteLocks(accountOfSessions: id, sessions: true)
+    // A change with several of these for one account also closes a session, which locks the account.
+    case .rotate, .rename, .requireOpen: WriteLocks(sessions: true)
     }
   }
 }

@@ -9,7 +9,7 @@ extension Writer {
       return try rotate(id, from: from, to: to, at: at, idleExpiresAt: idleExpiresAt)
     case .rename(let id, let signInProviderID, let methods, let at):
       return try rename(id, signInProviderID, methods, at)
-    case .close(let id, let at, let reason): try closeSession(id, at, reason)
+    case .close(let id, _, let at, let reason): try closeSession(id, at, reason)
     case .closeAll(let accountID, let except, let at, let reason):
       try closeSessions(of: accountID, except: except, at, reason)
     case .closeBegun(let accountID, let providerID, let except, let at, let reason):
@@ -94,13 +94,13 @@ extension Writer {
   func sweepSessions(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int64 {
     try connection.statement(
       """
-      UPDATE accounts SET last_sign_in_at = told.at
+      UPDATE accounts SET last_sign_in_at = ended.at
       FROM (
         SELECT account_id, max(signed_in_at) AS at FROM sessions WHERE rowid IN
           (SELECT rowid FROM sessions WHERE ends_day < ? / 86400000 ORDER BY ends_day, rowid LIMIT ?)
-        GROUP BY account_id) AS told
-      WHERE id = told.account_id AND told.at > coalesce(last_sign_in_at, -1)
-        AND told.at = (SELECT max(signed_in_at) FROM sessions WHERE account_id = told.account_id)
+        GROUP BY account_id) AS ended
+      WHERE id = ended.account_id AND ended.at > coalesce(last_sign_in_at, -1)
+        AND ended.at = (SELECT max(signed_in_at) FROM sessions WHERE account_id = ended.account_id)
       """
     ).bind(now).bind(rowsMax).run()
     return try connection.statement(

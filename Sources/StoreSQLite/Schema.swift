@@ -46,7 +46,8 @@ enum Schema {
       idle_since INTEGER NOT NULL,
       identity_count INTEGER NOT NULL DEFAULT 0,
       factor_count INTEGER NOT NULL DEFAULT 0,
-      unlink_count INTEGER NOT NULL DEFAULT 0
+      unlink_count INTEGER NOT NULL DEFAULT 0,
+      CONSTRAINT accounts_email_verification_provider CHECK (\(EmailVerificationKind.providerCheck))
     ) STRICT;
     CREATE INDEX accounts_by_idle ON accounts (idle_since) WHERE anonymous = 1;
     CREATE TABLE closed_accounts (
@@ -127,7 +128,8 @@ enum Schema {
       device_id TEXT NOT NULL,
       ends_at INTEGER NOT NULL,
       ends_day INTEGER NOT NULL,
-      signed_in_at INTEGER
+      signed_in_at INTEGER,
+      CONSTRAINT sessions_end CHECK ((closed_at IS NULL) = (closed_reason IS NULL))
     ) STRICT;
     CREATE INDEX sessions_by_sign_in ON sessions (account_id, signed_in_at);
     CREATE INDEX sessions_by_device ON sessions (account_id, device_id) WHERE device_id <> '';

@@ -167,12 +167,12 @@ extension Promise {
       let (noon, later) = (Bench.noon, Bench.noon.adding(millis: 1))
       try await bench.prepare(.account(.insert(bench.account("ann"))), .session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(.account(.cutOff(accountID: "ann", at: noon, disabling: true)))
-      let shut = try bench.require(try await bench.loadAccount("ann")).account
+      let disabled = try bench.require(try await bench.loadAccount("ann")).account
       let again = Write.account(.cutOff(accountID: "ann", at: later, disabling: true))
-      let closing = Write.session(.close(id: "s", at: later, reason: .disabled))
+      let closing = Write.session(.close(id: "s", accountID: "ann", at: later, reason: .disabled))
       try bench.equal(try await bench.commit(again), .stale)
       try bench.equal(try await bench.commit(closing, again), .stale)
-      try bench.equal(try await bench.loadAccount("ann")?.account, shut)
+      try bench.equal(try await bench.loadAccount("ann")?.account, disabled)
       try bench.equal(try await bench.loadSession("s")?.closed, nil)
       try await bench.prepare(.account(.cutOff(accountID: "ann", at: later, disabling: false)))
       var opened = try bench.require(try await bench.loadAccount("ann")).account

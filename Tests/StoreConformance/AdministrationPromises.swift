@@ -29,7 +29,7 @@ extension Promise {
       try await bench.prepare(
         .session(.insert(bench.session("one", of: "ann"))), .session(.insert(bench.session("two", of: "ann"))),
         .session(.insert(bench.session("other", of: "bob"))),
-        .session(.close(id: "two", at: Bench.noon, reason: .signedOut)))
+        .session(.close(id: "two", accountID: "ann", at: Bench.noon, reason: .signedOut)))
       for (millis, ids) in [(Int64(999), ["one"]), (1_000, [])] {
         let facts = try await bench.load {
           $0.openSessions = OpenSessionsQuery(accountID: "ann", at: Bench.noon.adding(millis: millis), most: 9)

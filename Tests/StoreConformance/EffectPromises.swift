@@ -100,7 +100,7 @@ extension Promise {
         $0.change(session: "s-ann") { ($0.signInProviderID, $0.methods) = ("oidc.b", ["fed"]) }
       },
       Step(.session(.requireOpen(id: "s-ann", at: at))),
-      Step(.session(.close(id: "s-ann", at: bench.later(2), reason: .signedOut))) {
+      Step(.session(.close(id: "s-ann", accountID: "ann", at: bench.later(2), reason: .signedOut))) {
         $0.change(session: "s-ann") { $0.closed = end(2, .signedOut) }
       },
       Step(

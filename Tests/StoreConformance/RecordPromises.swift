@@ -77,7 +77,7 @@ extension Promise {
         .record(.spendToken(bench.digest(1), expiresAt: Bench.noon.adding(millis: over))),
         .record(.spendToken(bench.digest(2), expiresAt: Bench.noon.adding(millis: alive))),
         .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("open", of: "ann"))),
-        .session(.close(id: "closed", at: Bench.noon.adding(millis: over), reason: .signedOut)))
+        .session(.close(id: "closed", accountID: "ann", at: Bench.noon.adding(millis: over), reason: .signedOut)))
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: 499), rowsMax: 10), 0)
       try bench.equal(try await bench.store.sweep(at: Bench.noon.adding(millis: over), rowsMax: 10), 3)
       for (number, isThere) in [(1, false), (2, true)] {
@@ -110,7 +110,7 @@ extension Promise {
         .session(.insert(bench.session("closed", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day))),
         .session(.insert(bench.session("open", of: "ann", idleMillis: 9 * day, absoluteMillis: 9 * day))),
         .session(.insert(refreshed)), .session(.insert(moved)),
-        .session(.close(id: "closed", at: Bench.noon.adding(millis: 1), reason: .signedOut)),
+        .session(.close(id: "closed", accountID: "ann", at: Bench.noon.adding(millis: 1), reason: .signedOut)),
         .session(.rotate(
           id: "refreshed", from: refreshed.refreshDigest, to: bench.digest(200), at: Bench.noon.adding(millis: 1),
           idleExpiresAt: tomorrow.adding(millis: -1))),

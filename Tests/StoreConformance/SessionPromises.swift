@@ -124,7 +124,7 @@ extension Promise {
       try bench.equal(try await bench.loadSession("s"), wanted)
       try bench.equal(try await bench.commit(rename("t", after: 1)), .stale)
       try bench.equal(try await bench.commit(rename("s", after: 1000)), .stale)
-      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: .signedOut)))
+      try await bench.prepare(.session(.close(id: "s", accountID: "ann", at: Bench.noon, reason: .signedOut)))
       try bench.equal(try await bench.commit(rename("s", after: 1)), .stale)
     },
     Promise("a rotation from any other token is stale") { bench in
@@ -152,13 +152,14 @@ extension Promise {
         let guarding = Write.session(.requireOpen(id: "s", refreshDigest: bench.digest(digest), at: Bench.noon))
         try bench.equal(try await bench.commit(guarding), outcome)
       }
-      try await bench.prepare(.session(.close(id: "s", at: Bench.noon.adding(millis: 100), reason: .signedOut)))
+      try await bench.prepare(
+        .session(.close(id: "s", accountID: "ann", at: Bench.noon.adding(millis: 100), reason: .signedOut)))
       try bench.equal(try await bench.commit(.session(.requireOpen(id: "s", at: Bench.noon))), .stale)
     },
     Promise("a rotation of a session that is closed, idle for too long or expired is stale") { bench in
       try await bench.prepare(
         .session(.insert(bench.session("closed", of: "ann"))), .session(.insert(bench.session("idle", of: "ann"))),
-        .session(.close(id: "closed", at: Bench.noon, reason: .signedOut)))
+        .session(.close(id: "closed", accountID: "ann", at: Bench.noon, reason: .signedOut)))
       for (id, millis) in [("closed", 0), ("idle", 1000)] {
         try bench.equal(
           try await bench.commit(
@@ -171,9 +172,9 @@ extension Promise {
     Promise("a session is closed once, with the first reason") { bench in
       try await bench.prepare(.session(.insert(bench.session("s", of: "ann"))))
       try await bench.prepare(
-        .session(.close(id: "s", at: Bench.noon, reason: .signedOut)),
-        .session(.close(id: "s", at: Bench.noon.adding(millis: 1), reason: .revoked)),
-        .session(.close(id: "unknown", at: Bench.noon, reason: .signedOut)))
+        .session(.close(id: "s", accountID: "ann", at: Bench.noon, reason: .signedOut)),
+        .session(.close(id: "s", accountID: "ann", at: Bench.noon.adding(millis: 1), reason: .revoked)),
+        .session(.close(id: "unknown", accountID: "ann", at: Bench.noon, reason: .signedOut)))
       let session = try bench.require(try await bench.loadSession("s"))
       try bench.equal(session.closed?.at, Bench.noon)
       try bench.equal(session.closed?.reason, .signedOut)
@@ -225,7 +226,8 @@ extension Promise {
       try bench.equal(try await listed(bench, at: 4, most: 9), Listed(ids: ["s3", "s2", "s1"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 2), Listed(ids: ["s3", "s2"], count: 3))
       try bench.equal(try await listed(bench, at: 4, most: 0), Listed(ids: [], count: 3))
-      try await bench.prepare(.session(.close(id: "s2", at: Bench.noon.adding(millis: 5), reason: .signedOut)))
+      try await bench.prepare(
+        .session(.close(id: "s2", accountID: "ann", at: Bench.noon.adding(millis: 5), reason: .signedOut)))
       try bench.equal(try await listed(bench, at: 999, most: 9), Listed(ids: ["s3", "s1"], count: 2))
       // The end of their idle time.
       try bench.equal(try await listed(bench, at: 1000, most: 9), Listed(ids: [], count: 0))

@@ -62,7 +62,7 @@ extension Promise {
     Promise("a device that was signed out before its account was cut off is not known") { bench in
       var ann = bench.account("ann", email: "ann@example.com")
       try await bench.prepare(.account(.insert(ann)), .session(.insert(bench.session("s", of: "ann"))))
-      try await bench.prepare(.session(.close(id: "s", at: bench.later(10), reason: .signedOut)))
+      try await bench.prepare(.session(.close(id: "s", accountID: "ann", at: bench.later(10), reason: .signedOut)))
       for (cutOff, isKnown) in [(9, true), (10, false), (11, false)] {
         ann.tokensValidAfter = bench.later(Int64(cutOff))
         try await bench.prepare(.account(.update(ann)))
@@ -95,7 +95,7 @@ extension Promise {
       }
       try bench.equal(try await ofNumber("+4915100"), true)
       try bench.equal(try await ofNumber("+4915101"), false)
-      try await bench.prepare(.session(.close(id: "s", at: Bench.noon, reason: .signedOut)))
+      try await bench.prepare(.session(.close(id: "s", accountID: "ann", at: Bench.noon, reason: .signedOut)))
       try bench.equal(try await known("device"), true)
       try await bench.prepare(.session(.insert(bench.session("t", of: "bob", refresh: 2))))
       let ofSession = try await bench.load {
@@ -103,7 +103,7 @@ extension Promise {
         $0.deviceID = "device"
       }
       try bench.equal(ofSession.deviceIsKnown, true)
-      try await bench.prepare(.session(.close(id: "t", at: Bench.noon, reason: .reclaimed)))
+      try await bench.prepare(.session(.close(id: "t", accountID: "bob", at: Bench.noon, reason: .reclaimed)))
       let closed = try await bench.load {
         $0.sessionID = "t"
         $0.deviceID = "device"
@@ -129,7 +129,7 @@ extension Promise {
       try bench.equal(try await isOf("nobody"), false)
       try await bench.prepare(.session(.insert(bench.session("t", of: "bob", refresh: 2))))
       try bench.equal(try await isOf("bob"), true)
-      try await bench.prepare(.session(.close(id: "t", at: Bench.noon, reason: .factorEnrolled)))
+      try await bench.prepare(.session(.close(id: "t", accountID: "bob", at: Bench.noon, reason: .factorEnrolled)))
       try bench.equal(try await isOf("bob"), false)
     },
     Promise("a sweep removes counts that have no more effect") { bench in

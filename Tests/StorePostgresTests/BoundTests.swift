@@ -106,7 +106,7 @@ import Testing
       CREATE TRIGGER slow BEFORE UPDATE OR DELETE ON sessions FOR EACH ROW EXECUTE FUNCTION slow()
       """)
     await #expect(throws: StoreError.self) {
-      try await store.commit(.session(.close(id: "own", at: at, reason: .revoked)))
+      try await store.commit(.session(.close(id: "own", accountID: "ann", at: at, reason: .revoked)))
     }
     let ended = try await store.commit(
       .account(.raise(id: "ann", version: 1)),

@@ -80,6 +80,25 @@ import Testing
     await store.close()
   }
 
+  @Test func `a change that ends a session locks the account before any session`() async throws {
+    let place = try Place()
+    let store = try place.open()
+    #expect(
+      try await store.commit(.account(.insert(AccountRecord("ann"))), Self.session("one"), Self.session("two"))
+        == .committed)
+    // As a change that ends all sessions: it locks the account, then the sessions in any order.
+    let other = try place.session()
+    defer { other.abandon() }
+    try other.execute("BEGIN; SELECT 1 FROM accounts WHERE id = 'ann' FOR UPDATE")
+    async let ended = store.commit(
+      .session(.requireOpen(id: "one", at: Self.now)), .session(.requireOpen(id: "two", at: Self.now)),
+      .session(.close(id: "two", accountID: "ann", at: Self.now, reason: .revoked)))
+    try await place.wait(forLocks: 1)
+    try other.execute("SELECT 1 FROM sessions WHERE account_id = 'ann' FOR UPDATE NOWAIT; COMMIT")
+    #expect(try await ended == .committed)
+    await store.close()
+  }
+
   private static func pending(_ number: UInt8) -> Write {
     .pending(.insert(
       PendingRecord(

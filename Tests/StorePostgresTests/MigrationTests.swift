@@ -90,7 +90,7 @@ import Testing
 }
 
 extension MigrationTests {
-  @Test func `each closed set has a check`() async throws {
+  @Test func `each closed set and each pair of columns has a check`() async throws {
     let place = try await Self.place()
     let names = try place.text(
       """
@@ -99,8 +99,9 @@ extension MigrationTests {
       """)
     #expect(
       names == """
-        accounts_email_verification deliveries_channel deliveries_priority factors_kind identities_tier \
-        pending_counts_known_scope pendings_purpose pendings_tier sessions_closed_reason
+        accounts_email_verification accounts_email_verification_provider deliveries_channel deliveries_priority \
+        factors_kind identities_tier pending_counts_known_scope pendings_purpose pendings_tier sessions_closed_reason \
+        sessions_end
         """)
     #expect(throws: (any Error).self) { try place.text("UPDATE pending_counts SET scope = 'galaxy' RETURNING 1") }
   }

@@ -100,7 +100,7 @@ final class Embedded: Sendable {
       try await put(store, .session(.insert(session)))
     }
     try await put(
-      store, .session(.close(id: "closed", at: at(5), reason: .signedOut)),
+      store, .session(.close(id: "closed", accountID: "full", at: at(5), reason: .signedOut)),
       .session(.rotate(id: "rotated", from: digest(2), to: digest(3), at: at(6), idleExpiresAt: at(86_400_000 * 9))))
   }
 

@@ -79,13 +79,18 @@ import Testing
 
   @Test func `a sweep whose task is cancelled begins no further kind`() async throws {
     let store = try await store()
+    // A count that a sweep removes last.
+    let count = "FROM pending_counts WHERE scope = \(CountScope.account.literal)"
+    try place.run("INSERT INTO pending_counts (scope, name, held) VALUES (\(CountScope.account.literal), 'ann', 0)")
     let sweep = Task {
       while !Task.isCancelled { await Task.yield() }
       return try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10)
     }
     sweep.cancel()
     #expect(try await sweep.value == 0)
+    #expect(try place.text("SELECT count(*) \(count)") == "1")
     #expect(try await store.sweep(at: Timestamp(millis: 1), rowsMax: 10) == 2)
+    #expect(try place.text("SELECT count(*) \(count)") == "0")
     await store.close()
   }
 

@@ -35,6 +35,21 @@ import Testing
       ("deliveries", "priority", "2"), ("pending_counts", "scope", "galaxy"), ("sessions", "closed_reason", "boredom"),
     ])
   func `a value outside its closed set is rejected`(table: String, column: String, value: String) throws {
+    #expect(try refusal(of: [column: "'\(value)'"], in: table)?.hasPrefix("CHECK constraint failed: \(table)_") == true)
+  }
+
+  @Test(
+    arguments: [
+      ("accounts", "email_verification_provider_id", "email_verification_provider"),
+      ("sessions", "closed_reason", "end"), ("sessions", "closed_at", "end"),
+    ])
+  func `a column without the one that belongs to it is rejected`(table: String, absent: String, check: String) throws {
+    let values = [absent: "NULL", "email_verification": "'assertion'"]
+    #expect(try refusal(of: values, in: table) == "CHECK constraint failed: \(table)_\(check)")
+  }
+
+  /// Inserts a valid row, then one with these values. Returns the error of the second one.
+  private func refusal(of values: [String: String], in table: String) throws -> String? {
     try Migrations.run(on: connection)
     let known = [
       "email_verification": "'reset'", "kind": "'totp'", "purpose": "'link'", "channel": "'mail'", "scope": "'total'",
@@ -48,10 +63,7 @@ import Testing
       try connection.execute("INSERT INTO \(table) VALUES (\(row.joined(separator: ", ")))")
     }
     try insert(known)
-    let refusal = #expect(throws: SQLiteError.self) {
-      try insert(known.merging([column: "'\(value)'"]) { $1 })
-    }
-    #expect(try #require(refusal).text.hasPrefix("CHECK constraint failed: \(table)_"))
+    return #expect(throws: SQLiteError.self) { try insert(known.merging(values) { $1 }) }?.text
   }
 
   @Test func `a step that fails leaves the file at the version before it`() throws {

@@ -107,7 +107,7 @@ package struct UpdateAccount: Sendable {
       let reason = update.isNewPassword ? SessionClosedReason.passwordChanged : .emailChanged
       writes = [.session(.requireOpen(id: caller.session.id, at: now))] + counts + update.edit.writes
       writes += [
-        .session(.close(id: caller.session.id, at: now, reason: .continued)),
+        .closing(caller.session, at: now, reason: .continued),
         .session(.closeAll(accountID: accountID, except: nil, at: now, reason: reason)),
         .pending(.deleteAll(accountID: accountID, sparing: UpdateAccount.spared(by: update))),
         .session(.insert(opened.record)),
@@ -124,8 +124,8 @@ package struct UpdateAccount: Sendable {
       let values = ["new_email": email]
       let back = mail.map { environment.wayBack(to: caller.state.account, $0, values: values, call, now) } ?? []
       // The revert email notifies the old address, which needs no other notice.
-      let told = back.isEmpty ? caller.state : update.edit.state
-      writes += back + environment.notices(.emailChanged, to: told, others: [email], values: values, now: now)
+      let notified = back.isEmpty ? caller.state : update.edit.state
+      writes += back + environment.notices(.emailChanged, to: notified, others: [email], values: values, now: now)
     }
     if update.isNewPassword {
       writes.append(environment.audit(AuditNote(.passwordChanged, accountID: accountID), call: call, now: now))

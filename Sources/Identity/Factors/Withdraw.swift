@@ -46,7 +46,7 @@ package struct Withdraw: Sendable {
     let accountID = caller.state.account.id
     let details = ["kind": factor.kind.rawValue, "factor_id": factor.id]
     let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
-      .session(.close(id: caller.session.id, at: now, reason: .continued)),
+      .closing(caller.session, at: now, reason: .continued),
       .session(.insert(opened.record)),
       environment.audit(AuditNote(.factorWithdrawn, accountID: accountID, details: details), call: call, now: now),
     ]

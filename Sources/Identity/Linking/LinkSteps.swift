@@ -98,9 +98,7 @@ extension Link {
     let opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     let guarding = [Write.session(.requireOpen(id: caller.session.id, at: now))]
     var writes = passed.writes(after: guarding, sessionID: opened.record.id, now: now)
-    writes += [
-      .session(.close(id: caller.session.id, at: now, reason: .continued)), .session(.insert(opened.record)),
-    ]
+    writes += [.closing(caller.session, at: now, reason: .continued), .session(.insert(opened.record))]
     writes += spent(verified, row, caller, sessionID: opened.record.id, now)
     writes += verified.spentCode(for: caller.state.account.id, sessionID: opened.record.id, now)
     writes += rememberAlreadyLinked(caller, sessionID: opened.record.id, call, now)
@@ -228,9 +226,7 @@ extension Link {
     var opened = environment.continueSession(caller.session, passing: passed.factor, call: call, now: now)
     opened.record.signInProviderID = first.signInProviderID
     opened.record.methods += first.methods.filter { !caller.session.methods.contains($0) }
-    return (
-      opened, [.session(.close(id: caller.session.id, at: now, reason: .continued)), .session(.insert(opened.record))]
-    )
+    return (opened, [.closing(caller.session, at: now, reason: .continued), .session(.insert(opened.record))])
   }
 
   /// Unlinks a phone number that another one replaces, as Unlink does.

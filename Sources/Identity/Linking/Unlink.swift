@@ -26,7 +26,7 @@ package struct Unlink: Sendable {
     let opened = environment.continueSession(caller.session, call: call, now: now)
     let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": providerID])
     let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
-      .session(.close(id: caller.session.id, at: now, reason: .continued)),
+      .closing(caller.session, at: now, reason: .continued),
       .session(.closeBegun(
         accountID: accountID, beganWith: providerID, except: nil, at: now, reason: .unlinked)),
       .session(.insert(opened.record)),

@@ -5,8 +5,8 @@ enum EndSessionDecision: Hashable, Sendable {
   case refuse(Failure)
   /// The account has no open session with this id. Nothing is written.
   case unchanged
-  /// - Parameter open: the sessions that must still be open when the change is applied, in the order of their ids.
-  case end(SessionRecord, open: [String], details: [String: String])
+  /// - Parameter open: the sessions that must still be open when the change is applied.
+  case end(SessionRecord, open: Set<String>, details: [String: String])
 
   /// - Parameter token: the ID token of a user. nil: an administrator asks.
   /// - Parameter facts: with the session of the token, and the named session as `otherSession`.
@@ -24,8 +24,7 @@ enum EndSessionDecision: Hashable, Sendable {
     guard let session = facts.otherSession, session.isOpen(at: now) else { return .unchanged }
     guard let caller else { return .end(session, open: [session.id], details: AdminDecision.byAdministrator) }
     guard session.accountID == caller.session.accountID else { return .unchanged }
-    // One order of locks: two sessions that end each other at the same time must not wait for each other.
-    return .end(session, open: Set([caller.session.id, session.id]).sorted(), details: [:])
+    return .end(session, open: [caller.session.id, session.id], details: [:])
   }
 }
 
@@ -67,13 +66,13 @@ package struct EndSession: Sendable {
   }
 
   private func end(
-    _ session: SessionRecord, open: [String], _ details: [String: String], _ call: CallFacts, _ now: Timestamp
+    _ session: SessionRecord, open: Set<String>, _ details: [String: String], _ call: CallFacts, _ now: Timestamp
   ) -> Change {
     var details = details
     details["session_id"] = session.id
     return Change(
       open.map { .session(.requireOpen(id: $0, at: now)) } + [
-        .session(.close(id: session.id, at: now, reason: .revoked)),
+        .closing(session, at: now, reason: .revoked),
         environment.audit(
           AuditNote(.signedOut, accountID: session.accountID, details: details), call: call, now: now),
       ])

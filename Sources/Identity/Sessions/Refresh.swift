@@ -58,6 +58,8 @@ package struct Refresh: Sendable {
     _ token: RefreshToken, _ live: CallerSession, _ remembered: [Write], _ now: Timestamp
   ) -> Step<Result> {
     guard !remembered.isEmpty else { return .answer(opened(token, live)) }
+    // No digest: if another refresh spends this token first, a new decision would take the presented token for a copy
+    // and end the session.
     return .commit(Change([.session(.requireOpen(id: live.session.id, at: now))] + remembered), opened(token, live))
   }
 
@@ -87,7 +89,7 @@ package struct Refresh: Sendable {
       .refreshReplayed, accountID: live.state.account.id, details: ["session_id": live.session.id])
     let change = Change([
       .session(.requireOpen(id: live.session.id, at: now)),
-      .session(.close(id: live.session.id, at: now, reason: .refreshReplayed)),
+      .closing(live.session, at: now, reason: .refreshReplayed),
       environment.audit(note, call: call, now: now),
     ])
     return .refuse(Failure(.tokenRevoked, hint: "Sign in again."), writing: change)

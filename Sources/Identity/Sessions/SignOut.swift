@@ -23,7 +23,7 @@ package struct SignOut: Sendable {
       }
       let note = AuditNote(.signedOut, accountID: session.accountID, details: ["session_id": session.id])
       let change = Change([
-        .session(.close(id: session.id, at: now, reason: .signedOut)), environment.audit(note, call: call, now: now),
+        .closing(session, at: now, reason: .signedOut), environment.audit(note, call: call, now: now),
       ])
       return .commit(change, ())
     }

@@ -43,7 +43,7 @@ struct `EndSession, every row` {
 
   @Test func `E1: an open session can end another open session of the account`() throws {
     let session = try #require(world.store.contents.sessions[other.sessionID])
-    let open = [own.sessionID, other.sessionID].sorted()
+    let open: Set = [own.sessionID, other.sessionID]
     #expect(decide(session.id, for: try world.claims(own)) == .end(session, open: open, details: [:]))
   }
 

@@ -272,7 +272,8 @@ extension Tables {
       sessions[id]?.rotatedAt = at
       sessions[id]?.lastUsedAt = at
       sessions[id]?.idleExpiresAt = idleExpiresAt
-    case .close(let id, let at, let reason): close(at, reason) { $0.id == id }
+    case .close(let id, let accountID, let at, let reason):
+      close(at, reason) { $0.id == id && $0.accountID == accountID }
     case .closeAll(let accountID, let except, let at, let reason):
       close(at, reason) { $0.accountID == accountID && $0.id != except }
     case .closeBegun(let accountID, let providerID, let except, let at, let reason):
