@@ -38,7 +38,7 @@ extension FactorSecret: SealedContent {
   init(_ message: Sealed.FactorSecret) throws {
     switch try message.secret.required() {
     case .totp(let totp):
-      self = .totp(secret: totp.secret, lastStep: totp.lastStep == 0 ? nil : totp.lastStep)
+      self = .totp(secret: try totp.secret.required(), lastStep: totp.lastStep == 0 ? nil : totp.lastStep)
     case .recoveryCodes(let codes):
       self = .recoveryCodes(RecoveryCodes(digests: try codes.digests.map { try Digest(sealed: $0) }))
     }

@@ -31,9 +31,9 @@ extension Environment {
     guard let record, record.purpose == .enrollment else { throw Failure.enrollmentMismatch("unknown enrolment id") }
     guard record.caller == call.caller else { throw Failure.enrollmentMismatch("another caller's enrolment") }
     guard record.accountID == caller.state.account.id else { throw Failure.enrollmentMismatch("another account's id") }
-    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let held = PendingEnrollment(packed: plaintext)
-    else { throw Failure.enrollmentMismatch("the row was changed after it was sealed") }
+    let held = try openContent(
+      record.sealed, context: PendingTable.context(of: record), PendingEnrollment.init(packed:),
+      or: Failure.enrollmentMismatch)
     guard held.sessionID == caller.session.id else { throw Failure.enrollmentMismatch("started in another session") }
     guard !record.isExpired(at: now) else {
       throw Failure(.expiredCode, field: "enrollment_id", hint: "Start the enrolment again.")
@@ -55,10 +55,11 @@ extension Failure {
 
 extension PendingEnrollment: SealedContent {
   init(_ message: Sealed.PendingEnrollment) throws {
+    let kind = try FactorKind(rawValue: message.kind).required()
     self.init(
-      kind: try FactorKind(rawValue: message.kind).required(), sessionID: try message.sessionID.required(),
-      displayName: message.displayName, secret: message.secret, phoneNumber: message.phoneNumber.presence,
-      sentCode: try message.sentCode.map { try SentCode($0) })
+      kind: kind, sessionID: try message.sessionID.required(), displayName: message.displayName,
+      secret: kind == .totp ? try message.secret.required() : message.secret,
+      phoneNumber: message.phoneNumber.presence, sentCode: try message.sentCode.map { try SentCode($0) })
   }
 
   var message: Sealed.PendingEnrollment {

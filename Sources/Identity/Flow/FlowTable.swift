@@ -20,9 +20,11 @@ extension Environment {
       throw Failure(.flowExpired, field: Failure.flowField, hint: "Start the flow again.")
     }
     guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.flowWasUsed }
-    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let flow = PendingFlow(packed: plaintext), flow.order.providerID == record.identity.providerID
-    else { throw Failure.flowMismatch("the row was changed after it was sealed") }
+    let flow = try openContent(
+      record.sealed, context: PendingTable.context(of: record), PendingFlow.init(packed:), or: Failure.flowMismatch)
+    guard flow.order.providerID == record.identity.providerID else {
+      throw Failure.flowMismatch("the row is of another provider")
+    }
     return (record, flow)
   }
 }

@@ -19,11 +19,13 @@ extension Environment {
   }
 
   func heldTexts(of record: IdempotencyRecord) throws(Failure) -> [String] {
+    guard record.outcome.hasPrefix(HeldTexts.outcomePrefix) else {
+      throw PendingTable.mismatch("the record has no texts")
+    }
     let text = record.outcome.dropFirst(HeldTexts.outcomePrefix.count)
-    guard record.outcome.hasPrefix(HeldTexts.outcomePrefix), let sealed = Base64URL.decode(String(text)),
-      let packed = cryptography.open(sealed, context: HeldTexts.context(record.key, record.request))
-    else { throw PendingTable.mismatch("the record was changed after it was sealed") }
-    guard let held = Sealed.HeldTexts(packed: packed) else { throw PendingTable.mismatch("the record has no texts") }
+    let held = try openContent(
+      Base64URL.decode(String(text)) ?? [], context: HeldTexts.context(record.key, record.request),
+      Sealed.HeldTexts.init(packed:), or: PendingTable.mismatch)
     return held.texts
   }
 }

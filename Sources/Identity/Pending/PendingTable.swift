@@ -71,9 +71,9 @@ extension Environment {
     guard record.attemptsLeft > 0 else {
       throw Failure(.pendingCredentialUsed, hint: "Sign in with the provider again.", debug: "no attempts left")
     }
-    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let held = PendingAssertion(packed: plaintext)
-    else { throw PendingTable.mismatch("the row was changed after it was sealed") }
+    let held = try openContent(
+      record.sealed, context: PendingTable.context(of: record), PendingAssertion.init(packed:),
+      or: PendingTable.mismatch)
     return .held(record, held)
   }
 }

@@ -20,6 +20,20 @@ extension SealedContent {
   }
 }
 
+extension Environment {
+  /// Opens and decodes the sealed content of a row.
+  /// - Parameter failure: returns the error of the call for a reason, which only the log states.
+  func openContent<Content>(
+    _ sealed: [UInt8], context: [UInt8], _ decode: ([UInt8]) -> Content?, or failure: (String) -> Failure
+  ) throws(Failure) -> Content {
+    guard let packed = cryptography.open(sealed, context: context) else {
+      throw failure("the row was changed after it was sealed")
+    }
+    guard let content = decode(packed) else { throw failure("the sealed content is of another version") }
+    return content
+  }
+}
+
 extension ProtobufEncodable {
   /// The bytes to seal. The arena is not kept, because these messages are rare.
   var packed: [UInt8] { encodeBare(arena: Arena(budgetBytes: 4096)) }
@@ -51,6 +65,11 @@ extension String {
 
   /// Nil if empty, for fields where that means none.
   var presence: String? { isEmpty ? nil : self }
+}
+
+extension [UInt8] {
+  /// The bytes of a field that is not empty in any row.
+  func required() throws(MissingField) -> [UInt8] { try (isEmpty ? nil : self).required() }
 }
 
 extension Digest {

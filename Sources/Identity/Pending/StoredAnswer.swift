@@ -37,11 +37,9 @@ extension Environment {
   func heldAnswer(of record: IdempotencyRecord) throws(Failure) -> StoredAnswer? {
     guard record.outcome.hasPrefix(StoredAnswer.outcomePrefix) else { return nil }
     let text = record.outcome.dropFirst(StoredAnswer.outcomePrefix.count)
-    guard let sealed = Base64URL.decode(String(text)),
-      let packed = cryptography.open(sealed, context: StoredAnswer.context(record.key, record.request)),
-      let answer = StoredAnswer(packed: packed)
-    else { throw PendingTable.mismatch("the record was changed after it was sealed") }
-    return answer
+    return try openContent(
+      Base64URL.decode(String(text)) ?? [], context: StoredAnswer.context(record.key, record.request),
+      StoredAnswer.init(packed:), or: PendingTable.mismatch)
   }
 }
 

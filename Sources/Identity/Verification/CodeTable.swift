@@ -49,9 +49,9 @@ extension Environment {
     guard !record.isExpired(at: now), record.completedAt == nil, record.attemptsLeft > 0 else {
       throw Failure(.expiredCode, field: field, hint: "Request a new code.")
     }
-    guard let plaintext = cryptography.open(record.sealed, context: PendingTable.context(of: record)),
-      let held = PendingCode(packed: plaintext)
-    else { throw Failure.wrongSentCode("the row was changed after it was sealed", field: field) }
+    let held = try openContent(
+      record.sealed, context: PendingTable.context(of: record), PendingCode.init(packed:),
+      or: { Failure.wrongSentCode($0, field: field) })
     return OpenedCode(row: record, held: held)
   }
 }

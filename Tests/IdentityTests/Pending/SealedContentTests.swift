@@ -129,9 +129,31 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     #expect(changed(assertion) { $0.sentCode?.verification = [] } == nil)
     #expect(changed(enrollment) { $0.kind = "passkey" } == nil)
     #expect(changed(enrollment) { $0.sentCode?.expiresAtMillis = nil } == nil)
+    let totp = Identity.PendingEnrollment(kind: .totp, sessionID: "session", displayName: "", secret: [1])
+    #expect(changed(totp) { $0.secret = [] } == nil)
     #expect(changed(Identity.FactorSecret.totp(secret: [1], lastStep: nil)) { $0.secret = nil } == nil)
+    #expect(
+      changed(Identity.FactorSecret.totp(secret: [1], lastStep: nil)) { $0.secret = .totp(.init(secret: [])) } == nil)
     #expect(changed(answers[0]) { $0.handle = "" } == nil)
     #expect(changed(answers[0]) { $0.answer = nil } == nil)
+  }
+
+  @Test func `a row that does not open and one that cannot be decoded are reported differently`() {
+    let (world, call) = (World(), World().call())
+    func reason(_ plaintext: [UInt8], _ change: (inout PendingRecord) -> Void = { _ in }) -> String? {
+      var record = world.environment.newPending(
+        plaintext, purpose: .link, identity: google().identity, accountID: "account", lifetimeMillis: 1_000, call: call,
+        now: world.now
+      ).record
+      change(&record)
+      do {
+        _ = try world.environment.openPending(record, purpose: .link, call: call, now: world.now)
+        return nil
+      } catch { return error.debug }
+    }
+    #expect(reason(assertion.packed) == nil)
+    #expect(reason(assertion.packed) { $0.accountID = "other" } == "the row was changed after it was sealed")
+    #expect(reason([]) == "the sealed content is of another version")
   }
 
   @Test func `the numbers of the enums are those of the messages, name by name`() throws {
