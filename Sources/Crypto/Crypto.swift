@@ -58,10 +58,7 @@ package enum HashFunction: Sendable {
   }
 
   package func digest(_ bytes: [UInt8]) -> [UInt8] {
-    var out = [UInt8](repeating: 0, count: byteCount)
-    let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
-    precondition(failure == 0, "no digest: OpenSSL error \(failure)")
-    return out
+    unsafe digested(bytes, by: implementation, byteCount: byteCount)
   }
 
   var implementation: OpaquePointer {
@@ -71,6 +68,13 @@ package enum HashFunction: Sendable {
     case .sha512: unsafe Algorithms.sha512
     }
   }
+}
+
+func digested(_ bytes: [UInt8], by implementation: OpaquePointer, byteCount: Int) -> [UInt8] {
+  var out = [UInt8](repeating: 0, count: byteCount)
+  let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
+  precondition(failure == 0, "no digest: OpenSSL error \(failure)")
+  return out
 }
 
 package func sha256(_ bytes: [UInt8]) -> [UInt8] {

@@ -20,10 +20,7 @@ package enum ForeignDigest: String, Sendable, CaseIterable {
   }
 
   package func digest(_ bytes: [UInt8]) -> [UInt8] {
-    var out = [UInt8](repeating: 0, count: byteCount)
-    let failure = unsafe lk_digest(implementation, bytes, bytes.count, &out)
-    precondition(failure == 0, "no digest: OpenSSL error \(failure)")
-    return out
+    unsafe digested(bytes, by: implementation, byteCount: byteCount)
   }
 
   package func code(key: Secret, of bytes: [UInt8]) -> [UInt8] {

@@ -123,7 +123,7 @@ package final class CurlFetcher: HTTPSFetching {
   /// Records the end of a fetch and starts the next ones.
   func ended(_ exchange: Exchange, _ result: Result<FetchedBody, FetchError>, _ end: Breaker.End) {
     let departures = state.withLock { state in
-      if isOfMails { state.idle.append(exchange.home) }
+      if isOfMails, !inboxes[exchange.home].isClosed { state.idle.append(exchange.home) }
       return state.queues[exchange.job.provider]?.ended(end, asTrial: exchange.isTrial, at: .now)
         ?? ProviderQueue.Departures()
     }

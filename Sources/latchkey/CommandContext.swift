@@ -95,7 +95,8 @@ struct CommandContext {
 
   /// Runs `body` under the file lock; see `SessionFile.exclusively`.
   ///
-  /// Use this to present the refresh token, because a concurrent command may use it too.
+  /// Use this to present the refresh token, because a concurrent command may use it too, and to end a session before
+  /// `keep(nil)`, which could otherwise delete the session that a concurrent command has stored.
   func exclusively<Value>(_ body: () throws -> Value) throws -> Value { try file.exclusively(body) }
 
   /// Returns the stored session.

@@ -52,33 +52,30 @@ struct SignOut: ServiceCommand {
   }
 
   func perform(_ context: CommandContext) throws -> Report {
-    if all {
-      let answer = try context.call(
-        SessionRPC.revokeAll, RevokeAllRequest(idToken: try context.session().idToken))
-      try context.keep(nil)
-      return Report(["Signed out on all devices; ended sessions: \(answer.closed)."], [
-        JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
-      ])
-    }
-    if let session { return try end(session, context) }
     _ = try context.signedIn()
-    try context.exclusively {
-      let session = try context.signedIn()
-      if !local {
-        _ = try context.call(
-          SessionRPC.signOut, SignOutRequest(refreshToken: session.refreshToken))
-      }
+    return try context.exclusively {
+      if all { return try endAll(context) }
+      if let session { return try end(session, context) }
+      let stored = try context.signedIn()
+      if !local { _ = try context.call(SessionRPC.signOut, SignOutRequest(refreshToken: stored.refreshToken)) }
       try context.keep(nil)
+      return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
     }
-    return Report(["Signed out."], [JSONMember("outcome", .string("signed_out"))])
+  }
+
+  private func endAll(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(SessionRPC.revokeAll, RevokeAllRequest(idToken: try context.session().idToken))
+    try context.keep(nil)
+    return Report(["Signed out on all devices; ended sessions: \(answer.closed)."], [
+      JSONMember("outcome", .string("signed_out")), JSONMember("closed", .int(Int64(answer.closed))),
+    ])
   }
 
   private func end(_ id: String, _ context: CommandContext) throws -> Report {
     let idToken = try context.session().idToken
     let answer = try context.call(SessionRPC.endSession, EndSessionRequest(idToken: idToken, sessionID: id))
-    // The ID may be that of the stored session.
-    let own = try context.call(SessionRPC.verifyIDToken, VerifyIdTokenRequest(idToken: idToken))
-    if own.inactiveReason == .tokenRevoked { try context.keep(nil) }
+    // The ID may be that of the stored session. The service has just verified the token.
+    if (try? JWS(idToken).claims())?["sid"]?.string == id { try context.keep(nil) }
     return answer.report("signed_out", id)
   }
 }
@@ -192,9 +189,13 @@ struct Delete: ServiceCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
-    let session = try context.session()
-    _ = try context.call(AccountRPC.delete, DeleteRequest(idToken: session.idToken))
-    try context.keep(nil)
+    _ = try context.signedIn()
+    let session = try context.exclusively {
+      let session = try context.session()
+      _ = try context.call(AccountRPC.delete, DeleteRequest(idToken: session.idToken))
+      try context.keep(nil)
+      return session
+    }
     return Report(["Deleted: account \(printable(session.accountID))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(session.accountID)),
     ])

@@ -164,6 +164,40 @@ struct LifeTests {
     await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }
 
+  @Test func `a mail goes to an idle thread, and not to one that ended during a mail`() async throws {
+    let fetcher = try RunningFetcher(try CurlFetcher(FetchSettings(), mailsMax: 3), threads: 3)
+    func send(toPort port: Int) async -> FetchError? {
+      let mail = MailRequest(
+        host: "127.0.0.1", port: UInt16(port), security: .none, heloName: "us.example", sender: "a@us.example",
+        recipient: "b@them.example", bytes: [1])
+      do {
+        _ = try await fetcher.fetcher.send(mail)
+        return nil
+      } catch { return error as? FetchError }
+    }
+    let (held, free) = (Wakeups(), Wakeups())
+    let holding = Task(executorPreference: fetcher.threads[1].commandQueue) {
+      held.signal()
+      free.wait()
+    }
+    held.wait()
+    // The first thread waits for a relay, and the second one is blocked.
+    async let first = send(toPort: LocalServer.shared.silentPort)
+    try await Task.sleep(for: .milliseconds(150))
+    async let second = send(toPort: LocalServer.shared.silentPort)
+    try await Task.sleep(for: .milliseconds(150))
+    await fetcher.stop(0)
+    #expect(await first == .closed)
+    // No relay listens there. The blocked thread could not report it.
+    let third = await send(toPort: 1)
+    #expect(third.map { isUnreachable($0) } == true)
+    free.signal()
+    await holding.value
+    await fetcher.stop(2)
+    await fetcher.stop(1)
+    #expect(await second == .closed)
+  }
+
   @Test func `closing ends waiting and later fetches, each exactly once`() async throws {
     let fetcher = try fetcher {
       $0.limits.perProviderMax = 2

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from clients import PASSWORD, fresh_email
-from configuration import KEYS
+from configuration import KEYS, callers
 from processes import Server
 from test_latchkey_command import NOBODY, REFUSED, USAGE, Person
 
@@ -54,3 +55,15 @@ def test_one_session_is_ended_by_its_id_by_the_user_and_by_an_administrator(pers
     assert person.run("whoami", "--profile", "tablet").returncode == REFUSED
     assert person.json("sign-out", "--session", own)["closed"] == 1
     assert person.run("whoami").returncode == NOBODY, "the stored session is deleted"
+
+
+def test_ending_the_stored_session_by_its_id_needs_no_further_right(
+        serve: Callable[..., Server], tmp_path: Path) -> None:
+    services = [f"latchkey.v1.{name}" for name in
+                ("AuthService/*", "AccountService/*", "SessionService/EndSession", "SessionService/ListSessions")]
+    person = Person(serve(callers=[{**caller, "methods": services} for caller in callers() if caller["name"] == "web"]),
+                    tmp_path)
+    person.sign_up(fresh_email())
+    [own] = person.json("sessions")["sessions"]
+    assert person.json("sign-out", "--session", own["session_id"]) == {"outcome": "signed_out", "closed": 1}
+    assert person.run("whoami").returncode == NOBODY
