@@ -29,9 +29,9 @@ extension Settings {
   ) -> ExaminedSettings {
     var environment = environment.filter { !Variables.isOfKubernetes($0.key, $0.value) }
     var faults: [ConfigurationError] = []
-    var attempts: [String: Mending] = [:]
+    var attempts: [String: Fix] = [:]
     // After an error in an element is removed, a value that the element lacks may exist in the file.
-    var mended: Set<[ConfigPath.Step]> = []
+    var fixed: Set<[ConfigPath.Step]> = []
     do throws(ConfigurationError) {
       var tree = try ConfigNode.parse(bytes)
       while true {
@@ -40,14 +40,14 @@ extension Settings {
         } catch {
           let setting = error.setting, path = ConfigPath(setting)
           let next = attempts[setting].map(\.next) ?? .remove
-          if next == .remove, path.element.map({ !mended.contains($0) }) ?? true || tree.has(path.steps) {
+          if next == .remove, path.element.map({ !fixed.contains($0) }) ?? true || tree.has(path.steps) {
             faults.append(error)
           }
           guard let next, faults.count < faultsMax else { return ExaminedSettings(settings: nil, faults: faults) }
           attempts[setting] = next
-          if tree.has(path.steps), let element = path.element { mended.insert(element) }
+          if tree.has(path.steps), let element = path.element { fixed.insert(element) }
           environment[SettingsReader.variable(at: setting)] = nil
-          next.mend(&tree, at: path, number: attempts.count)
+          next.apply(to: &tree, at: path, number: attempts.count)
         }
       }
     } catch {
@@ -65,10 +65,10 @@ extension ExaminedSettings {
 }
 
 /// A repair of the tree that lets the reader continue after an error.
-private enum Mending {
+private enum Fix {
   case remove, standIn, leaveOut
 
-  var next: Mending? {
+  var next: Fix? {
     switch self {
     case .remove: .standIn
     case .standIn: .leaveOut
@@ -76,7 +76,7 @@ private enum Mending {
     }
   }
 
-  func mend(_ tree: inout ConfigNode, at path: ConfigPath, number: Int) {
+  func apply(to tree: inout ConfigNode, at path: ConfigPath, number: Int) {
     switch self {
     case .remove: tree.set(path.steps, nil)
     // A unique text that is valid for most required settings, such as the name of a caller.

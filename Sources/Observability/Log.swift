@@ -193,16 +193,16 @@ struct WaitingLines {
   }
 
   /// Counts lost lines.
-  /// - Parameter untold: lines lost earlier whose report was lost as well.
-  mutating func lose(_ lines: Int, untold: Int = 0, nowMillis: Int64) {
+  /// - Parameter unreported: lines lost earlier whose report was lost as well.
+  mutating func lose(_ lines: Int, unreported: Int = 0, nowMillis: Int64) {
     if dropped == 0 { droppedSinceMillis = nowMillis }
-    dropped += lines + untold
+    dropped += lines + unreported
     droppedInAll += lines
   }
 
   /// Removes the waiting lines.
   /// - Returns: the lines to write, and the number of dropped lines that the last line reports.
-  mutating func take() -> (bytes: [UInt8], told: Int) {
+  mutating func take() -> (bytes: [UInt8], reported: Int) {
     if dropped > 0 {
       bytes += JSONLines.line(atMillis: droppedSinceMillis, .warning, "log lines dropped", [("count", "\(dropped)")])
     }
@@ -249,7 +249,7 @@ private final class LineWriter: Sendable {
   func flush() {
     let lineEnd = UInt8(ascii: "\n")
     writing.withLock { isTorn in
-      let (lines, told) = waiting.withLock { $0.take() }
+      let (lines, reported) = waiting.withLock { $0.take() }
       let bytes = (isTorn ? [lineEnd] : []) + lines
       let written = writeAll(bytes, to: descriptor)
       guard written < bytes.count else {
@@ -258,9 +258,9 @@ private final class LineWriter: Sendable {
       }
       // A full disk may have space again for the next lines. The line that reports the dropped ones does not count as
       // lost.
-      let lost = bytes[max(written, bytes.count - lines.count)...].count { $0 == lineEnd } - (told > 0 ? 1 : 0)
+      let lost = bytes[max(written, bytes.count - lines.count)...].count { $0 == lineEnd } - (reported > 0 ? 1 : 0)
       if written > 0 { isTorn = bytes[written - 1] != lineEnd }
-      waiting.withLock { $0.lose(lost, untold: told, nowMillis: wallMillis()) }
+      waiting.withLock { $0.lose(lost, unreported: reported, nowMillis: wallMillis()) }
     }
   }
 }

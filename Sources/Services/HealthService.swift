@@ -59,7 +59,7 @@ package struct HealthService: Sendable {
 private final class Watcher: StreamHandler {
   private let health: HealthService
   private var service: String?
-  private var told: HealthCheckResponse.ServingStatus?
+  private var reported: HealthCheckResponse.ServingStatus?
 
   init(_ health: HealthService) { self.health = health }
 
@@ -77,8 +77,8 @@ private final class Watcher: StreamHandler {
   func woken(arena: Arena) -> StreamStep {
     guard let service else { return StreamStep() }
     let status = health.status(of: service)
-    guard status != told else { return StreamStep() }
-    told = status
+    guard status != reported else { return StreamStep() }
+    reported = status
     return StreamStep([HealthCheckResponse(status: status).encode(arena: arena)])
   }
 }

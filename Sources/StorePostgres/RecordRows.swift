@@ -17,7 +17,7 @@ extension QueryResult {
 }
 
 extension StoredRecord {
-  /// The placeholders with their types, for a SELECT, which tells the server no types.
+  /// The placeholders with their types, for a SELECT, which gives the server no types.
   static var typedPlaceholders: [(name: String, placeholder: String)] {
     columns.enumerated().map { ($1.name, "$\($0 + 1)::\($1.kind.type)") }
   }

@@ -135,8 +135,8 @@ extension StoredTable {
     if column == "account_id", hangsOnAccount { return "a.id" }
     // The last sign-in of an account. Other backends store it in the account; here its sessions may state a later one.
     if column == "last_sign_in_at" {
-      let told = "(SELECT max(signed_in_at) FROM sessions WHERE account_id = t.id)"
-      return "coalesce(max(t.last_sign_in_at, \(told)), t.last_sign_in_at, \(told))"
+      let latest = "(SELECT max(signed_in_at) FROM sessions WHERE account_id = t.id)"
+      return "coalesce(max(t.last_sign_in_at, \(latest)), t.last_sign_in_at, \(latest))"
     }
     // The day of the absolute end, which this backend computes on demand.
     if column == "expires_day" { return "t.expires_at / 86400000" }

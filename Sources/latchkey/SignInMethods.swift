@@ -34,11 +34,11 @@ struct Providers: ServiceCommand {
 
   private func report(_ answer: FetchProvidersResponse) -> Report {
     let methods = answer.signInMethods.map(printable).joined(separator: ", ")
-    let untold =
+    let withheld =
       answer.methodsMailed
       ? "The sign-in methods were sent to the account's email address."
       : "There are no sign-in methods, or the service does not reveal them."
-    var lines = [methods.isEmpty ? untold : "Sign-in methods: \(methods)."]
+    var lines = [methods.isEmpty ? withheld : "Sign-in methods: \(methods)."]
     var members = [
       JSONMember("registered", .bool(answer.registered)), JSONMember("provider_ids", .strings(answer.providerIDs)),
       JSONMember("sign_in_methods", .strings(answer.signInMethods)),

@@ -15,8 +15,8 @@ enum AdminDecision: Hashable, Sendable {
   static func setDisabled(_ disabled: Bool, _ state: AccountState, now: Timestamp) -> AdminDecision {
     guard state.account.disabled != disabled else { return .unchanged }
     guard !disabled else {
-      let (shut, writes) = state.cutOff(at: now, disabling: true, reason: .disabled)
-      return .change(state: shut, writes: writes, notes: [AuditNote(.disabled, accountID: state.account.id)])
+      let (after, writes) = state.cutOff(at: now, disabling: true, reason: .disabled)
+      return .change(state: after, writes: writes, notes: [AuditNote(.disabled, accountID: state.account.id)])
     }
     var edit = AccountEdit(state)
     edit.edited.account.disabled = false

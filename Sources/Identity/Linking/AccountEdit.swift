@@ -83,7 +83,7 @@ extension AccountEdit {
     guard edited.account.email == email else { return dependent.append(.account(.requireFreeEmail(email))) }
     guard !edited.account.emailVerified, assertion.tier >= .verified else { return }
     edited.account.emailAddress?.verification = .assertion(providerID: providerID)
-    noteProof(at: now)
+    noteVerification(at: now)
   }
 
   mutating func setPhoneNumber(_ number: String, now: Timestamp) {
@@ -100,19 +100,19 @@ extension AccountEdit {
     guard edited.account.email == email else { return }
     edited.account.emailLink = true
     edited.account.anonymous = false
-    prove(by: .emailLink, now: now)
+    verify(by: .emailLink, now: now)
   }
 
   /// Marks the email address as verified. Keeps an earlier verification.
-  mutating func prove(by proof: EmailVerification, now: Timestamp) {
+  mutating func verify(by verification: EmailVerification, now: Timestamp) {
     guard !edited.account.emailVerified else { return }
-    edited.account.emailAddress?.verification = proof
-    noteProof(at: now)
+    edited.account.emailAddress?.verification = verification
+    noteVerification(at: now)
   }
 
   /// Notes when the email address was verified. Notes nothing for an address that came verified: the owner of its
   /// mailbox brought it.
-  mutating func noteProof(at now: Timestamp) {
+  mutating func noteVerification(at now: Timestamp) {
     guard !before.emailVerified, before.email == edited.account.email else { return }
     edited.account.emailVerifiedAt = now
   }

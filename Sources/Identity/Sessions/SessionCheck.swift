@@ -38,8 +38,8 @@ package enum SessionCheck {
     }
     if session.closed != nil {
       // Disabling closed the sessions of the account. No new session can be opened (section 9).
-      let isShut = state.account.disabled && session.closed?.reason == .disabled
-      throw isShut ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
+      let isDisabled = state.account.disabled && session.closed?.reason == .disabled
+      throw isDisabled ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
     }
     guard session.isOpen(at: now) else { throw Failure(.tokenExpired, hint: "Sign in again.") }
     guard !state.account.disabled else { throw Failure.userIsDisabled }

@@ -38,7 +38,7 @@ package struct ConfirmEmail: Sendable {
       if facts.pending == nil { _ = try open(facts, call, now) }
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       // A concurrent click was faster.
-      if let row = facts.pending, isProof(row, by: caller.session), row.proves(caller.state) {
+      if let row = facts.pending, isVerification(row, by: caller.session), row.verifies(caller.state) {
         return environment.repeating(caller, now: now)
       }
       let opened = try open(facts, call, now)
@@ -71,15 +71,15 @@ package struct ConfirmEmail: Sendable {
     let (session, state) = try await environment.decideAndCommit(query, try await environment.load(query), call: call) {
       facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
-      guard !row.isExpired(at: now), row.caller == call.caller, isProof(row, by: caller.session),
-        row.proves(caller.state)
+      guard !row.isExpired(at: now), row.caller == call.caller, isVerification(row, by: caller.session),
+        row.verifies(caller.state)
       else { return .refuse(Failure(.expiredCode, field: "code", hint: "Request a new code.")) }
       return environment.repeating(caller, now: now)
     }
     return try await confirmed(session, state)
   }
 
-  private func isProof(_ row: PendingRecord, by session: SessionRecord) -> Bool {
+  private func isVerification(_ row: PendingRecord, by session: SessionRecord) -> Bool {
     [.verifyEmail, .changeEmail].contains(row.purpose) && row.completedAt != nil
       && row.completedSessionID == session.id
   }
@@ -186,7 +186,7 @@ package struct ConfirmEmail: Sendable {
 
 extension PendingRecord {
   /// Whether the account has verified the email address that the code was sent to.
-  fileprivate func proves(_ state: AccountState) -> Bool {
+  fileprivate func verifies(_ state: AccountState) -> Bool {
     state.account.emailVerified && state.account.email == email
   }
 }

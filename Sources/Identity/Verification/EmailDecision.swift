@@ -13,7 +13,7 @@ enum EmailDecision {
     guard caller.state.account.id == code.row.accountID else { return .refuse(otherAccount) }
     guard caller.state.account.email == code.row.email else { return .refuse(addressMoved) }
     var edit = AccountEdit(caller.state)
-    edit.prove(by: .confirmation, now: now)
+    edit.verify(by: .confirmation, now: now)
     return .edit(edit)
   }
 
@@ -69,7 +69,7 @@ extension AccountEdit {
   mutating func changeAddress(to email: String, now: Timestamp) {
     edited.account.emailAddress = EmailAddress(
       email, source: SignInMethods.password, verification: .confirmation)
-    noteProof(at: now)
+    noteVerification(at: now)
     edited.account.anonymous = false
   }
 

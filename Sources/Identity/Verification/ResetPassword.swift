@@ -188,7 +188,7 @@ extension AccountEdit {
   /// Sets the password and verifies the email address. Earlier custom tokens end with the sessions.
   mutating func reset(hash: String, email: String, now: Timestamp) {
     setPassword(hash: hash, email: email, now: now)
-    prove(by: .reset, now: now)
+    verify(by: .reset, now: now)
     edited.account.tokensValidAfter = now
   }
 }

@@ -7,7 +7,7 @@ import API
 
 // Reports of administrator commands about an account.
 extension CommandContext {
-  func told(_ account: Account?, _ what: String) throws -> Report {
+  func report(_ account: Account?, _ what: String) throws -> Report {
     guard let account else { throw Ending.unknownAnswer }
     var lines = ["\(what): account \(printable(account.accountID))\(account.disabled ? ", disabled" : "")"]
     if !account.email.isEmpty {
@@ -58,7 +58,7 @@ struct Lookup: ServiceCommand {
       id.map { .accountID($0) } ?? email.map { .email($0) } ?? phone.map { .phoneNumber($0) }
         ?? provider.map { .identity(ProviderIdentity(providerID: $0, subject: subject ?? "")) }
     let answer = try context.call(AdminRPC.lookup, LookupRequest(subject: named))
-    return try context.told(answer.account, "Found")
+    return try context.report(answer.account, "Found")
   }
 }
 
@@ -105,7 +105,7 @@ struct Disable: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: true))
-    return try context.told(answer.account, "Disabled")
+    return try context.report(answer.account, "Disabled")
   }
 }
 
@@ -121,7 +121,7 @@ struct Enable: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: false))
-    return try context.told(answer.account, "Enabled")
+    return try context.report(answer.account, "Enabled")
   }
 }
 
@@ -143,7 +143,7 @@ struct SetClaims: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let answer = try context.call(
       AdminRPC.setCustomClaims, SetCustomClaimsRequest(accountID: id, claimsJSON: claims))
-    return try context.told(answer.account, "Set")
+    return try context.report(answer.account, "Set")
   }
 }
 
@@ -208,7 +208,7 @@ struct RemoveFactors: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let answer = try context.call(
       AdminRPC.removeSecondFactors, RemoveSecondFactorsRequest(accountID: id))
-    var report = try context.told(answer.account, "Removed \(answer.removed) second factors")
+    var report = try context.report(answer.account, "Removed \(answer.removed) second factors")
     report.members.append(JSONMember("removed", .int(Int64(answer.removed))))
     return report
   }
@@ -233,7 +233,7 @@ struct UnlinkProvider: ServiceCommand {
   func perform(_ context: CommandContext) throws -> Report {
     let answer = try context.call(
       AdminRPC.unlinkProvider, UnlinkProviderRequest(accountID: id, providerID: provider))
-    return try context.told(answer.account, "Unlinked \(printable(provider))")
+    return try context.report(answer.account, "Unlinked \(printable(provider))")
   }
 }
 
