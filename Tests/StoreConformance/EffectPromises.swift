@@ -3,13 +3,20 @@ import Store
 /// Each write changes what it states, and nothing else. The samples of two accounts agree in all that a key permits:
 /// versions, digests, and the names of dependents. A condition that a backend forgets hits several of them.
 extension Promise {
-  static let effects = [
-    promise("accounts", accountSteps), promise("credentials", credentialSteps), promise("sessions", sessionSteps),
-    promise("pending rows", pendingSteps), promise("messages", deliverySteps), promise("other records", recordSteps),
+  static let effects = groups.map(promise) + [
+    Promise("the checks of effects make every kind of write, with each option") { bench in
+      let made = groups.flatMap { $0.steps(bench).map { WriteVariant($0.write) } }
+      try bench.equal(WriteVariant.allCases.filter { !made.contains($0) }, [])
+    }
   ]
 
-  private static func promise(_ kind: String, _ steps: @escaping @Sendable (Bench) -> [Step]) -> Promise {
-    Promise("a write changes its own rows only: \(kind)") { bench in
+  private static let groups: [(name: String, steps: @Sendable (Bench) -> [Step])] = [
+    ("accounts", accountSteps), ("credentials", credentialSteps), ("sessions", sessionSteps),
+    ("pending rows", pendingSteps), ("messages", deliverySteps), ("other records", recordSteps),
+  ]
+
+  private static func promise(_ name: String, _ steps: @escaping @Sendable (Bench) -> [Step]) -> Promise {
+    Promise("a write changes its own rows only: \(name)") { bench in
       try await fillTwins(bench)
       var wanted = try await rows(bench)
       for step in steps(bench) {
@@ -40,15 +47,21 @@ extension Promise {
       Step(.account(.requireFreeEmail("free@example.com"))),
       Step(.account(.requireIdle(accountID: "ann", since: bench.later(1)))),
       Step(.account(.noteIdle(accountID: "ann", since: bench.later(9)))) { $0.idle = ["bob"] },
+      Step(.account(.cutOff(accountID: "ann", at: bench.later(8), disabling: false))) {
+        $0.change(account: "ann") { ($0.account.version, $0.account.tokensValidAfter) = (4, bench.later(8)) }
+      },
       Step(.account(.cutOff(accountID: "ann", at: bench.later(9), disabling: true))) {
         $0.change(account: "ann") {
-          ($0.account.version, $0.account.tokensValidAfter, $0.account.disabled) = (4, bench.later(9), true)
+          ($0.account.version, $0.account.tokensValidAfter, $0.account.disabled) = (5, bench.later(9), true)
         }
       },
       Step(.account(.insert(bench.account("cat")))) {
         $0.facts.page.append(AccountState(account: bench.account("cat")))
       },
-      Step(.account(.close(closed, version: 4))) {
+      Step(.account(.close(ClosedAccountRecord(id: "cat", closedAt: Bench.noon), version: nil))) {
+        $0.facts.page.removeLast()
+      },
+      Step(.account(.close(closed, version: 5))) {
         $0.facts.page.removeFirst()
         $0.facts.closedAccount = closed
         for id in ["s-ann", "t-ann"] { $0.sessions[id] = nil }
@@ -86,6 +99,13 @@ extension Promise {
     func end(_ millis: Int64, _ reason: SessionClosedReason) -> SessionEnd {
       SessionEnd(at: bench.later(millis), reason: reason)
     }
+    func closeBegun(except: String?, at: Timestamp) -> SessionWrite {
+      .closeBegun(accountID: "ann", beganWith: "password", except: except, at: at, reason: .unlinked)
+    }
+    func opening(_ id: String, line: Int = #line) -> Step {
+      let session = bench.session(id, of: "ann")
+      return Step(.session(.insert(session)), line: line) { $0.sessions[id] = session }
+    }
     let (at, idle) = (bench.later(1), bench.later(900))
     let rotation = SessionWrite.rotate(
       id: "s-ann", from: bench.digest(1), to: bench.digest(9), at: at, idleExpiresAt: idle)
@@ -100,25 +120,35 @@ extension Promise {
         $0.change(session: "s-ann") { ($0.signInProviderID, $0.methods) = ("oidc.b", ["fed"]) }
       },
       Step(.session(.requireOpen(id: "s-ann", at: at))),
-      Step(.session(.close(id: "s-ann", accountID: "ann", at: bench.later(2), reason: .signedOut))) {
-        $0.change(session: "s-ann") { $0.closed = end(2, .signedOut) }
+      Step(.session(.requireOpen(id: "s-ann", refreshDigest: bench.digest(9), at: at))),
+      Step(.session(closeBegun(except: "s-ann", at: bench.later(2)))) {
+        $0.change(session: "t-ann") { $0.closed = end(2, .unlinked) }
       },
-      Step(
-        .session(
-          .closeBegun(
-            accountID: "ann", beganWith: "password", except: nil, at: bench.later(3), reason: .unlinked))
-      ) { $0.change(session: "t-ann") { $0.closed = end(3, .unlinked) } },
-      Step(.session(.insert(bench.session("u-ann", of: "ann")))) {
-        $0.sessions["u-ann"] = bench.session("u-ann", of: "ann")
+      Step(.session(.close(id: "s-ann", accountID: "ann", at: bench.later(3), reason: .signedOut))) {
+        $0.change(session: "s-ann") { $0.closed = end(3, .signedOut) }
       },
-      Step(.session(.closeAll(accountID: "ann", except: nil, at: bench.later(4), reason: .revoked))) {
-        $0.change(session: "u-ann") { $0.closed = end(4, .revoked) }
+      opening("u-ann"),
+      Step(.session(closeBegun(except: nil, at: bench.later(4)))) {
+        $0.change(session: "u-ann") { $0.closed = end(4, .unlinked) }
+      },
+      opening("v-ann"), opening("w-ann"),
+      Step(.session(.closeAll(accountID: "ann", except: "v-ann", at: bench.later(5), reason: .revoked))) {
+        $0.change(session: "w-ann") { $0.closed = end(5, .revoked) }
+      },
+      Step(.session(.closeAll(accountID: "ann", except: nil, at: bench.later(6), reason: .revoked))) {
+        $0.change(session: "v-ann") { $0.closed = end(6, .revoked) }
       },
     ]
   }
 
   @Sendable private static func pendingSteps(_ bench: Bench) -> [Step] {
-    let (first, fifth) = (bench.pending(1, of: "ann"), bench.pending(5, of: "bob"))
+    let (first, second, fifth) = (bench.pending(1, of: "ann"), bench.pending(2, of: "ann"), bench.pending(5, of: "bob"))
+    var (sixth, seventh) = (bench.pending(6, of: "ann"), bench.pending(7, of: "ann"))
+    (sixth.identity, sixth.createdAt) = (second.identity, bench.later(1))
+    seventh.purpose = .revertEmail
+    func opening(_ number: Int, _ row: PendingRecord, line: Int = #line) -> Step {
+      Step(.pending(.insert(row, limits: .wide)), line: line) { $0.pendings[number] = row }
+    }
     return [
       Step(.pending(.reseal(first.digest, version: 1, sealed: [7]))) {
         $0.change(pending: 1) { ($0.sealed, $0.version) = ([7], 2) }
@@ -134,9 +164,18 @@ extension Promise {
           ($0.completedAt, $0.completedAccountID, $0.completedSessionID, $0.version) = (Bench.noon, "ann", "s", 5)
         }
       },
-      Step(.pending(.insert(fifth, limits: .wide))) { $0.pendings[5] = fifth },
+      opening(5, fifth),
       Step(.pending(.end(first.purpose, first.identity))) { $0.pendings[1] = nil },
-      Step(.pending(.deleteAll(accountID: "ann"))) { $0.pendings[2] = nil },
+      opening(6, sixth),
+      Step(.pending(.end(second.purpose, second.identity, createdAfter: second.createdAt))) { $0.pendings[6] = nil },
+      opening(6, sixth),
+      Step(.pending(.deleteAll(accountID: "ann", except: second.digest))) { $0.pendings[6] = nil },
+      opening(6, sixth), opening(7, seventh),
+      Step(.pending(.deleteAll(accountID: "ann", except: second.digest, sparing: [seventh.purpose]))) {
+        $0.pendings[6] = nil
+      },
+      Step(.pending(.deleteAll(accountID: "ann", sparing: [seventh.purpose]))) { $0.pendings[2] = nil },
+      Step(.pending(.deleteAll(accountID: "ann"))) { $0.pendings[7] = nil },
     ]
   }
 
@@ -165,14 +204,27 @@ extension Promise {
   @Sendable private static func recordSteps(_ bench: Bench) -> [Step] {
     var second = bench.event(2)
     second.position = 2
+    let later = bench.later(1)
+    var blocking = bench.count(2)
+    blocking.rule = ThrottleRule(2, inMillis: 1000)
     return [
       Step(.throttle(.count(bench.count(1)))) { $0.facts.throttles[0].count = 2 },
+      Step(.throttle(.count(bench.count(1, refusesBlocked: true)))) { $0.facts.throttles[0].count = 3 },
       Step(.throttle(.reset(bench.digest(1), .sendsPerRecipient, at: bench.later(1)))) {
         $0.facts.throttles.removeFirst()
+      },
+      Step(.throttle(.count(blocking))) {
+        $0.facts.throttles = [ThrottleRecord.counting(blocking, after: $0.facts.throttles.first)]
+      },
+      Step(.throttle(.reset(blocking.key, blocking.kind, at: bench.later(1), liftsBlock: true))) {
+        $0.facts.throttles = []
       },
       Step(.signingKey(.insert(bench.signingKey("k3")))) { $0.facts.signingKeys.append(bench.signingKey("k3")) },
       Step(.signingKey(.retire(keyID: "k1", at: Bench.noon))) { $0.facts.signingKeys[0].retiredAt = Bench.noon },
       Step(.signingKey(.delete(retiredBy: Bench.noon))) { $0.facts.signingKeys.removeFirst() },
+      Step(.signingKey(.retire(keyID: "k2", at: later))) { $0.facts.signingKeys[0].retiredAt = later },
+      Step(.signingKey(.retire(keyID: "k3", at: later))) { $0.facts.signingKeys[1].retiredAt = later },
+      Step(.signingKey(.requireNone)),
       Step(.record(.insertIdempotency(bench.idempotency(2)))),
       Step(.record(.spendToken(bench.digest(2), expiresAt: Bench.noon))),
       Step(.record(.keepImportKey(ImportKeyRecord(id: "j", sealedKey: [2], createdAt: Bench.noon)))),
@@ -247,8 +299,8 @@ private func rows(_ bench: Bench) async throws -> Rows {
   (facts.account, facts.idleAnonymous) = (nil, [])
   facts.deliveries?.due.sort { $0.id < $1.id }
   rows.facts = facts
-  for id in ["s-ann", "t-ann", "u-ann", "s-bob"] { rows.sessions[id] = try await bench.loadSession(id) }
-  for number in 1...5 { rows.pendings[number] = try await bench.loadPending(bench.digest(number)) }
+  for id in ["s-ann", "t-ann", "u-ann", "v-ann", "w-ann", "s-bob"] { rows.sessions[id] = try await bench.loadSession(id) }
+  for number in 1...7 { rows.pendings[number] = try await bench.loadPending(bench.digest(number)) }
   return rows
 }
 

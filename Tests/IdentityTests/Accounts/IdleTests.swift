@@ -75,7 +75,7 @@ struct `RemoveIdleAccounts, all rules` {
   @Test func `a removal that fails is reported after all accounts were tried`() async throws {
     for id in ["one", "other"] { _ = try guest(id) }
     world.clock.advance(millis: 31 * day)
-    let failing = world.environment(everyTime: true) { store in store.fail(with: .unavailable("gone")) }
+    let failing = world.environment(before: .everyCommit) { store in store.fail(with: .unavailable("gone")) }
     await #expect(throws: StoreError.unavailable("gone")) { try await RemoveIdleAccounts(failing)(accountsMax: 10) }
     world.store.fail(with: nil)
     #expect(try await remove() == 2 && world.store.contents.accounts.isEmpty)

@@ -102,6 +102,32 @@ struct `Interrupted between decision and commit` {
     #expect(world.store.contents.audit.isEmpty)
   }
 
+  @Test func `a second link returns no refresh token that a refresh during the call has spent`() async throws {
+    let session = try known()
+    let linked = try await world.link(corp(email: nil), session).grant
+    let spent = try #require(RefreshToken(linked.refreshToken, world.cryptography))
+    let rotation = SessionWrite.rotate(
+      id: session.sessionID, from: spent.digest(world.cryptography),
+      to: spent.successor(world.cryptography).digest(world.cryptography), at: world.now,
+      idleExpiresAt: world.now.adding(millis: 86_400_000))
+    let refreshed = world.environment { store in
+      store.edit { tables in
+        let outcome = tables.carryOut(Change([.session(rotation)]))
+        #expect(outcome == .committed)
+      }
+    }
+    let token = world.providers.token(assertion("oidc.other", "o-1", email: nil, tier: .unverified))
+    let request = LinkRequest(idToken: session.idToken, credential: .providerToken(token))
+    // Without a change of the session, the answer would repeat the token of the first link.
+    let second = try await Link(refreshed)(request, world.call()).grant
+    #expect(second.refreshToken != linked.refreshToken)
+    // After the grace, a spent token ends its session.
+    world.clock.advance(millis: world.policy.refreshGraceMillis + 1)
+    let next = try await Refresh(world.environment)(second.refreshToken, world.call())
+    #expect(next.sessionID == session.sessionID)
+    #expect(world.store.contents.events(of: "account-y") == ["LINKED", "LINKED"])
+  }
+
   @Test func `a sign-in method that is unlinked during the call does not reauthenticate`() async throws {
     let session = try known()
     let token = world.providers.token(google())

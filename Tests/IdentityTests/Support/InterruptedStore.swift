@@ -4,16 +4,18 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A store in which another change happens immediately before the first commit, or before each one: the race that a
-/// guard prevents.
+/// A store in which another change happens at one point of a call: the race that a guard prevents.
 final class InterruptedStore: UncopiedStore {
+  /// The point that another change precedes.
+  enum Point { case firstCommit, everyCommit, firstLoad }
+
   private let store: MemoryStore
-  private let everyTime: Bool
+  private let point: Point
   private let interruption: Mutex<(@Sendable (MemoryStore) -> Void)?>
 
-  init(_ store: MemoryStore, everyTime: Bool, by interruption: @escaping @Sendable (MemoryStore) -> Void) {
+  init(_ store: MemoryStore, before point: Point, by interruption: @escaping @Sendable (MemoryStore) -> Void) {
     self.store = store
-    self.everyTime = everyTime
+    self.point = point
     self.interruption = Mutex(interruption)
   }
 
@@ -25,27 +27,35 @@ final class InterruptedStore: UncopiedStore {
     try await store.sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore)
   }
   func now(_ query: Query) throws -> Facts? { try store.now(query) }
-  func load(_ query: Query) async throws -> Facts { try await store.load(query) }
+  func load(_ query: Query) async throws -> Facts {
+    if point == .firstLoad { interrupt() }
+    return try await store.load(query)
+  }
   func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { try store.now(query) }
   func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { try await store.load(query) }
 
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
-    let interrupt = interruption.withLock { pending in
-      defer { if !everyTime { pending = nil } }
+    if point != .firstLoad { interrupt() }
+    return try await store.commit(change, commitDecision: commitDecision)
+  }
+
+  private func interrupt() {
+    let change = interruption.withLock { pending in
+      defer { if point != .everyCommit { pending = nil } }
       return pending
     }
-    interrupt?(store)
-    return try await store.commit(change, commitDecision: commitDecision)
+    change?(store)
   }
 }
 
 extension World {
-  /// An environment in which another change precedes the first commit, or every one.
+  /// An environment in which another change precedes one point of a call.
   func environment(
-    everyTime: Bool = false, interruptedBy interruption: @escaping @Sendable (MemoryStore) -> Void
+    before point: InterruptedStore.Point = .firstCommit,
+    interruptedBy interruption: @escaping @Sendable (MemoryStore) -> Void
   ) -> Environment {
     Environment(
-      store: InterruptedStore(store, everyTime: everyTime, by: interruption), clock: clock, randomness: randomness,
+      store: InterruptedStore(store, before: point, by: interruption), clock: clock, randomness: randomness,
       cryptography: cryptography, passwords: passwords, tokens: tokens, providers: providers, policy: policy)
   }
 
@@ -67,7 +77,7 @@ extension World {
 
   /// An environment in which another change of the account precedes each commit.
   var outrun: Environment {
-    environment(everyTime: true) { store in
+    environment(before: .everyCommit) { store in
       store.edit { $0.accounts["account-y"]?.version += 1 }
     }
   }

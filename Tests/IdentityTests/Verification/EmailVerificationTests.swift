@@ -63,6 +63,23 @@ import Testing
     await refused(.invalidCode) { try await world.confirm(code, session) }
   }
 
+  @Test func `a code is invalid if its account is deleted after the code was read`() async throws {
+    world.store.insert(account(.unverified(ada), password: true))
+    let session = try world.session(of: "account-y")
+    let code = try await world.verification(session)
+    let closing = Write.account(.close(ClosedAccountRecord(id: "account-y", closedAt: world.now), version: nil))
+    let deleted = world.environment(before: .firstLoad) { store in
+      store.edit { tables in
+        let outcome = tables.carryOut(Change([closing]))
+        #expect(outcome == .committed)
+      }
+    }
+    let failure = await refused(.invalidCode) {
+      try await ConfirmEmail(deleted)(code: code, idToken: session.idToken, world.call())
+    }
+    #expect(failure?.field == "code" && world.store.state("account-y") == nil)
+  }
+
   @Test func `an account without an address, or an ended session, gets no email`() async throws {
     world.store.insert(account(phone: number))
     let session = try world.session(of: "account-y", by: .phone)
