@@ -54,20 +54,21 @@ make_venv() {
 }
 
 # start_postgres FOLDER: starts a server in this new folder, which only its owner can enter. It listens on a socket
-# there and on no port. Sets postgres_pid, and LATCHKEY_POSTGRES to a connection string.
+# there and on no port. Sets postgres_pid, and LATCHKEY_POSTGRES to a connection string. Returns 1 if it does not start.
 start_postgres() {
   local folder=$1 programs owner=()
-  install_packages postgresql
+  postgres_pid=
+  install_packages postgresql || return
   programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
-  mkdir -m 700 "$folder"
+  mkdir -m 700 "$folder" || return
   # PostgreSQL refuses to run as root.
   if (( EUID == 0 )); then
-    chown postgres: "$folder"
+    chown postgres: "$folder" || return
     owner=(setpriv --reuid=postgres --regid=postgres --clear-groups)
   fi
   "${owner[@]}" "$programs/initdb" -D "$folder/data" -U postgres --auth=trust -E UTF8 --locale=C.UTF-8 \
-    > "$folder/initdb.log"
-  "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=200 \
+    > "$folder/initdb.log" || return
+  "${owner[@]}" "$programs/postgres" -D "$folder/data" -k "$folder" -c listen_addresses= -c max_connections=400 \
     >> "$folder/postgres.log" 2>&1 &
   postgres_pid=$!
   local until=$((SECONDS + 60))
@@ -75,16 +76,17 @@ start_postgres() {
     if (( SECONDS >= until )) || ! kill -0 "$postgres_pid"; then
       echo "PostgreSQL does not start:" >&2
       tail -n 20 "$folder/postgres.log" >&2
-      exit 1
+      return 1
     fi
     sleep 0.1
   done
   export LATCHKEY_POSTGRES="host=$folder user=postgres dbname=postgres"
 }
 
-# stop_postgres FOLDER: stops the server of start_postgres, and removes its folder.
+# stop_postgres FOLDER: stops the server of start_postgres, which may not have started, and removes its folder.
 stop_postgres() {
-  kill -INT "$postgres_pid" && wait "$postgres_pid" || true
+  [[ -z ${postgres_pid-} ]] || { kill -INT "$postgres_pid" && wait "$postgres_pid"; } || true
+  postgres_pid=
   unset LATCHKEY_POSTGRES
   rm -rf "$1"
 }

@@ -30,7 +30,7 @@ extension Secret {
 }
 
 struct DigestTests {
-  @Test func `The three hash functions return the values of FIPS 180-4 for abc`() {
+  @Test func `the three hash functions return the values of FIPS 180-4 for abc`() {
     let abc = Array("abc".utf8)
     #expect(hex(sha256(abc)) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     #expect(
@@ -47,7 +47,7 @@ struct DigestTests {
   }
 
   @Test(arguments: [0, 1, 63, 64, 65, 1_000])
-  func `A digest of parts equals the digest of the whole, however it is cut`(partBytes: Int) {
+  func `a digest of parts equals the digest of the whole, however it is cut`(partBytes: Int) {
     let whole = (0..<1_000).map { UInt8(truncatingIfNeeded: $0) }
     let digest = SHA256()
     digest.take([])
@@ -111,7 +111,7 @@ struct DigestTests {
     #expect(hex(long) == "aa4ae5e15272d00e95705637ce8a3b55ed402112")
   }
 
-  @Test func `Comparison detects a change of any bit and different lengths (check 97)`() {
+  @Test func `comparison detects a change of any bit and different lengths (check 97)`() {
     let bytes = Random.bytes(32)
     #expect(constantTimeEquals(bytes, bytes))
     #expect(constantTimeEquals([], []))
@@ -124,7 +124,7 @@ struct DigestTests {
   }
 
   /// Each thread draws 512 bytes in advance. A request for more than a quarter of that gets its own draw.
-  @Test func `Random bytes have the requested length and are returned only once, for every length`() async {
+  @Test func `random bytes have the requested length and are returned only once, for every length`() async {
     #expect(Random.bytes(0).isEmpty)
     let lengths = [16, 1, 32, 127, 128, 129, 48, 511, 512, 513, 28]
     let windows = await withTaskGroup(of: [[UInt8]].self) { group in
@@ -144,7 +144,7 @@ struct DigestTests {
 }
 
 struct SecretTests {
-  @Test func `A secret shows only its length in every printed form`() {
+  @Test func `a secret shows only its length in every printed form`() {
     let secret = Secret(copying: Array("correct horse".utf8))
     var dumped = ""
     dump(secret, to: &dumped)
@@ -154,14 +154,14 @@ struct SecretTests {
     }
   }
 
-  @Test func `A secret that must be sent is revealed unchanged`() {
+  @Test func `a secret that must be sent is revealed unchanged`() {
     #expect(Secret(copying: Array("correct horse".utf8)).revealed == "correct horse")
     #expect(Secret(copying: []).revealed == "")
   }
 }
 
 struct ErrorQueueTests {
-  @Test func `A failed call leaves nothing in the thread's OpenSSL error queue, where libssl would find it`() throws {
+  @Test func `a failed call leaves nothing in the thread's OpenSSL error queue, where libssl would find it`() throws {
     let key = try PrivateKey.generate(.p256)
     let verifier = try key.publicKey()
     ERR_clear_error()

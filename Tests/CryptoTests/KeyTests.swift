@@ -11,7 +11,7 @@ struct KeyTests {
     (.rs512, Vectors.rs512Signature), (.ps256, Vectors.ps256Signature), (.ps384, Vectors.ps384Signature),
     (.ps512, Vectors.ps512Signature),
   ])
-  func `An RSA signature of another library verifies, and only as its own algorithm`(
+  func `an RSA signature of another library verifies, and only as its own algorithm`(
     algorithm: SignatureAlgorithm, signature: String
   ) throws {
     let key = try PublicKey(Self.rsa)
@@ -24,7 +24,7 @@ struct KeyTests {
     (rsa, Vectors.rs256Signature),
     (.rsa(modulus: decoded(Vectors.rsaOfThreeModulus), exponent: [3]), Vectors.rsaOfThreeSignature),
   ])
-  func `An RSA signature with any byte changed, cut, lengthened or taken modulo the key once more is refused`(
+  func `an RSA signature with any byte changed, cut, lengthened or taken modulo the key once more is refused`(
     components: PublicKeyComponents, signature: String
   ) throws {
     guard case .rsa(let modulus, _) = components else { return }
@@ -53,7 +53,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `A PS256 signature whose salt is shorter than the hash is refused (RFC 7518 3.5)`() throws {
+  @Test func `a PS256 signature whose salt is shorter than the hash is refused (RFC 7518 3.5)`() throws {
     let key = try PublicKey(Self.rsa)
     #expect(!key.verify(signature: decoded(Vectors.ps256ShortSaltSignature), of: message, .ps256))
   }
@@ -61,7 +61,7 @@ struct KeyTests {
   @Test(arguments: [
     (p384, SignatureAlgorithm.es384, Vectors.es384Signature), (p521, .es512, Vectors.es512Signature),
   ])
-  func `An ECDSA signature of another library verifies, and with a coordinate off by one it does not`(
+  func `an ECDSA signature of another library verifies, and with a coordinate off by one it does not`(
     components: PublicKeyComponents, algorithm: SignatureAlgorithm, signature: String
   ) throws {
     let key = try PublicKey(components)
@@ -74,7 +74,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `The ES256 example of RFC 7515 A.3 verifies`() throws {
+  @Test func `the ES256 example of RFC 7515 A.3 verifies`() throws {
     let key = try PublicKey(
       .ec(
         .p256, x: decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"),
@@ -87,7 +87,7 @@ struct KeyTests {
     #expect(key.verify(signature: signature, of: Array(signed.utf8), .es256))
   }
 
-  @Test func `The Ed25519 key of RFC 8037 A signs the very bytes of its example`() throws {
+  @Test func `the Ed25519 key of RFC 8037 A signs the very bytes of its example`() throws {
     let pkcs8Head: [UInt8] = [0x30, 0x2E, 2, 1, 0, 0x30, 5, 6, 3, 0x2B, 0x65, 0x70, 4, 0x22, 4, 0x20]
     let key = try PrivateKey(
       pkcs8: Secret(copying: pkcs8Head + decoded("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")))
@@ -98,7 +98,7 @@ struct KeyTests {
   }
 
   @Test(arguments: KeyKind.allCases)
-  func `A generated key signs with its algorithms alone, survives PKCS#8, and notices every change`(
+  func `a generated key signs with its algorithms alone, survives PKCS#8, and notices every change`(
     kind: KeyKind
   ) throws {
     let key = try PrivateKey(pkcs8: PrivateKey.generate(kind).pkcs8())
@@ -135,7 +135,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `One key signs and verifies on many threads concurrently`() async throws {
+  @Test func `one key signs and verifies on many threads concurrently`() async throws {
     for kind in KeyKind.allCases {
       let key = try PrivateKey.generate(kind)
       let verifier = try key.publicKey()
@@ -156,7 +156,7 @@ struct KeyTests {
   }
 
   @Test(arguments: Curve.allCases)
-  func `A private key that comes with another key's public half is refused`(curve: Curve) throws {
+  func `a private key that comes with another key's public half is refused`(curve: Curve) throws {
     func made() throws -> [UInt8] {
       let secret = try PrivateKey.generate(.ec(curve)).pkcs8()
       return unsafe secret.withPointer { unsafe [UInt8](UnsafeBufferPointer(start: $0, count: $1)) }
@@ -170,7 +170,7 @@ struct KeyTests {
     }
   }
 
-  @Test func `Other text, PKCS#8 with trailing bytes, a short key and another curve are rejected as private keys`()
+  @Test func `other text, PKCS#8 with trailing bytes, a short key and another curve are rejected as private keys`()
     throws
   {
     #expect(throws: CryptoError.unusableKey(.malformed)) { try PrivateKey(pkcs8: Secret(copying: [])) }
@@ -202,7 +202,7 @@ private let factorableModulus = """
 struct HostileKeyTests {
   let modulus = decoded(Vectors.rsaModulus)
 
-  @Test func `An RSA modulus below 2048 or above 8192 bits is refused (check 54)`() {
+  @Test func `an RSA modulus below 2048 or above 8192 bits is refused (check 54)`() {
     let sizes: [[UInt8]] = [
       [0x0D], decoded(Vectors.shortModulus), [0x7F] + modulus.dropFirst(), [1] + [UInt8](repeating: 1, count: 1_024),
     ]
@@ -219,20 +219,20 @@ struct HostileKeyTests {
     }
   }
 
-  @Test func `An RSA modulus with the ROCA fingerprint is refused, and one that differs in a bit is not`() throws {
+  @Test func `an RSA modulus with the ROCA fingerprint is refused, and one that differs in a bit is not`() throws {
     let modulus = decoded(factorableModulus)
     #expect(throws: CryptoError.unusableKey(.roca)) { try PublicKey(.rsa(modulus: modulus, exponent: [1, 0, 1])) }
     #expect(throws: CryptoError.unusableKey(.roca)) { try PublicKey(.rsa(modulus: [0] + modulus, exponent: [3])) }
     _ = try PublicKey(.rsa(modulus: modulus.dropLast() + [modulus[255] ^ 2], exponent: [1, 0, 1]))
   }
 
-  @Test func `An RSA modulus is measured by value: 8192 bits and leading zeros are accepted`() throws {
+  @Test func `an RSA modulus is measured by value: 8192 bits and leading zeros are accepted`() throws {
     _ = try PublicKey(.rsa(modulus: [0x80] + [UInt8](repeating: 1, count: 1_023), exponent: [3]))
     let padded = try PublicKey(.rsa(modulus: [0] + modulus, exponent: [0, 1, 0, 1]))
     #expect(padded.verify(signature: decoded(Vectors.rs256Signature), of: message, .rs256))
   }
 
-  @Test func `An RSA exponent that is even, 1, 0, absent or as long as a modulus is refused (check 54)`() {
+  @Test func `an RSA exponent that is even, 1, 0, absent or as long as a modulus is refused (check 54)`() {
     for exponent in [[], [0], [1], [2], [1, 0, 0], [0, 1], [1, 0, 0, 0, 1], modulus] {
       #expect(throws: CryptoError.unusableKey(.exponent)) {
         try PublicKey(.rsa(modulus: modulus, exponent: exponent))
@@ -240,7 +240,7 @@ struct HostileKeyTests {
     }
   }
 
-  @Test func `A point off its curve, at infinity or beyond the field is refused (check 54)`() throws {
+  @Test func `a point off its curve, at infinity or beyond the field is refused (check 54)`() throws {
     let x = decoded("f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")
     let y = decoded("x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")
     let zero = [UInt8](repeating: 0, count: 32)
@@ -253,7 +253,7 @@ struct HostileKeyTests {
     }
   }
 
-  @Test func `A coordinate or an Ed25519 key of any other length is refused (check 54)`() {
+  @Test func `a coordinate or an Ed25519 key of any other length is refused (check 54)`() {
     for count in [0, 31, 33, 48, 1_000] {
       let bytes = [UInt8](repeating: 1, count: count)
       #expect(throws: CryptoError.unusableKey(.malformed)) { try PublicKey(.ec(.p256, x: bytes, y: bytes)) }

@@ -17,10 +17,15 @@ import surroundings  # noqa: F401
 from common_fixtures import folder, simulator  # noqa: F401
 from configuration import Settings
 from faults import Faults, build
+from ordering import put_first
 from patient import Patient
 from postgres import Database
 from processes import Server, Simulator
 from skipping import skipping
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_first(items, "test_postgres", "test_disk", "test_kills", "test_database_connections", "test_histories")
 
 
 def step(short: int) -> int:

@@ -7,6 +7,7 @@ import json
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -36,6 +37,8 @@ MAIL_SECONDS = 0.02
 REPLICAS = 2
 # Seconds that a database hangs, or is away.
 HUNG_SECONDS = 0.5
+# The share of calls before the first fault of a kind.
+FIRST = (0.1, 0.6)
 # Faults of a server or its database, and the seconds between two of a kind. A killed database and its servers need time
 # to recover.
 FAULTS = {"kill": (0.1, 0.6), "terminate": (0.1, 0.6), "pause": (0.3, 1.2), "crash": (1.5, 3.0)}
@@ -92,16 +95,24 @@ class Grounds:
             return Slow(self.chance.uniform(0, 0.01))
         return Cut(way, self.chance.randrange(10_000, 200_000))
 
-    async def befall(self, fault: str, over: asyncio.Event) -> None:
-        """Repeats the fault until the histories are over."""
-        acts = {"kill": self.kill, "terminate": self.terminate, "pause": self.pause, "crash": self.crash}
+    async def befall(self, fault: str, share: Callable[[], float], over: asyncio.Event) -> None:
+        """Causes the fault once while the share of calls that began grows, and then repeatedly until the histories are
+        over."""
+        first = self.chance.uniform(*FIRST)
+        while share() < first:
+            await asyncio.sleep(0.005)
+        await self._act(fault)
         while not over.is_set():
             try:
                 await asyncio.wait_for(over.wait(), self.chance.uniform(*FAULTS[fault]))
             except TimeoutError:
-                async with self.turn:
-                    await asyncio.to_thread(acts[fault])
-                self.befallen[fault] += 1
+                await self._act(fault)
+
+    async def _act(self, fault: str) -> None:
+        acts = {"kill": self.kill, "terminate": self.terminate, "pause": self.pause, "crash": self.crash}
+        async with self.turn:
+            await asyncio.to_thread(acts[fault])
+        self.befallen[fault] += 1
 
     def kill(self) -> None:
         server = self.chance.choice(self.servers)

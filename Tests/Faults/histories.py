@@ -94,11 +94,15 @@ class Run:
             numbers = range(first, min(first + TOGETHER, histories))
             worlds = [World(random.Random(f"{self.result.seed} {number}"), grounds.simulator, grounds.mailed)
                       for number in numbers]
-            over = asyncio.Event()
+            over, calls = asyncio.Event(), len(worlds) * len(lines) * CALLS_EACH
+
+            def share(worlds: list[World] = worlds, calls: int = calls) -> float:
+                return sum(len(world.history) for world in worlds) / calls
+
             async with asyncio.TaskGroup() as befalling:
                 for fault in self.faults:
                     if fault in FAULTS:
-                        befalling.create_task(grounds.befall(fault, over))
+                        befalling.create_task(grounds.befall(fault, share, over))
                 await asyncio.gather(*(Caller(number, world, line).work(CALLS_EACH)
                                        for world in worlds for number, line in enumerate(lines)))
                 over.set()

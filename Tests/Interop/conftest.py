@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "Common"))
 import certificates  # noqa: E402
 import effects  # noqa: E402
 import server as servers  # noqa: E402
+from ordering import put_first  # noqa: E402
 from raw import Connection  # noqa: E402
 
 STUBS = tempfile.TemporaryDirectory(prefix="interop-stubs-")
@@ -32,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "peer_differs(why): the gRPC C core breaks this rule, for this reason")
     config.addinivalue_line("markers", "latchkey_only(why): the test does not apply to the peer")
+    config.addinivalue_line("markers", "timed: compares times, so deploy/test runs no other test at the same time")
     generate_stubs(Path(STUBS.name))
     sys.path.insert(0, STUBS.name)
 
@@ -46,6 +48,7 @@ def generate_stubs(folder: Path) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    put_first(items, "test_drain", "test_reload", "test_hostile")
     for item in items:
         differs, only = item.get_closest_marker("peer_differs"), item.get_closest_marker("latchkey_only")
         if servers.PEER == "grpcio" and differs:

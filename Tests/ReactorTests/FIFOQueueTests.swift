@@ -11,7 +11,7 @@ import Testing
   #expect(queue.isEmpty)
 }
 
-@Test func `a list that is never empty serves all entries`() throws {
+@Test func `a queue that is never empty serves each entry equally often`() throws {
   var queue = FIFOQueue<Int>()
   for member in 0..<1_000 { queue.append(member) }
   var served = [Int](repeating: 0, count: 1_000)

@@ -48,7 +48,7 @@ import Testing
     #expect(table.all == [10])
   }
 
-  @Test func `a table is empty when every element is gone, and lets go of them`() {
+  @Test func `a removed element is released, and a table without elements is empty`() {
     final class Thing {}
     var table = SlotTable<Thing>()
     weak var weakly: Thing?

@@ -3,7 +3,7 @@ import Testing
 @testable import Reactor
 
 @Suite struct WorkQueueTests {
-  @Test func `jobs are taken in their order, in groups of at most so many`() throws {
+  @Test func `jobs are taken in order, in groups of at most the requested size`() throws {
     let queue = WorkQueue<Int>(jobsMax: 10)
     #expect(queue.push(Array(0..<5)).taken == 5)
     try queue.push(5)

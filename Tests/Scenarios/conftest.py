@@ -11,17 +11,21 @@ from paths import ROOT
 
 sys.path.insert(0, str(ROOT / "Tests" / "Common"))
 
+import keys_endpoint  # noqa: E402
+import metrics  # noqa: E402
 import races  # noqa: E402
 import verification  # noqa: E402
 from clients import Client  # noqa: E402
 from common_fixtures import folder, simulator  # noqa: E402, F401
 from configuration import Settings  # noqa: E402
 from matrix import MATRIX, REPORT  # noqa: E402
+from ordering import put_first  # noqa: E402
 from processes import Server, Simulator  # noqa: E402
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: bool(item.get_closest_marker("ends")) - bool(item.get_closest_marker("begins")))
+    put_first(items, "test_delivery", "test_latchkey_load", "test_provider_faults", "test_enumeration",
+              "test_faulty_providers", "test_races", "test_signing_keys", "test_keys_endpoint", "test_metrics")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -88,6 +92,22 @@ def serve(folder: Path, simulator: Simulator) -> Iterator[Callable[..., Server]]
     yield start
     for each in running:
         each.stop()
+
+
+@pytest.fixture
+def publishing(serve: Callable[..., Server]) -> Callable[..., Server]:
+    """Starts a further server that publishes its keys."""
+    return lambda **overrides: serve(
+        keys=keys_endpoint.on_a_free_port(), metrics=metrics.ON_A_FREE_PORT, **overrides)
+
+
+@pytest.fixture(scope="module")
+def endpoint(folder: Path, simulator: Simulator) -> Iterator[Server]:
+    """A server that publishes its keys, with the default settings."""
+    running = Server.start(
+        folder, simulator, keys=keys_endpoint.on_a_free_port(), metrics=metrics.ON_A_FREE_PORT)
+    yield running
+    running.stop()
 
 
 @pytest.fixture

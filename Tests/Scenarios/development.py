@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -49,7 +50,7 @@ def server(folder: Path) -> Iterator[Checkout]:
     with log.open("w") as output:
         process = subprocess.Popen([folder / "deploy/run", *(word for pair in ports.items() for word in pair)],
                                    env={**own, "LATCHKEYD": str(LATCHKEYD.resolve())}, stdout=output,
-                                   stderr=subprocess.STDOUT)
+                                   stderr=subprocess.STDOUT, start_new_session=True)
     try:
         until(lambda: "Latchkey listens" in log.read_text() or process.poll() is not None, START_SECONDS)
         assert process.poll() is None, log.read_text()
@@ -60,4 +61,14 @@ def server(folder: Path) -> Iterator[Checkout]:
             "metrics_at": f"http://127.0.0.1:{ports['--metrics-port']}"})
     finally:
         process.terminate()
-        process.wait(STOP_SECONDS)
+        try:
+            process.wait(STOP_SECONDS)
+        finally:
+            # deploy/run may have ended without its server or simulator.
+            kill_group(process)
+
+
+def kill_group(leader: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()

@@ -53,6 +53,11 @@ def secured(server: Server) -> ssl.SSLSocket:
     return trust(server).wrap_socket(plain, server_hostname="localhost")
 
 
+def published(server: Server) -> list[dict[str, str]]:
+    keys: list[dict[str, str]] = json.loads(ask(server, "GET", KEYS)[1])["keys"]
+    return keys
+
+
 @dataclass
 class Verifier:
     """A service that caches the keys for the announced time, and never refetches because of an unknown key. A rotation

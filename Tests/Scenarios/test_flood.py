@@ -27,7 +27,7 @@ P99_FACTOR = 3
 ACCEPTANCE_SECONDS = 60
 # The processes of the flood need this time until all of them send.
 STARTUP_SECONDS = 2
-pytestmark = pytest.mark.timeout(300 + 3 * int(SECONDS))
+pytestmark = [pytest.mark.timed, pytest.mark.timeout(300 + 3 * int(SECONDS))]
 
 
 class User:

@@ -12,24 +12,20 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import grpc
 import latchkey_settings
 import pytest
-from clients import (
-    Authorization, Client, channel_credentials, conflict, fresh_email, held, password, provider, provider_ids, session)
+from clients import Client, conflict, fresh_email, held, password, provider, provider_ids, session
 from configuration import callers
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import provider_flow_service_pb2 as flows
 from latchkey.v1 import types_pb2 as types
-from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from latchkey.v1.provider_flow_service_pb2 import RESPONSE_MODE_FORM_POST, RESPONSE_MODE_QUERY
 from latchkey.v1.provider_flow_service_pb2_grpc import ProviderFlowServiceStub
 from processes import Server, Simulator
 from protocols.people import Person
 
-PROTO = Path(__file__).parents[2] / "proto"
 BACK = latchkey_settings.REDIRECT_URIS[0]
 MISMATCH = (StatusCode.UNAUTHENTICATED, "FLOW_MISMATCH")
 USED = (StatusCode.FAILED_PRECONDITION, "FLOW_USED")
@@ -257,23 +253,6 @@ def test_a_faulty_provider_ends_a_flow_and_the_error_suggests_no_retry(
     assert refused.retry_seconds is None
     with expect_failure(*USED):
         web.sign_in(response(started, callback))
-
-
-def test_retries_of_grpc_do_not_repeat_a_call_that_has_used_up_its_flow(
-        open_server: Server, simulator: Simulator, web: Client, ada: Person) -> None:
-    started = web.start_flow("github.com", BACK)
-    request = auth.SignInRequest(credential=response(started, simulator.walk(started.authorization_url, ada)))
-    config = (PROTO / "service-config.json").read_text()
-    simulator.behave("github.com", "error", document="token")
-    try:
-        with grpc.secure_channel(open_server.address, channel_credentials(open_server.folder),
-                                 [("grpc.service_config", config)]) as channel:
-            retrying = AuthServiceStub(grpc.intercept_channel(channel, Authorization("web")))
-            # A retry would get FLOW_USED, which hides the cause.
-            with expect_failure(StatusCode.UNAVAILABLE, "PROVIDER_UNAVAILABLE"):
-                retrying.SignIn(request)
-    finally:
-        simulator.behave("github.com", "well", document="token")
 
 
 def test_a_user_who_cancels_at_the_provider_gets_provider_denied(

@@ -7,30 +7,35 @@ page's own server. Pages run at the same time. `pytest -s` prints the number of 
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import subprocess
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import development
+import pytest
 from paths import ROOT
 from ports import free_port
 from test_guides import GUIDES, RUNBOOKS
 
 MODULE = ROOT / "proto/README.md"
+# Other names of the two languages are wrong: a block with one would never run, and nobody would notice.
+NAMED = re.compile(r"^ *```((?:ba|z|)sh|shell|console|py\w*)\b(.*)$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```(sh|python)( test)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# Enough that a change of the fences cannot disable the test.
+BLOCKS_MIN = 90
 SHELLS = {"sh": ["bash", "-euo", "pipefail"],
           "python": ["env", "LATCHKEY_STUBS=.latchkey/stubs", ".latchkey/venv/bin/python"]}
+# The last line of a script: it did not end early with success.
+ENDS = {"sh": 'touch "$0.done"', "python": 'open(f"{__file__}.done", "w").close()'}
 PAGES_AT_ONCE = 4
 # A check of a runbook finds nothing on a healthy server, so that `grep` fails. Its commands must not print errors.
 CHECKING = ["bash", "-u"]
-PAGE_SECONDS = 60
+PAGES_SECONDS = 150
 
 
 @dataclass
@@ -43,8 +48,11 @@ class Page:
 
     @classmethod
     def read(cls, path: Path) -> Page:
-        page = cls(path)
-        for _, language, mark, code in FENCE.findall(path.read_text()):
+        page, text = cls(path), path.read_text()
+        blocks = FENCE.findall(text)
+        named = [name + info for name, info in NAMED.findall(text)]
+        assert named == [language + mark for _, language, mark, _ in blocks], f"{path}: {named}"
+        for _, language, mark, code in blocks:
             if mark:
                 page.marked[language].append(textwrap.dedent(code))
             else:
@@ -60,12 +68,12 @@ class Page:
         return sum(map(len, self.marked.values()))
 
 
-def run(checkout: development.Checkout, page: Page) -> str:
+def run(checkout: development.Checkout, deadline: float, page: Page) -> str:
     """The output of a page whose examples failed, otherwise nothing."""
-    return "".join(run_in(checkout, page, language) for language, blocks in page.marked.items() if blocks)
+    return "".join(run_in(checkout, deadline, page, language) for language, blocks in page.marked.items() if blocks)
 
 
-def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
+def run_in(checkout: development.Checkout, deadline: float, page: Page, language: str) -> str:
     blocks, command = page.marked[language], SHELLS[language]
     if language == "python" and page.path != MODULE:
         blocks = Page.read(MODULE).marked["python"] + blocks
@@ -73,7 +81,7 @@ def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
     if checks:
         blocks, command = Page.read(RUNBOOKS / "README.md").marked["sh"] + blocks, CHECKING
     script = checkout.home / f"{page.name.replace('/', '-')}.{language}"
-    script.write_text("\n".join(blocks))
+    script.write_text("\n".join([*blocks, ENDS[language]]))
     log, errors = script.with_name(f"{script.name}.log"), script.with_name(f"{script.name}.errors")
     with log.open("w") as output, errors.open("w") as warnings:
         process = subprocess.Popen([*command, script], cwd=checkout.folder,
@@ -81,21 +89,23 @@ def run_in(checkout: development.Checkout, page: Page, language: str) -> str:
                                    stdout=output, stderr=warnings if checks else subprocess.STDOUT,
                                    start_new_session=True)
     try:
-        result = f"exit code {process.wait(PAGE_SECONDS)}"
+        result = f"exit code {process.wait(max(0.0, deadline - time.monotonic()))}"
     except subprocess.TimeoutExpired:
-        result = f"not done after {PAGE_SECONDS} seconds"
+        result = f"not done {PAGES_SECONDS} seconds after the server's start"
     # A page that fails may leave a server in its process group.
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    works = not errors.read_text() if checks else process.wait() == 0
+    development.kill_group(process)
+    works = Path(f"{script}.done").exists() and (not errors.read_text() if checks else process.wait() == 0)
     return "" if works else f"\n{page.name}, {language}: {result}\n{log.read_text()}{errors.read_text()}"
 
 
+@pytest.mark.timeout(development.START_SECONDS + PAGES_SECONDS + development.STOP_SECONDS + 30)
 def test_the_examples_of_the_guides_run(tmp_path: Path) -> None:
     pages = [page for page in map(Page.read, GUIDES) if page.count or page.unmarked]
     with development.server(tmp_path) as checkout, ThreadPoolExecutor(PAGES_AT_ONCE) as pool:
-        failures = list(pool.map(partial(run, checkout), pages))
+        failures = list(pool.map(partial(run, checkout, time.monotonic() + PAGES_SECONDS), pages))
     for page, failure in zip(pages, failures):
         print(f"{page.name}: {page.count} run, {page.unmarked} not marked{', failed' if failure else ''}")
-    print(f"{sum(page.count for page in pages)} blocks ran, {sum(page.unmarked for page in pages)} are not marked")
+    count = sum(page.count for page in pages)
+    print(f"{count} blocks ran, {sum(page.unmarked for page in pages)} are not marked")
     assert not any(failures), "".join(failures)
+    assert count >= BLOCKS_MIN

@@ -20,6 +20,7 @@ from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from processes import Server
 
+pytestmark = [pytest.mark.slow, pytest.mark.timed]
 CALLS_PER_CONNECTION = 100
 SERVING = b"\x08\x01"
 
@@ -46,7 +47,6 @@ def sign_ins(channels: list[grpc.aio.Channel], count: int, email: str) -> list[a
     return [asyncio.ensure_future(one(stubs[number % len(stubs)])) for number in range(count)]
 
 
-@pytest.mark.slow
 def test_a_thousand_calls_in_flight_at_sigterm_are_all_answered(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     # A thousand hashes take longer than the default time of a drain where other tests use the processors.
@@ -113,7 +113,6 @@ def checker(server: Server) -> Iterator[Connection]:
         process.join()
 
 
-@pytest.mark.slow
 def test_check_108_a_flood_of_password_sign_ins_is_limited_and_delays_no_cheap_call(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve(passwords={**REAL_PASSWORDS, "queue_max": 16})

@@ -108,6 +108,7 @@ def wait_until_well(client: Client, credential: types.Credential) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("fault", FAULTS)
 def test_check_68_a_fault_of_a_provider_delays_no_call_but_its_own(
         server: Server, connect: Callable[..., Client], simulator: Simulator, fault: str) -> None:

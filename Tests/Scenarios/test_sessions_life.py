@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 from clients import Client, channel_credentials, fresh_email, password, session
-from failures import expect_failure
+from failures import expect_failure, read
 from grpc import StatusCode
 from latchkey.v1 import session_service_pb2 as sessions
 from latchkey.v1 import types_pb2 as types
@@ -216,32 +216,44 @@ def test_check_98_one_of_many_concurrent_ends_takes_effect_and_no_refresh_surviv
     email = fresh_email()
     own = web.create(email)
 
-    async def together(requests: list[sessions.EndSessionRequest], token: str = "") -> list[Any]:
-        """The answers to all requests, and to as many refreshes of the token; an error counts as an answer."""
+    async def together(requests: list[sessions.EndSessionRequest], token: str = "") -> tuple[list[Any], list[Any]]:
+        """The answers to one refresh of the token on each connection, and to all requests. An error is an answer."""
         credentials = channel_credentials(server.folder, key="web")
         channels = [grpc.aio.secure_channel(server.address, credentials, [("grpc.use_local_subchannel_pool", 1)])
                     for _ in range(CONNECTIONS)]
         stubs = [SessionServiceStub(channel) for channel in channels]
-        calls = [stubs[number % CONNECTIONS].EndSession(each) for number, each in enumerate(requests)]
         refresh = sessions.RefreshRequest(refresh_token=token)
-        calls += [stub.Refresh(refresh) for stub in stubs if token]
-        answers = await asyncio.gather(*calls, return_exceptions=True)
+        refreshes = [stub.Refresh(refresh) for stub in stubs if token]
+        ends = [stubs[number % CONNECTIONS].EndSession(each) for number, each in enumerate(requests)]
+        answers = await asyncio.gather(*refreshes, *ends, return_exceptions=True)
         for channel in channels:
             await channel.close()
-        return answers
+        return answers[:len(refreshes)], answers[len(refreshes):]
 
-    def count(answers: list[Any]) -> int:
-        return sum(getattr(each, "ended", False) for each in answers)
-
+    refreshed = 0
     for _ in range(10):
         other = session(web.sign_in(password(email)))
         one = sessions.EndSessionRequest(id_token=own.id_token, session_id=other.session_id)
-        assert count(asyncio.run(together([one] * 20, other.refresh_token))) == 1
+        refreshes, ends = asyncio.run(together([one] * 20, other.refresh_token))
+        assert not any(isinstance(each, Exception) for each in ends), ends
+        assert [each.ended for each in ends].count(True) == 1
+        for answer in refreshes:
+            if isinstance(answer, grpc.RpcError):
+                refusal = read(answer)
+                assert (refusal.code, refusal.reason) == (StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED")
+            else:
+                refreshed += 1
+                with expect_failure(*DEAD):
+                    web.refresh(answer.session.refresh_token)
         assert_ended(web, other)
+    assert refreshed, "a refresh was faster than the end at least once"
     for _ in range(10):
         left, right = session(web.sign_in(password(email))), session(web.sign_in(password(email)))
         each_other = [sessions.EndSessionRequest(id_token=here.id_token, session_id=there.session_id)
                       for here, there in ((left, right), (right, left))]
-        assert count(asyncio.run(together(each_other * 5))) == 1
+        _, ends = asyncio.run(together(each_other * 5))
+        errors = [each for each in ends if isinstance(each, grpc.RpcError)]
+        assert {read(each).reason for each in errors} <= {"TOKEN_REVOKED"}
+        assert [each.ended for each in ends if each not in errors].count(True) == 1
         assert [web.verify(each.id_token).active for each in (left, right)].count(True) == 1
     assert web.verify(own.id_token).active

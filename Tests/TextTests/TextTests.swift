@@ -2,21 +2,21 @@ import Testing
 import Text
 
 struct PasswordTextTests {
-  @Test func `A password typed on two keyboards is one password: NFKC (check 103)`() {
+  @Test func `a password typed on two keyboards is one password: NFKC (check 103)`() {
     let decomposed = normalisePassword("pa\u{0308}ssword")
     #expect(Array(decomposed.utf8) == Array("p\u{00E4}ssword".utf8))
     #expect(normalisePassword("ｐａｓｓ①") == "pass1")
     #expect(normalisePassword("ﬁ") == "fi")
   }
 
-  @Test func `Case, inner and outer spaces, and plain ASCII of a password stay as typed`() {
+  @Test func `case, inner and outer spaces, and plain ASCII of a password stay as typed`() {
     for password in [" Correct Horse\t", "", "aB3$", String(repeating: "x", count: 1_024)] {
       #expect(normalisePassword(password) == password)
     }
     #expect(normalisePassword("Ä b") == "Ä b")
   }
 
-  @Test func `A password with a NUL is not cut here, since the shape check rejects it`() {
+  @Test func `a password with a NUL is not cut here, since the shape check rejects it`() {
     #expect(normalisePassword("ä\u{0}b").utf8.count == 4)
   }
 }
@@ -32,7 +32,7 @@ struct PhoneTests {
     ("+49 151/1234567", "+491511234567"), ("+49\u{200B}151\t1234567", "+491511234567"), ("+ 49 (151) 1234567",
     "+491511234567"),
   ])
-  func `A number in E.164, with or without visual separators, has one spelling`(
+  func `a number in E.164, with or without visual separators, has one spelling`(
     number: String, expected: String
   ) throws {
     #expect(try e164(number) == expected)
@@ -45,7 +45,7 @@ struct PhoneTests {
     "+1 650 555 3434 x12", "+1 650 555 3434 ext. 2", "tel:+16505553434", "+1650555\u{1B}3434", "+¹⁶⁵⁰⁵⁵⁵³⁴³⁴",
     "+1 650 555 3434, +1 650 555 3435",
   ])
-  func `National forms, letters, extensions and 6 or 16 digits are not phone numbers`(number: String) {
+  func `national forms, letters, extensions and 6 or 16 digits are not phone numbers`(number: String) {
     #expect(throws: TextError.invalidPhoneNumber) { try e164(number) }
   }
 
@@ -59,7 +59,7 @@ struct PhoneTests {
     ("+39 06 6982 0000", "+390669820000"), ("+225 07 12 34 56 78", "+2250712345678"), ("+242 06 123 4567",
     "+242061234567"),
   ])
-  func `A trunk zero is dropped if the country has one`(number: String, expected: String) throws {
+  func `a trunk zero is dropped if the country has one`(number: String, expected: String) throws {
     #expect(try e164(number) == expected)
   }
 
@@ -67,7 +67,7 @@ struct PhoneTests {
     "+4930(0)1234567", "+49 (0)(0)151 1234567", "+49 00151 1234567", "+49 (0)0151 1234567", "+1 (0)415 555 0101",
     "+1 0415 555 0101", "+7 0495 123 45 67", "+39 (0)6 6982 0000", "+225 (0)712345678", "(0)+49 151 1234567",
   ])
-  func `A zero that may or may not be dialled is rejected`(number: String) {
+  func `a zero that may or may not be dialled is rejected`(number: String) {
     #expect(throws: TextError.invalidPhoneNumber) { try e164(number) }
   }
 }
@@ -79,7 +79,7 @@ struct OneTimeCodeTests {
     "123456"),
     ("ABCD-efgh ABCD\u{2011}EFGH", "abcdefghabcdefgh"), ("ＡＢ", "ab"), ("12a", "12a"), ("", ""),
   ])
-  func `A code is compared without pasted blanks and hyphens`(code: String, plain: String) {
+  func `a code is compared without pasted blanks and hyphens`(code: String, plain: String) {
     #expect(oneTimeCode(code) == plain)
   }
 }

@@ -12,7 +12,7 @@ struct JWSTests {
   static let es256Signature =
     "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
 
-  @Test func `The ES256 example of RFC 7515 A.3 verifies, and its claims are read`() throws {
+  @Test func `the ES256 example of RFC 7515 A.3 verifies, and its claims are read`() throws {
     let token = try JWS("eyJhbGciOiJFUzI1NiJ9." + Self.claims + "." + Self.es256Signature)
     let key = try #require(keySet(Self.es256Key).candidates(keyID: nil, algorithm: token.algorithm).first?.publicKey)
     #expect(token.isSigned(by: key))
@@ -20,7 +20,7 @@ struct JWSTests {
     #expect(try token.claims()["exp"]?.numericDate == 1_300_819_380)
   }
 
-  @Test func `The RS256 example of RFC 7515 A.2 verifies`() throws {
+  @Test func `the RS256 example of RFC 7515 A.2 verifies`() throws {
     let modulus = """
       ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-\
       pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2Ca\
@@ -39,7 +39,7 @@ struct JWSTests {
     #expect(token.isSigned(by: key))
   }
 
-  @Test func `The EdDSA example of RFC 8037 A.4 verifies, and its payload need not be JSON`() throws {
+  @Test func `the EdDSA example of RFC 8037 A.4 verifies, and its payload need not be JSON`() throws {
     let token = try JWS(
       "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc."
         + "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg")
@@ -51,7 +51,7 @@ struct JWSTests {
   }
 
   @Test(arguments: [#"{"alg":"ES256","kid":"MARKS"}"#, #"{"alg":"MARKS"}"#, #"{"alg":"ES256","MARKS":1}"#])
-  func `A header that would take long to compare is refused before it is compared`(header: String) {
+  func `a header that would take long to compare is refused before it is compared`(header: String) {
     let marks = [String](repeating: "\u{301}\u{323}", count: 3_000).joined()
     let text = Base64URL.encode(Array(header.replacing("MARKS", with: "a" + marks).utf8))
     #expect(text.utf8.count < JWS.byteCountMax - 200)
@@ -62,7 +62,7 @@ struct JWSTests {
     #expect(took < .milliseconds(100))
   }
 
-  @Test func `An unsigned token, alg none in any case, is refused (check 43)`() {
+  @Test func `an unsigned token, alg none in any case, is refused (check 43)`() {
     #expect(throws: TokenError.algorithmNotAllowed) { try JWS("eyJhbGciOiJub25lIn0." + Self.claims + ".") }
     for name in ["none", "None", "NONE", "nOnE", ""] {
       let header = Base64URL.encode(Array(#"{"alg":"\#(name)"}"#.utf8))
@@ -80,7 +80,7 @@ struct JWSTests {
     }
   }
 
-  @Test func `A key that the token contains or points to is ignored (check 44)`() throws {
+  @Test func `a key that the token contains or points to is ignored (check 44)`() throws {
     let provider = try Signer()
     let attacker = try Signer()
     for member in [
@@ -94,7 +94,7 @@ struct JWSTests {
     }
   }
 
-  @Test func `Any critical header is rejected (RFC 7515 4.1.11)`() throws {
+  @Test func `any critical header is rejected (RFC 7515 4.1.11)`() throws {
     for critical in [#"["b64"]"#, "[]", "null"] {
       let token = try Signer().token("{}", header: #"{"alg":"ES256","crit":\#(critical)}"#)
       #expect(throws: TokenError.malformed(.criticalHeader)) { try JWS(token) }
@@ -105,12 +105,12 @@ struct JWSTests {
     "[]", "{", #"{"kid":"k1"}"#, #"{"alg":1}"#, #"{"alg":"ES256","kid":1}"#, #"{"alg":"ES256","typ":null}"#,
     #"{"alg":"ES256","alg":"none"}"#, "",
   ])
-  func `A header that is not an object, lacks alg, repeats a name or has wrong types is rejected`(header: String) {
+  func `a header that is not an object, lacks alg, repeats a name or has wrong types is rejected`(header: String) {
     let token = Base64URL.encode(Array(header.utf8)) + "." + Self.claims + "." + Self.es256Signature
     #expect(throws: TokenError.malformed(.header)) { try JWS(token) }
   }
 
-  @Test func `A token is three segments of strict base64url, and at most 16 KiB`() throws {
+  @Test func `a token is three segments of strict base64url, and at most 16 KiB`() throws {
     let good = "eyJhbGciOiJFUzI1NiJ9." + Self.claims + "." + Self.es256Signature
     for text in ["", ".", "a.b", good + ".", good + ".a", "eyJhbGciOiJFUzI1NiJ9"] {
       #expect(throws: TokenError.malformed(.segments)) { try JWS(text) }
@@ -124,7 +124,7 @@ struct JWSTests {
     #expect(throws: TokenError.tooLarge) { try JWS(edge + "AAAAAA") }
   }
 
-  @Test func `A truncated, padded, case-changed or bit-flipped token never verifies (check 97)`() throws {
+  @Test func `a truncated, padded, case-changed or bit-flipped token never verifies (check 97)`() throws {
     let key = try #require(keySet(Self.es256Key).candidates(keyID: nil, algorithm: .es256).first?.publicKey)
     let good = Array(("eyJhbGciOiJFUzI1NiJ9." + Self.claims + "." + Self.es256Signature).utf8)
     func verifies(_ bytes: [UInt8]) -> Bool {

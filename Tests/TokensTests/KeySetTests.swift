@@ -10,7 +10,7 @@ private func isSigned(_ token: String, by set: JWKSet) throws -> Bool {
 }
 
 struct KeySetTests {
-  @Test func `A key is found by kid and algorithm, and its own alg must agree`() throws {
+  @Test func `a key is found by kid and algorithm, and its own alg must agree`() throws {
     let rsa = try Signer(.rsa, .rs256, keyID: "r")
     let pinned = try Signer(.rsa, .rs256, keyID: "p")
     let set = try keySet(
@@ -26,7 +26,7 @@ struct KeySetTests {
     #expect(set.candidates(keyID: "unknown", algorithm: .rs256).first == nil)
   }
 
-  @Test func `Without a kid every key that fits the algorithm is tried, eight at most`() throws {
+  @Test func `without a kid every key that fits the algorithm is tried, eight at most`() throws {
     let (first, second) = (try Signer(keyID: "a"), try Signer(keyID: "b"))
     let set = try keySet(first.jwk(), second.jwk(), Signer(.ed25519, .edDSA, keyID: "c").jwk())
     for signer in [first, second] {
@@ -40,7 +40,7 @@ struct KeySetTests {
     #expect(try isSigned(many[8].token("{}"), by: crowd))
   }
 
-  @Test func `Keys of other types, curves, uses and algorithms are ignored (RFC 7517 5)`() throws {
+  @Test func `keys of other types, curves, uses and algorithms are ignored (RFC 7517 5)`() throws {
     let good = try Signer(keyID: "good")
     let set = try keySet(
       #"{"kty":"oct","k":"c2VjcmV0","kid":"s"}"#, #"{"kty":"EC","crv":"secp256k1","x":"AA","y":"AA"}"#,
@@ -58,13 +58,13 @@ struct KeySetTests {
     #"{"kty":"RSA","kid":"n","x5c":["MIIB"]}"#, #"{"kty":"RSA","kid":"n","e":"AQAB"}"#,
     #"{"kty":"EC","kid":"n","crv":"P-256","x":"AA"}"#, #"{"kty":"OKP","kid":"n","crv":"Ed25519"}"#,
   ])
-  func `A key without a required member of its type is ignored (RFC 7517 5)`(jwk: String) throws {
+  func `a key without a required member of its type is ignored (RFC 7517 5)`(jwk: String) throws {
     let set = try keySet(jwk, Signer(keyID: "good").jwk())
     #expect(set.candidates(keyID: "good", algorithm: .es256).first != nil)
     #expect(set.candidates(keyID: "n", algorithm: .rs256).first == nil)
   }
 
-  @Test func `A null optional member of a key counts as missing`() throws {
+  @Test func `a null optional member of a key counts as missing`() throws {
     let unnamed = try Signer().jwk().replacing(#""kid":"k1""#, with: #""kid":null"#)
     let members = #","use":null,"key_ops":null,"alg":null,"issuer":null"#
     let set = try keySet(unnamed, Signer(.rsa, .rs256, keyID: "r").jwk(members))
@@ -73,7 +73,7 @@ struct KeySetTests {
   }
 
   @Test(arguments: ["kid", "use", "alg", "kty"])
-  func `Text that takes quadratic time to compare does not count as text, in any member`(member: String) throws {
+  func `text that takes quadratic time to compare does not count as text, in any member`(member: String) throws {
     let hostile = "a" + [String](repeating: "\u{301}\u{323}", count: 20_000).joined()
     let jwk = #"{"crv":"P-256",\#(member == "kty" ? "" : #""kty":"EC","#)"\#(member)":"\#(hostile)","x":"AA","y":"AA"}"#
     let took = ContinuousClock().measure { _ = try? JWKSet.parse(Array(#"{"keys":[\#(jwk)]}"#.utf8)) }
@@ -82,13 +82,13 @@ struct KeySetTests {
     #expect(JSONValue.string(hostile).string == nil && JSONValue.string("\u{e9}e\u{301}").string != nil)
   }
 
-  @Test func `A set without usable keys is empty and verifies nothing`() throws {
+  @Test func `a set without usable keys is empty and verifies nothing`() throws {
     #expect(try keySet().isEmpty)
     #expect(try keySet(#"{"kty":"oct","k":"AA"}"#).isEmpty)
     #expect(try !keySet(Signer().jwk()).isEmpty)
   }
 
-  @Test func `A duplicate key is one key, and each of two keys with one kid is tried (RFC 7517 4.5)`() throws {
+  @Test func `a duplicate key is one key, and each of two keys with one kid is tried (RFC 7517 4.5)`() throws {
     let (first, second) = (try Signer(keyID: "same"), try Signer(keyID: "same"))
     let twice = try keySet(first.jwk(), first.jwk(#","use":"sig""#))
     #expect(twice.count == 1 && twice.skipped.map(\.reason) == [.repeated])
@@ -101,13 +101,13 @@ struct KeySetTests {
     #expect(try keySet(rsa.jwk(#","alg":"RS512""#), rsa.jwk()).count == 2)
   }
 
-  @Test func `Eight keys with one kid and algorithm are kept, and the ninth is skipped`() throws {
+  @Test func `eight keys with one kid and algorithm are kept, and the ninth is skipped`() throws {
     let keys = try (0..<9).map { _ in try Signer(keyID: "same").jwk() }
     let set = try JWKSet.parse(Array(#"{"keys":[\#(keys.joined(separator: ","))]}"#.utf8))
     #expect(set.count == 8 && set.skipped == [SkippedKey(reason: .tooMany, keyID: "same", index: 8)])
   }
 
-  @Test func `The same kid for several algorithms finds the key of each (RFC 7517 4.5)`() throws {
+  @Test func `the same kid for several algorithms finds the key of each (RFC 7517 4.5)`() throws {
     let (rsa, edwards) = (try Signer(.rsa, .rs256, keyID: "same"), try Signer(.ed25519, .edDSA, keyID: "same"))
     let set = try keySet(rsa.jwk(#","alg":"RS256""#), rsa.jwk(#","alg":"RS512""#), edwards.jwk())
     for algorithm in [SignatureAlgorithm.rs256, .rs512] {
@@ -163,7 +163,7 @@ struct KeySetTests {
     """
 
   @Test(arguments: odd)
-  func `An odd entry is skipped with its reason, and the valid key next to it verifies (check 54)`(
+  func `an odd entry is skipped with its reason, and the valid key next to it verifies (check 54)`(
     entry: String, reason: SkippedKey.Reason
   ) throws {
     let good = try Signer(keyID: "good")
@@ -178,19 +178,19 @@ struct KeySetTests {
     #""kid":"good","kid":"good""#, #""d":null"#, #""use":"","alg":"""#,
     #""deep":\#(String(repeating: "[", count: 40))\#(String(repeating: "]", count: 40))"#,
   ])
-  func `Odd members without effect leave a key usable`(members: String) throws {
+  func `odd members without effect leave a key usable`(members: String) throws {
     let good = try Signer(keyID: "good")
     let set = try keySet(good.jwk("," + members))
     #expect(try set.skipped.isEmpty && isSigned(good.token("{}"), by: set))
   }
 
-  @Test func `Invalid UTF-8 in one entry leaves the others usable`() throws {
+  @Test func `invalid UTF-8 in one entry leaves the others usable`() throws {
     let good = try Signer(keyID: "good")
     let body = Array(#"{"keys":[{"kty":"new","name":""#.utf8) + [0xFF, 0xC3] + Array(#""},\#(good.jwk())]}"#.utf8)
     #expect(try isSigned(good.token("{}"), by: JWKSet.parse(body)))
   }
 
-  @Test func `A body past 256 KiB is rejected, and at most 1,024 keys are kept`() throws {
+  @Test func `a body past 256 KiB is rejected, and at most 1,024 keys are kept`() throws {
     let space = [UInt8](repeating: 0x20, count: 5_000_000)
     #expect(throws: KeySetError.tooLarge) { try JWKSet.parse(Array(#"{"keys":[]}"#.utf8) + space) }
     let good = try Signer(keyID: "good")
@@ -204,11 +204,11 @@ struct KeySetTests {
   @Test(arguments: [
     "", "[]", "{}", #"{"keys":{}}"#, #"{"keys":null}"#, "<html>", #"{"keys":[]}}"#, #"{"keys":[],"keys":[1]}"#, "null",
   ])
-  func `A document that is not a key set is rejected`(body: String) {
+  func `a document that is not a key set is rejected`(body: String) {
     #expect(throws: KeySetError.notAKeySet) { try JWKSet.parse(Array(body.utf8)) }
   }
 
-  @Test func `Thumbprints match the examples of RFC 7638 3.1 and RFC 8037 A.3`() throws {
+  @Test func `thumbprints match the examples of RFC 7638 3.1 and RFC 8037 A.3`() throws {
     let modulus = """
       0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3ok\
       njhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdAZHzu\

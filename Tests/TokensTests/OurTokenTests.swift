@@ -15,7 +15,7 @@ struct KeyRingTests {
   }
 
   @Test(arguments: [(KeyKind.p256, SignatureAlgorithm.es256), (.ed25519, .edDSA), (.rsa, .rs256)])
-  func `The ring and any verifier with its published keys verify its tokens (check 101)`(
+  func `the ring and any verifier with its published keys verify its tokens (check 101)`(
     kind: KeyKind, algorithm: SignatureAlgorithm
   ) throws {
     let ring = KeyRing([try key(kind, algorithm)], tokenLifetimeSecondsMax: 3_600)
@@ -28,7 +28,7 @@ struct KeyRingTests {
     #expect(token.isSigned(by: verifier))
   }
 
-  @Test func `The published set has kid, use and alg, and no private member`() throws {
+  @Test func `the published set has kid, use and alg, and no private member`() throws {
     let key = try key()
     let ring = KeyRing([key, try self.key(.rsa, .rs256)], tokenLifetimeSecondsMax: 3_600)
     let keys = try #require(json(ring.jwks(at: now))["keys"]?.array)
@@ -39,7 +39,7 @@ struct KeyRingTests {
     #expect(keys[1]["alg"]?.string == "RS256")
   }
 
-  @Test func `An ID token and a custom token cannot replace each other (check 100)`() throws {
+  @Test func `an ID token and a custom token cannot replace each other (check 100)`() throws {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     for type in TokenType.allCases {
       for other in TokenType.allCases where other != type {
@@ -50,7 +50,7 @@ struct KeyRingTests {
     }
   }
 
-  @Test func `A token of no type, another ring, another key's name, or a changed payload is refused`() throws {
+  @Test func `a token of no type, another ring, another key's name, or a changed payload is refused`() throws {
     let signing = try key()
     let ring = KeyRing([signing], tokenLifetimeSecondsMax: 3_600)
     let other = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
@@ -75,14 +75,14 @@ struct KeyRingTests {
     }
   }
 
-  @Test func `A signed payload that is not a JSON object is rejected as claims`() throws {
+  @Test func `a signed payload that is not a JSON object is rejected as claims`() throws {
     let ring = KeyRing([try key()], tokenLifetimeSecondsMax: 3_600)
     #expect(throws: TokenError.malformed(.claims)) {
       try ring.verify(ring.unsigned(Array("[]".utf8), .idToken, at: now).signed(), .idToken, at: now)
     }
   }
 
-  @Test func `A key is published before it signs, and verifies until its last token has expired (check 101)`() throws {
+  @Test func `a key is published before it signs, and verifies until its last token has expired (check 101)`() throws {
     let old = try key(publishedAt: 0, activeFrom: 0, retiredAt: 1_000)
     let new = try key(publishedAt: 500, activeFrom: 1_000)
     let ring = KeyRing([old, new], tokenLifetimeSecondsMax: 3_600)
@@ -100,7 +100,7 @@ struct KeyRingTests {
     #expect(try published(4_600) == [new.keyID])
   }
 
-  @Test func `The active key that took over last signs, and no key signs before it is published`() throws {
+  @Test func `the active key that took over last signs, and no key signs before it is published`() throws {
     let first = try key(activeFrom: now - 50)
     let second = try key(activeFrom: now - 20)
     let early = try key(publishedAt: now + 1, activeFrom: now - 1)
@@ -109,14 +109,14 @@ struct KeyRingTests {
     #expect(ring.activeKey(at: now + 1)?.keyID == early.keyID)
   }
 
-  @Test func `A ring without an active key signs nothing`() throws {
+  @Test func `a ring without an active key signs nothing`() throws {
     let ring = KeyRing([try key(retiredAt: now)], tokenLifetimeSecondsMax: 3_600)
     #expect(throws: TokenError.noActiveKey) { try ring.unsigned([], .idToken, at: now) }
     let empty = KeyRing([], tokenLifetimeSecondsMax: 1)
     #expect(throws: TokenError.noActiveKey) { try empty.unsigned([], .idToken, at: now) }
   }
 
-  @Test func `A key cannot be given an algorithm of another kind`() throws {
+  @Test func `a key cannot be given an algorithm of another kind`() throws {
     #expect(throws: CryptoError.wrongAlgorithm) { try key(.p256, .rs256) }
   }
 }
@@ -144,7 +144,7 @@ struct IDTokenClaimsTests {
     return claims
   }
 
-  @Test func `The minimal claims give exactly this document`() {
+  @Test func `the minimal claims give exactly this document`() {
     #expect(
       String(decoding: claims().encoded(), as: UTF8.self) == """
         {"iss":"https://latchkey.example","aud":"shop","sub":"acc1","iat":100,"exp":3700,"auth_time":90,"sid":"s1",\
@@ -152,7 +152,7 @@ struct IDTokenClaimsTests {
         """)
   }
 
-  @Test func `Every claim reads back as it was written, with custom claims at the top level`() throws {
+  @Test func `every claim reads back as it was written, with custom claims at the top level`() throws {
     let full = try full()
     let document = try JSONValue.parse(full.encoded(), byteCountMax: 4_096)
     #expect(try IDTokenClaims(document) == full)
@@ -164,7 +164,7 @@ struct IDTokenClaimsTests {
     #expect(document["email_verified"]?.bool == true)
   }
 
-  @Test func `Claims that lack what every ID token has are refused, one by one`() throws {
+  @Test func `claims that lack what every ID token has are refused, one by one`() throws {
     let members = try #require(JSONValue.parse(claims().encoded(), byteCountMax: 4_096).members)
     for index in members.indices {
       var fewer = members
@@ -174,7 +174,7 @@ struct IDTokenClaimsTests {
     #expect(throws: TokenError.malformed(.claims)) { try IDTokenClaims(.array([])) }
   }
 
-  @Test func `Another issuer, another audience, and the second of expiry are refused by name (check 100)`() throws {
+  @Test func `another issuer, another audience, and the second of expiry are refused by name (check 100)`() throws {
     let claims = claims()
     try claims.check(issuer: "https://latchkey.example", audiences: ["web", "shop"], now: 3_699)
     #expect(throws: TokenError.expired) {
@@ -196,7 +196,7 @@ struct CustomClaimsTests {
     "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "acr", "amr", "at_hash", "auth_time", "azp", "c_hash", "cnf",
     "nonce", "firebase", "sid", "email", "email_verified", "phone_number", "name", "picture", "latchkey", "uid",
   ])
-  func `A reserved name is forbidden and named in the error, also if it is escaped`(name: String) {
+  func `a reserved name is forbidden and named in the error, also if it is escaped`(name: String) {
     let first = String(name.unicodeScalars.first?.value ?? 0, radix: 16)
     for spelling in [name, #"\u00\#(first)"# + name.dropFirst()] {
       #expect(throws: CustomClaimsError.forbidden(name)) {
@@ -209,7 +209,7 @@ struct CustomClaimsTests {
     "SUB", "Sub", "i\u{17F}s", "i\u{17F}\u{17F}", "\u{130}ss", "\u{131}at", "Latch\u{212A}ey", "LATCHKEY",
     "Email_Verified", "iß", "NONCE",
   ])
-  func `A reserved name in any case is forbidden: some readers match names without regard to case`(name: String) {
+  func `a reserved name in any case is forbidden: some readers match names without regard to case`(name: String) {
     #expect(throws: CustomClaimsError.forbidden(name)) { try CustomClaims(validating: #"{"\#(name)":1}"#) }
     #expect(throws: TokenError.self) {
       try CustomTokenClaims(
@@ -218,7 +218,7 @@ struct CustomClaimsTests {
   }
 
   @Test(arguments: [#"{"role":1,"Role":2}"#, #"{"kind":1,"\u212Aind":2}"#, #"{"straße":1,"STRASSE":2}"#])
-  func `Two names that differ only in case are forbidden`(text: String) {
+  func `two names that differ only in case are forbidden`(text: String) {
     #expect(throws: CustomClaimsError.self) { try CustomClaims(validating: text) }
   }
 
@@ -226,28 +226,28 @@ struct CustomClaimsTests {
     #"{"su\u0000b":1}"#, #"{"sub\u0000":1}"#, #"{"a":{"\n":1}}"#, #"{"a":[{"\u202e":1}]}"#, #"{"\u007f":1}"#,
     #"{"\ufeffsub":1}"#,
   ])
-  func `A name with a control character is forbidden, at any depth`(text: String) {
+  func `a name with a control character is forbidden, at any depth`(text: String) {
     #expect(throws: CustomClaimsError.controlCharacter) { try CustomClaims(validating: text) }
   }
 
-  @Test func `Claims that an earlier version stored lose forbidden names, and keep the rest`() throws {
+  @Test func `claims that an earlier version stored lose forbidden names, and keep the rest`() throws {
     let stored = try CustomClaims.stored(#"{"SUB":1, "role" : 1e15, "Role":2,"\u0000":3}"#)
     #expect(stored.json == #"{"role" : 1e15}"#)
     #expect(try CustomClaims.stored(#"{"a":1}"#).json == #"{"a":1}"#)
     #expect(throws: CustomClaimsError.malformed) { try CustomClaims.stored("[]") }
   }
 
-  @Test func `A session's claim replaces the account's of the same name in another case`() throws {
+  @Test func `a session's claim replaces the account's of the same name in another case`() throws {
     let account = try CustomClaims(validating: #"{"role":"reader"}"#)
     #expect(account.overridden(by: try CustomClaims(validating: #"{"ROLE":"admin"}"#)).json == #"{"ROLE":"admin"}"#)
   }
 
-  @Test func `A reserved name inside a custom claim is allowed`() throws {
+  @Test func `a reserved name inside a custom claim is allowed`() throws {
     let claims = try CustomClaims(validating: #"{"tenant":{"sub":"x"},"subs":1}"#)
     #expect(claims.json == #"{"tenant":{"sub":"x"},"subs":1}"#)
   }
 
-  @Test func `Claims of a session override those of the account with the same name, and the others stay`() throws {
+  @Test func `claims of a session override those of the account with the same name, and the others stay`() throws {
     let account = try CustomClaims(validating: #"{"role":"reader","tenant":7}"#)
     let session = try CustomClaims(validating: #"{"role":"admin"}"#)
     #expect(account.overridden(by: session).json == #"{"tenant":7,"role":"admin"}"#)
@@ -265,11 +265,11 @@ struct CustomClaimsTests {
   }
 
   @Test(arguments: ["", "null", "[]", "1", #""{}""#, "{", "{}}", #"{"a":1,"a":2}"#, "{a:1}", #"{"a":1} x"#])
-  func `Claims that are not a strict JSON object are rejected`(text: String) {
+  func `claims that are not a strict JSON object are rejected`(text: String) {
     #expect(throws: CustomClaimsError.malformed) { try CustomClaims(validating: text) }
   }
 
-  @Test func `An empty object counts as no claims, and numbers keep every digit`() throws {
+  @Test func `an empty object counts as no claims, and numbers keep every digit`() throws {
     #expect(try CustomClaims(validating: " { } ") == .none)
     #expect(CustomClaims.none.json == "{}")
     let exact = #"{"n":12345678901234567890.10}"#
@@ -278,7 +278,7 @@ struct CustomClaimsTests {
     #expect(both.json == #"{"n":12345678901234567890.10,"m" : 1e15}"#)
   }
 
-  @Test func `Claims can nest as deep as in a custom token, and no deeper`() throws {
+  @Test func `claims can nest as deep as in a custom token, and no deeper`() throws {
     func nested(_ depth: Int) -> String {
       #"{"a":"# + String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1) + "}"
     }
@@ -299,7 +299,7 @@ struct CustomTokenTests {
     try claims.check(issuer: "https://latchkey.example", audience: "https://latchkey.example", now: now)
   }
 
-  @Test func `The claims of a custom token read back unchanged, with session claims and without`() throws {
+  @Test func `the claims of a custom token read back unchanged, with session claims and without`() throws {
     let claims = try claims()
     #expect(try CustomTokenClaims(payload: claims.encoded()) == claims)
     let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2}"#
@@ -311,21 +311,21 @@ struct CustomTokenTests {
   @Test(arguments: [
     #"{"a":[[[[[[1]]]]]]}"#, #"{"n":12345678901234567890.10}"#, "{\"a\":[\(String(repeating: "1e15,", count: 198))0]}",
   ])
-  func `All allowed claims pass through a signed token unchanged`(json: String) throws {
+  func `all allowed claims pass through a signed token unchanged`(json: String) throws {
     let claims = CustomTokenClaims(
       issuer: "i", audience: "a", accountID: "u", issuedAt: 1, expiresAt: 2, claims: try CustomClaims(validating: json))
     _ = try JSONValue.parse(claims.encoded(), byteCountMax: JWS.byteCountMax)
     #expect(try CustomTokenClaims(payload: claims.encoded()).claims.json == json)
   }
 
-  @Test func `Reserved session claims are rejected even in a token with a valid signature`() {
+  @Test func `reserved session claims are rejected even in a token with a valid signature`() {
     for session in [#"{"sub":"other"}"#, "[]", #""{}""#, "null"] {
       let text = #"{"iss":"i","aud":"a","uid":"u","iat":1,"exp":2,"claims":\#(session)}"#
       #expect(throws: TokenError.malformed(.claims)) { try CustomTokenClaims(payload: Array(text.utf8)) }
     }
   }
 
-  @Test func `A custom token that is expired, misdirected, from the future or too long-lived is rejected`() throws {
+  @Test func `a custom token that is expired, misdirected, from the future or too long-lived is rejected`() throws {
     try check(claims(), now: 3_699)
     #expect(throws: TokenError.expired) { try check(claims(), now: 3_700) }
     #expect(throws: TokenError.malformed(.claims)) { try check(claims(expiresAt: 3_701), now: 100) }

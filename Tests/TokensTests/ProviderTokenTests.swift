@@ -39,7 +39,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A token that follows every rule returns its claims and its nonce`() throws {
+  @Test func `a token that follows every rule returns its claims and its nonce`() throws {
     let claims = try verify(["nonce": #""n-1""#, "email": #""ada@example.com""#])
     #expect(claims.issuer == "https://issuer.example" && claims.subject == "subject-1" && claims.audiences == ["web"])
     #expect(claims.issuedAt == now - 10 && claims.expiresAt == now + 300)
@@ -49,13 +49,13 @@ struct ProviderTokenTests {
     #expect(try verify(["iss": #""issuer.example""#]).issuer == "issuer.example")
   }
 
-  @Test func `A token for another audience is refused (check 40)`() throws {
+  @Test func `a token for another audience is refused (check 40)`() throws {
     for audience in [#""other""#, #"["other"]"#, "[]", #""""#, "1", #"["web",1]"#, "null", #""WEB""#, #""web ""#, nil] {
       #expect(try refusal(["aud": audience]) == .audience, "aud \(audience ?? "absent")")
     }
   }
 
-  @Test func `Several audiences with an unknown one are rejected (check 41)`() throws {
+  @Test func `several audiences with an unknown one are rejected (check 41)`() throws {
     #expect(try refusal(["aud": #"["web","other"]"#, "azp": #""web""#]) == .untrustedAudience)
     #expect(try refusal(["aud": #"["web","ios"]"#, "azp": #""web""#]) == nil)
     #expect(try refusal(["aud": #"["web"]"#]) == nil)
@@ -68,7 +68,7 @@ struct ProviderTokenTests {
     (#"["web","project","other"]"#, #""web""#, .untrustedAudience),
     (#"["web","Project"]"#, #""web""#, .untrustedAudience),
   ] as [(String, String?, TokenRefusal?)])
-  func `An additional audience is accepted only next to a known client id and azp (check 41)`(
+  func `an additional audience is accepted only next to a known client id and azp (check 41)`(
     audience: String, party: String?, expected: TokenRefusal?
   ) {
     let rules = ProviderTokenRules(
@@ -82,7 +82,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A missing azp with several audiences, and a foreign azp, are rejected (check 41)`() throws {
+  @Test func `a missing azp with several audiences, and a foreign azp, are rejected (check 41)`() throws {
     #expect(try refusal(["aud": #"["web","ios"]"#]) == .authorizedParty)
     for party in [#""other""#, "1", "null", #""""#, #"["web"]"#] {
       #expect(try refusal(["azp": party]) == .authorizedParty)
@@ -90,7 +90,7 @@ struct ProviderTokenTests {
     #expect(try refusal(["azp": #""ios""#]) == nil)
   }
 
-  @Test func `An issuer that differs by slash, scheme, host, case or normal form is refused (check 42)`() throws {
+  @Test func `an issuer that differs by slash, scheme, host, case or normal form is refused (check 42)`() throws {
     for issuer in [
       #""https://issuer.example/""#, #""http://issuer.example""#, #""https://issuer.example.evil""#,
       #""https://Issuer.example""#, #""""#, "1", #"["https://issuer.example"]"#, nil,
@@ -101,14 +101,14 @@ struct ProviderTokenTests {
     #expect(throws: TokenRefusal.issuer) { try verify(["iss": #""https://e\u0301.example""#], rules: rules) }
   }
 
-  @Test func `An algorithm that is not pinned is rejected even if key and signature are valid (check 43)`() throws {
+  @Test func `an algorithm that is not pinned is rejected even if key and signature are valid (check 43)`() throws {
     let signer = try Signer(.rsa, .ps256)
     #expect(throws: TokenRefusal.algorithmNotPinned) {
       try rules.verify(JWS(signer.token(claims())), keys: keySet(signer.jwk()), accessToken: nil, now: now)
     }
   }
 
-  @Test func `An unknown key and a foreign signature are rejected with different errors for the refetch (check 53)`()
+  @Test func `an unknown key and a foreign signature are rejected with different errors for the refetch (check 53)`()
     throws
   {
     let attacker = try Signer()
@@ -121,7 +121,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A signed payload that is not a JSON object is rejected`() throws {
+  @Test func `a signed payload that is not a JSON object is rejected`() throws {
     for payload in ["", "[]", "null", #"{"a":1,"a":2}"#, "{"] {
       #expect(throws: TokenRefusal.malformedClaims) {
         try rules.verify(JWS(signer.token(payload)), keys: keySet(signer.jwk()), accessToken: nil, now: now)
@@ -129,7 +129,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `An expired token is refused, with 60 seconds of leeway to the second (check 45)`() throws {
+  @Test func `an expired token is refused, with 60 seconds of leeway to the second (check 45)`() throws {
     #expect(try refusal(["exp": "\(now - 59)"]) == nil)
     #expect(try refusal(["exp": "\(now - 60)"]) == .expired)
     for time in [#""\#(now + 300)""#, "null", "true", nil] { #expect(try refusal(["exp": time]) == .expiryMissing) }
@@ -137,25 +137,25 @@ struct ProviderTokenTests {
     #expect(try refusal(["exp": "\(now).5"]) == nil)
   }
 
-  @Test func `A token issued in the future beyond the leeway, or at no time, is refused (check 45)`() throws {
+  @Test func `a token issued in the future beyond the leeway, or at no time, is refused (check 45)`() throws {
     #expect(try refusal(["iat": "\(now + 60)"]) == nil)
     #expect(try refusal(["iat": "\(now + 61)"]) == .issuedInFuture)
     #expect(try refusal(["iat": "\(Int64.max)"]) == .issuedInFuture)
     for time in [#""\#(now)""#, "null", nil] { #expect(try refusal(["iat": time]) == .issuedAtMissing) }
   }
 
-  @Test func `A token that is not valid yet is refused (RFC 7519 4.1.5)`() throws {
+  @Test func `a token that is not valid yet is refused (RFC 7519 4.1.5)`() throws {
     #expect(try refusal(["nbf": "\(now + 60)"]) == nil)
     for time in ["\(now + 61)", #""\#(now)""#, "null"] { #expect(try refusal(["nbf": time]) == .notYetValid) }
   }
 
-  @Test func `A subject is a string of 1 to 255 bytes`() throws {
+  @Test func `a subject is a string of 1 to 255 bytes`() throws {
     let edge = String(repeating: "s", count: 255)
     #expect(try refusal(["sub": #""\#(edge)""#]) == nil)
     for subject in [#""\#(edge)s""#, #""""#, "1", "null", nil] { #expect(try refusal(["sub": subject]) == .subject) }
   }
 
-  @Test func `A nonce that is not text is rejected, and does not count as absent (check 46)`() throws {
+  @Test func `a nonce that is not text is rejected, and does not count as absent (check 46)`() throws {
     for nonce in ["1", "null", "[]"] { #expect(try refusal(["nonce": nonce]) == .nonce) }
   }
 
@@ -164,7 +164,7 @@ struct ProviderTokenTests {
     (.ec(.p521), .es512, .sha512), (.ed25519, .edDSA, .sha512), (.ed25519, .ed25519, .sha512), (.rsa, .rs512, .sha512),
     (.rsa, .ps256, .sha256), (.rsa, .ps384, .sha384), (.rsa, .ps512, .sha512),
   ])
-  func `An at_hash is checked with the hash of the signature's algorithm (check 52)`(
+  func `an at_hash is checked with the hash of the signature's algorithm (check 52)`(
     kind: KeyKind, algorithm: SignatureAlgorithm, hash: HashFunction
   ) throws {
     let signer = try Signer(kind, algorithm)
@@ -178,13 +178,13 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `The at_hash example of OpenID Connect Core A.3 agrees (check 52)`() throws {
+  @Test func `the at_hash example of OpenID Connect Core A.3 agrees (check 52)`() throws {
     let claims = try verify(
       ["at_hash": #""77QmUPtjPfzWtF2AnpK9RQ""#], accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
     #expect(claims.accessTokenIsBound)
   }
 
-  @Test func `An at_hash that is wrong, short or not text is rejected if the access token is present (check 52)`() {
+  @Test func `an at_hash that is wrong, short or not text is rejected if the access token is present (check 52)`() {
     for hash in [#""AAAAAAAAAAAAAAAAAAAAAA""#, #""77QmUPtjPfzWtF2AnpK9""#, #""""#, #""!""#, "1", "null"] {
       #expect(throws: TokenRefusal.accessTokenHash) {
         try verify(["at_hash": hash], accessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
@@ -192,7 +192,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `An at_hash without its access token is rejected if the policy requires it (check 52)`() throws {
+  @Test func `an at_hash without its access token is rejected if the policy requires it (check 52)`() throws {
     let hash = ["at_hash": #""77QmUPtjPfzWtF2AnpK9RQ""#]
     let strict = ProviderTokenRules(
       issuers: rules.issuers, clientIDs: rules.clientIDs, algorithms: [.es256], requireAccessToken: true)
@@ -202,7 +202,7 @@ struct ProviderTokenTests {
     #expect(try !verify(accessToken: "anything").accessTokenIsBound)
   }
 
-  @Test func `The c_hash example of OpenID Connect Core A.4 agrees, and another code does not`() throws {
+  @Test func `the c_hash example of OpenID Connect Core A.4 agrees, and another code does not`() throws {
     let token = try JWS(signer.token(claims(["c_hash": #""LDktKdoQak3Pk0cnXxCltA""#])))
     let keys = try keySet(signer.jwk())
     func verify(_ code: String?) throws {
@@ -213,7 +213,7 @@ struct ProviderTokenTests {
     #expect(throws: TokenRefusal.codeHash) { try verify("Qcb0") }
   }
 
-  @Test func `An issuer for many tenants must match the tenant in the token (check 42)`() throws {
+  @Test func `an issuer for many tenants must match the tenant in the token (check 42)`() throws {
     let tenants = ProviderTokenRules(
       issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
     func issuer(_ issuer: String, _ tenant: String?) throws -> String {
@@ -229,7 +229,7 @@ struct ProviderTokenTests {
     }
   }
 
-  @Test func `A key of some tenants cannot sign tokens of another tenant`() throws {
+  @Test func `a key of some tenants cannot sign tokens of another tenant`() throws {
     let tenants = ProviderTokenRules(
       issuers: ["https://issuer.example/{tenantid}/v2"], clientIDs: ["web"], algorithms: [.es256], tenantClaim: "tid")
     func refusal(_ rules: ProviderTokenRules, issuer: String, ofKey member: String) throws -> TokenRefusal? {
@@ -256,7 +256,7 @@ struct ProviderTokenTests {
     "at+jwt", "application/at+jwt", "AT+JWT", "Application/At+Jwt", "logout+jwt", "secevent+jwt", "dpop+jwt",
     "token-introspection+jwt", "oauth-authz-req+jwt", "+jwt",
   ])
-  func `A token with another type in its header is rejected (RFC 8725 3.11)`(type: String) throws {
+  func `a token with another type in its header is rejected (RFC 8725 3.11)`(type: String) throws {
     let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
     #expect(throws: TokenRefusal.type) {
       try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now)
@@ -264,12 +264,12 @@ struct ProviderTokenTests {
   }
 
   @Test(arguments: ["JWT", "jwt", "application/jwt", "JWS", "id_token", "", "at+jwt2", "jwt+at"])
-  func `A token without a type is accepted`(type: String) throws {
+  func `a token without a type is accepted`(type: String) throws {
     let token = try JWS(signer.token(claims(), header: #"{"alg":"ES256","kid":"k1","typ":"\#(type)"}"#))
     #expect(try rules.verify(token, keys: keySet(signer.jwk()), accessToken: nil, now: now).subject == "subject-1")
   }
 
-  @Test func `A logout token, or another event, is rejected even if its header has no type`() throws {
+  @Test func `a logout token, or another event, is rejected even if its header has no type`() throws {
     for events in [#"{"http://schemas.openid.net/event/backchannel-logout":{}}"#, "{}", #""{}""#] {
       #expect(try refusal(["events": events]) == .type)
     }

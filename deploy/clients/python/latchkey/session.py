@@ -26,6 +26,8 @@ class SessionHolder:
 
     `store` receives each new session before its tokens are used. Write it to durable storage there. If `store` raises,
     the holder keeps the earlier session, and the next call repeats the refresh under the same idempotency key.
+
+    `clock` returns monotonic seconds. It times the pause after a failed refresh.
     """
 
     def __init__(
@@ -36,12 +38,14 @@ class SessionHolder:
         margin: timedelta = timedelta(minutes=5),
         store: Callable[[types_pb2.Session], None] = lambda session: None,
         client: types_pb2.ClientContext | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._service = SessionServiceStub(channel)
         self._session = session
         self._margin = margin
         self._store = store
         self._client = client
+        self._clock = clock
         self._lock = threading.Lock()
         self._idempotency_key = ""
         self._next_attempt = 0.0
@@ -54,14 +58,14 @@ class SessionHolder:
         """
         with self._lock:
             left = self._session.id_token_expires_at.seconds - time.time()
-            if left > self._margin.total_seconds() or (left > 0 and time.monotonic() < self._next_attempt):
+            if left > self._margin.total_seconds() or (left > 0 and self._clock() < self._next_attempt):
                 return self._session.id_token
             try:
                 self._refresh()
             except LatchkeyError as error:
                 if left <= 0 or error.code() not in RETRIED:
                     raise
-                self._next_attempt = time.monotonic() + max(PAUSE, error.retry_delay or PAUSE).total_seconds()
+                self._next_attempt = self._clock() + max(PAUSE, error.retry_delay or PAUSE).total_seconds()
             return self._session.id_token
 
     @property

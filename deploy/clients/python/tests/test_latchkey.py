@@ -3,7 +3,7 @@
 import subprocess
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from datetime import timedelta
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from grpc_status import rpc_status
 from latchkey import LatchkeyError, SessionHolder, connect, typed_errors
 from latchkey.v1 import session_service_pb2, session_service_pb2_grpc, types_pb2
 
+# A wait that ends early unless the test fails, and one that passes if nothing happens.
+WAIT_SECONDS, NOTHING_SECONDS = 10, 0.2
 CERTIFICATES = Path(__file__).resolve().parents[3] / "certificates"
 
 
@@ -26,12 +28,17 @@ def packed(message) -> any_pb2.Any:
 
 
 class Server(session_service_pb2_grpc.SessionServiceServicer):
+    """Answers each Refresh with the next failure, or with a new session, while its gate is open."""
+
     def __init__(self) -> None:
         self.refreshes, self.failures, self.metadata, self.peer = [], [], {}, None
+        self.entered, self.gate = threading.Semaphore(0), threading.Event()
+        self.gate.set()
 
     def Refresh(self, request, context):
         self.refreshes.append(request)
-        time.sleep(0.05)
+        self.entered.release()
+        assert self.gate.wait(WAIT_SECONDS)
         if self.failures:
             context.abort_with_status(rpc_status.to_status(self.failures.pop(0)))
         return session_service_pb2.RefreshResponse(session=session(f"id {len(self.refreshes)}", 3600))
@@ -58,14 +65,40 @@ def server():
 
 
 @pytest.fixture
-def channel(server):
-    running = grpc.server(ThreadPoolExecutor(16))
-    session_service_pb2_grpc.add_SessionServiceServicer_to_server(server, running)
-    port = running.add_insecure_port("127.0.0.1:0")
-    running.start()
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as plain:
+def listen(server):
+    """Returns a function that starts the server, on a port without TLS or with these credentials, and its port."""
+    running = []
+
+    def start(credentials=None):
+        running.append(grpc.server(ThreadPoolExecutor(16)))
+        session_service_pb2_grpc.add_SessionServiceServicer_to_server(server, running[-1])
+        port = (running[-1].add_secure_port("localhost:0", credentials) if credentials
+                else running[-1].add_insecure_port("localhost:0"))
+        running[-1].start()
+        return port
+
+    yield start
+    server.gate.set()
+    for each in running:
+        each.stop(None).wait(WAIT_SECONDS)
+
+
+@pytest.fixture
+def channel(listen):
+    with grpc.insecure_channel(f"localhost:{listen()}") as plain:
         yield typed_errors(plain)
-    running.stop(None)
+
+
+@pytest.fixture
+def connected(listen, tmp_path):
+    """A channel of `connect` with an API key and a client certificate."""
+    subprocess.run([CERTIFICATES, tmp_path, "web"], check=True)
+    pem = {name: (tmp_path / name).read_bytes() for name in ("server.key", "server.pem", "authority.pem")}
+    port = listen(grpc.ssl_server_credentials(
+        [(pem["server.key"], pem["server.pem"])], pem["authority.pem"], require_client_auth=True))
+    with connect(f"localhost:{port}", ca_file=tmp_path / "authority.pem", api_key="lk_secret\n",
+                 certificate_file=tmp_path / "web.pem", key_file=tmp_path / "web.key") as channel:
+        yield channel
 
 
 def test_returns_a_token_that_is_valid_for_longer_than_the_margin(server, channel):
@@ -74,9 +107,19 @@ def test_returns_a_token_that_is_valid_for_longer_than_the_margin(server, channe
 
 
 def test_refreshes_once_for_many_threads(server, channel):
-    holder = SessionHolder(channel, session("first", 60))
+    holder, together = SessionHolder(channel, session("first", 60)), threading.Barrier(16)
+
+    def read(_):
+        together.wait(WAIT_SECONDS)
+        return holder.id_token()
+
+    server.gate.clear()
     with ThreadPoolExecutor(16) as threads:
-        assert set(threads.map(lambda _: holder.id_token(), range(16))) == {"id 1"}
+        tokens = [threads.submit(read, number) for number in range(16)]
+        assert server.entered.acquire(timeout=WAIT_SECONDS)
+        assert not server.entered.acquire(timeout=NOTHING_SECONDS)
+        server.gate.set()
+        assert {each.result(WAIT_SECONDS) for each in tokens} == {"id 1"}
     assert [each.refresh_token for each in server.refreshes] == ["refresh first"]
     assert server.refreshes[0].idempotency_key
 
@@ -101,13 +144,27 @@ def test_repeats_a_refresh_that_was_not_stored_with_the_same_key(server, channel
 
 
 def test_returns_the_present_token_while_the_server_is_unavailable(server, channel):
+    now = 1000.0
     server.failures = [failure(code_pb2.UNAVAILABLE, "STORE_UNAVAILABLE")]
-    holder = SessionHolder(channel, session("first", 60))
-    assert [holder.id_token(), holder.id_token()] == ["first", "first"]
-    assert len(server.refreshes) == 1  # The second call came within the pause.
-    holder._next_attempt = 0.0
+    holder = SessionHolder(channel, session("first", 60), clock=lambda: now)
+    assert holder.id_token() == "first"
+    now += 4.999
+    assert (holder.id_token(), len(server.refreshes)) == ("first", 1)
+    now += 0.001
     assert holder.id_token() == "id 2"
     assert server.refreshes[0].idempotency_key == server.refreshes[1].idempotency_key
+
+
+def test_pauses_for_as_long_as_the_server_demands(server, channel):
+    now = 1000.0
+    wait = error_details_pb2.RetryInfo(retry_delay=duration_pb2.Duration(seconds=7))
+    server.failures = [failure(code_pb2.UNAVAILABLE, "STORE_UNAVAILABLE", wait)]
+    holder = SessionHolder(channel, session("first", 60), clock=lambda: now)
+    assert holder.id_token() == "first"
+    now += 6.999
+    assert (holder.id_token(), len(server.refreshes)) == ("first", 1)
+    now += 0.001
+    assert holder.id_token() == "id 2"
 
 
 def test_raises_if_the_token_has_expired_and_the_server_is_unavailable(server, channel):
@@ -149,20 +206,10 @@ def test_error_without_details_has_no_reason():
     assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
-def test_connects_with_authority_key_and_certificate(server, tmp_path):
-    subprocess.run([CERTIFICATES, tmp_path, "web"], check=True)
-    pem = {name: (tmp_path / name).read_bytes() for name in ("server.key", "server.pem", "authority.pem")}
-    running = grpc.server(ThreadPoolExecutor(2))
-    session_service_pb2_grpc.add_SessionServiceServicer_to_server(server, running)
-    port = running.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials(
-        [(pem["server.key"], pem["server.pem"])], pem["authority.pem"], require_client_auth=True))
-    running.start()
-    with connect(f"localhost:{port}", ca_file=tmp_path / "authority.pem", api_key="lk_secret\n",
-                 certificate_file=tmp_path / "web.pem", key_file=tmp_path / "web.key") as channel:
-        SessionHolder(channel, session("first", 60)).sign_out()
+def test_connects_with_authority_key_and_certificate(server, connected):
+    SessionHolder(connected, session("first", 60)).sign_out()
     assert server.metadata["authorization"] == "Bearer lk_secret"
     assert b"spiffe://latchkey.dev/web" in server.peer["x509_subject_alternative_name"]
-    running.stop(None)
 
 
 def test_options_override_the_service_configuration(tmp_path):
@@ -176,9 +223,28 @@ def test_options_override_the_service_configuration(tmp_path):
     assert raised.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and time.monotonic() - begun < 10
 
 
-def test_adopts_a_session_while_others_read(server, channel):
-    holder = SessionHolder(channel, session("first", 3600))
-    adopting = threading.Thread(target=holder.adopt, args=[session("linked", 3600)])
-    adopting.start()
-    adopting.join()
-    assert (holder.id_token(), holder.session.refresh_token) == ("linked", "refresh linked")
+def test_a_connected_channel_retries(server, connected):
+    server.failures = [failure(code_pb2.UNAVAILABLE, "STORE_UNAVAILABLE")]
+    assert SessionHolder(connected, session("first", 60)).id_token() == "id 2"
+    first, second = server.refreshes
+    assert first == second
+
+
+def test_a_reader_gets_the_session_that_is_being_adopted(channel):
+    storing, stored = threading.Event(), threading.Event()
+
+    def store(_):
+        storing.set()
+        assert stored.wait(WAIT_SECONDS)
+
+    holder = SessionHolder(channel, session("first", 3600), store=store)
+    with ThreadPoolExecutor(2) as threads:
+        adopting = threads.submit(holder.adopt, session("linked", 3600))
+        assert storing.wait(WAIT_SECONDS)
+        reading = threads.submit(holder.id_token)
+        with pytest.raises(TimeoutError):
+            reading.result(NOTHING_SECONDS)
+        stored.set()
+        adopting.result(WAIT_SECONDS)
+        assert reading.result(WAIT_SECONDS) == "linked"
+    assert holder.session.refresh_token == "refresh linked"
