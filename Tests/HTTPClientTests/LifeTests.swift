@@ -164,38 +164,47 @@ struct LifeTests {
     await #expect(throws: FetchError.closed) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }
 
-  @Test func `a mail goes to an idle thread, and not to one that ended during a mail`() async throws {
-    let fetcher = try RunningFetcher(try CurlFetcher(FetchSettings(), mailsMax: 3), threads: 3)
-    func send(toPort port: Int) async -> FetchError? {
+  @Test func `a mail goes to an idle driver, and not to one that was closed during a mail`() async throws {
+    ignoreBrokenPipes()
+    let fetcher = try CurlFetcher(FetchSettings(), mailsMax: 3)
+    @Sendable func send(toPort port: Int) async -> FetchError? {
       let mail = MailRequest(
         host: "127.0.0.1", port: UInt16(port), security: .none, heloName: "us.example", sender: "a@us.example",
         recipient: "b@them.example", bytes: [1])
       do {
-        _ = try await fetcher.fetcher.send(mail)
+        _ = try await fetcher.send(mail)
         return nil
       } catch { return error as? FetchError }
     }
+    let driver = try fetcher.driver(0)
+    let threads = try [1, 2].map { try FetchThread(fetcher, driver: $0, named: "mail-\($0)") }
     let (held, free) = (Wakeups(), Wakeups())
-    let holding = Task(executorPreference: fetcher.threads[1].commandQueue) {
+    let holding = Task(executorPreference: threads[0].commandQueue) {
       held.signal()
       free.wait()
     }
     held.wait()
-    // The first thread waits for a relay, and the second one is blocked.
-    async let first = send(toPort: LocalServer.shared.silentPort)
-    try await Task.sleep(for: .milliseconds(150))
-    async let second = send(toPort: LocalServer.shared.silentPort)
-    try await Task.sleep(for: .milliseconds(150))
-    await fetcher.stop(0)
-    #expect(await first == .closed)
-    // No relay listens there. The blocked thread could not report it.
-    let third = await send(toPort: 1)
-    #expect(third.map { isUnreachable($0) } == true)
+    // The first driver waits for a relay, and the thread of the second one is blocked.
+    let first = Task.immediate { await send(toPort: LocalServer.shared.silentPort) }
+    driver.turn()
+    let second = Task.immediate { await send(toPort: LocalServer.shared.silentPort) }
+    driver.close()
+    #expect(await first.value == .closed)
+    let isDone = Completion()
+    // No relay listens on this port. The blocked thread could not report that.
+    let third = Task.immediate {
+      defer { isDone.end() }
+      return await send(toPort: 1)
+    }
+    #expect(await isDone.wait(millis: 10_000))
     free.signal()
+    #expect(await third.value.map { isUnreachable($0) } == true)
     await holding.value
-    await fetcher.stop(2)
-    await fetcher.stop(1)
-    #expect(await second == .closed)
+    for thread in threads {
+      thread.stop()
+      await thread.ended.wait()
+    }
+    #expect(await second.value == .closed)
   }
 
   @Test func `closing ends waiting and later fetches, each exactly once`() async throws {
