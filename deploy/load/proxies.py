@@ -280,7 +280,7 @@ class Row:
     found: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        events = EventServiceStub(self.channel).Watch(event_service_pb2.WatchEventsRequest(cursor="now"))
+        events = EventServiceStub(self.channel).Watch(event_service_pb2.WatchRequest(cursor="now"))
         health = health_pb2_grpc.HealthStub(self.channel).Watch(health_pb2.HealthCheckRequest())
         self.watches = [Watch(events), Watch(health)]
 

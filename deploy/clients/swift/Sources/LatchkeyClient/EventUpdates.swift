@@ -36,10 +36,10 @@ extension LatchkeyClient {
 /// cursor of the last update, after pauses of one second to a minute. It throws ``LatchkeyError`` for every other
 /// failure, such as `CALLER_NOT_ALLOWED`, and `CancellationError` if the task is cancelled.
 public struct EventUpdates: AsyncSequence, Sendable {
-  public typealias Element = Latchkey_V1_WatchEventsResponse
+  public typealias Element = Latchkey_V1_WatchResponse
 
   let service: any Latchkey_V1_EventService.ClientProtocol
-  let request: Latchkey_V1_WatchEventsRequest
+  let request: Latchkey_V1_WatchRequest
   var firstPause = Duration.seconds(1)
 
   /// Starts to follow the events.
@@ -85,7 +85,7 @@ public struct EventUpdates: AsyncSequence, Sendable {
 
   /// Passes updates on until the stream ends. Returns the last cursor, and the error if a repeat can succeed.
   private func watch(
-    _ request: Latchkey_V1_WatchEventsRequest, _ producer: AsyncThrowingStream<Element, any Error>.Continuation,
+    _ request: Latchkey_V1_WatchRequest, _ producer: AsyncThrowingStream<Element, any Error>.Continuation,
     _ demand: AsyncStream<Void>
   ) async throws -> (cursor: String?, error: LatchkeyError?) {
     try await service.watch(request) { response in

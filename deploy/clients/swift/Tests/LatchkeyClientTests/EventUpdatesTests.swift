@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyClient
 
-private func update(_ cursor: String, event: String = "") -> Latchkey_V1_WatchEventsResponse {
+private func update(_ cursor: String, event: String = "") -> Latchkey_V1_WatchResponse {
   .with {
     $0.cursor = cursor
     if !event.isEmpty { $0.event.eventID = event }

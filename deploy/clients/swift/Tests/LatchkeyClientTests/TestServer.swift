@@ -11,12 +11,12 @@ final class TestServer: RegistrableRPCService {
   struct State: Sendable {
     var refreshes: [Latchkey_V1_RefreshRequest] = []
     var signOuts: [Latchkey_V1_SignOutRequest] = []
-    var watches: [Latchkey_V1_WatchEventsRequest] = []
+    var watches: [Latchkey_V1_WatchRequest] = []
     var authorization: [String] = []
     /// The first calls of `Refresh` fail with these.
     var failures: [GoogleRPCStatus] = []
     /// What the calls of `Watch` send before they end.
-    var streams: [[Latchkey_V1_WatchEventsResponse]] = []
+    var streams: [[Latchkey_V1_WatchResponse]] = []
     /// How a call of `Watch` ends when it has sent its stream.
     var watchFailure = GoogleRPCStatus.of(.unavailable, "")
   }
@@ -41,7 +41,7 @@ final class TestServer: RegistrableRPCService {
     return .init()
   }
 
-  func watch(_ request: Latchkey_V1_WatchEventsRequest) -> StreamingServerResponse<Latchkey_V1_WatchEventsResponse> {
+  func watch(_ request: Latchkey_V1_WatchRequest) -> StreamingServerResponse<Latchkey_V1_WatchResponse> {
     let (stream, failure) = state.withLock { state in
       state.watches.append(request)
       return (state.streams.isEmpty ? [] : state.streams.removeFirst(), state.watchFailure)
@@ -58,8 +58,8 @@ final class TestServer: RegistrableRPCService {
     unary(Sessions.SignOut.descriptor, &router) { [self] in signOut($0, $1) }
     router.registerHandler(
       forMethod: Latchkey_V1_EventService.Method.Watch.descriptor,
-      deserializer: ProtobufDeserializer<Latchkey_V1_WatchEventsRequest>(),
-      serializer: ProtobufSerializer<Latchkey_V1_WatchEventsResponse>()
+      deserializer: ProtobufDeserializer<Latchkey_V1_WatchRequest>(),
+      serializer: ProtobufSerializer<Latchkey_V1_WatchResponse>()
     ) { [self] request, _ in watch(try await ServerRequest(stream: request).message) }
   }
 

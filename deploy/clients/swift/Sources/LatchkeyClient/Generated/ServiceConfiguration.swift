@@ -59,7 +59,14 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.SessionService" },
           { "service": "latchkey.v1.ProviderFlowService" },
           { "service": "latchkey.v1.SecondFactorService" },
-          { "service": "latchkey.v1.VerificationService" }
+          { "service": "latchkey.v1.VerificationService" },
+          { "service": "latchkey.v1.AdminService", "method": "SetDisabled" },
+          { "service": "latchkey.v1.AdminService", "method": "SetCustomClaims" },
+          { "service": "latchkey.v1.AdminService", "method": "RevokeSessions" },
+          { "service": "latchkey.v1.AdminService", "method": "DeleteAccount" },
+          { "service": "latchkey.v1.AdminService", "method": "RemoveSecondFactors" },
+          { "service": "latchkey.v1.AdminService", "method": "UnlinkProvider" },
+          { "service": "latchkey.v1.AdminService", "method": "CreateCustomToken" }
         ],
         "timeout": "30s"
       }

@@ -27,9 +27,9 @@ public enum Latchkey_V1_EventService: Sendable {
         /// Namespace for "Watch" metadata.
         public enum Watch: Sendable {
             /// Request type for "Watch".
-            public typealias Input = Latchkey_V1_WatchEventsRequest
+            public typealias Input = Latchkey_V1_WatchRequest
             /// Response type for "Watch".
-            public typealias Output = Latchkey_V1_WatchEventsResponse
+            public typealias Output = Latchkey_V1_WatchResponse
             /// Descriptor for "Watch".
             public static let descriptor = GRPCCore.MethodDescriptor(
                 service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.EventService"),
@@ -75,20 +75,20 @@ extension Latchkey_V1_EventService {
         /// > Errors: QUOTA_EXCEEDED.
         ///
         /// - Parameters:
-        ///   - request: A request containing a single `Latchkey_V1_WatchEventsRequest` message.
-        ///   - serializer: A serializer for `Latchkey_V1_WatchEventsRequest` messages.
-        ///   - deserializer: A deserializer for `Latchkey_V1_WatchEventsResponse` messages.
+        ///   - request: A request containing a single `Latchkey_V1_WatchRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_WatchRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_WatchResponse` messages.
         ///   - options: Options to apply to this RPC.
         ///   - handleResponse: A closure which handles the response and returns its result to
         ///       the caller. Returning from the closure will cancel the RPC if it hasn't
         ///       already finished.
         /// - Returns: The result of `handleResponse`.
         func watch<Result>(
-            request: GRPCCore.ClientRequest<Latchkey_V1_WatchEventsRequest>,
-            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_WatchEventsRequest>,
-            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_WatchEventsResponse>,
+            request: GRPCCore.ClientRequest<Latchkey_V1_WatchRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_WatchRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_WatchResponse>,
             options: GRPCCore.CallOptions,
-            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchEventsResponse>) async throws -> Result
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
     }
 
@@ -124,20 +124,20 @@ extension Latchkey_V1_EventService {
         /// > Errors: QUOTA_EXCEEDED.
         ///
         /// - Parameters:
-        ///   - request: A request containing a single `Latchkey_V1_WatchEventsRequest` message.
-        ///   - serializer: A serializer for `Latchkey_V1_WatchEventsRequest` messages.
-        ///   - deserializer: A deserializer for `Latchkey_V1_WatchEventsResponse` messages.
+        ///   - request: A request containing a single `Latchkey_V1_WatchRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_WatchRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_WatchResponse` messages.
         ///   - options: Options to apply to this RPC.
         ///   - handleResponse: A closure which handles the response and returns its result to
         ///       the caller. Returning from the closure will cancel the RPC if it hasn't
         ///       already finished.
         /// - Returns: The result of `handleResponse`.
         public func watch<Result>(
-            request: GRPCCore.ClientRequest<Latchkey_V1_WatchEventsRequest>,
-            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_WatchEventsRequest>,
-            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_WatchEventsResponse>,
+            request: GRPCCore.ClientRequest<Latchkey_V1_WatchRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_WatchRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_WatchResponse>,
             options: GRPCCore.CallOptions = .defaults,
-            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchEventsResponse>) async throws -> Result
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable {
             try await self.client.serverStreamingCall(
                 request: request,
@@ -166,21 +166,21 @@ extension Latchkey_V1_EventService.ClientProtocol {
     /// > Errors: QUOTA_EXCEEDED.
     ///
     /// - Parameters:
-    ///   - request: A request containing a single `Latchkey_V1_WatchEventsRequest` message.
+    ///   - request: A request containing a single `Latchkey_V1_WatchRequest` message.
     ///   - options: Options to apply to this RPC.
     ///   - handleResponse: A closure which handles the response and returns its result to
     ///       the caller. Returning from the closure will cancel the RPC if it hasn't
     ///       already finished.
     /// - Returns: The result of `handleResponse`.
     public func watch<Result>(
-        request: GRPCCore.ClientRequest<Latchkey_V1_WatchEventsRequest>,
+        request: GRPCCore.ClientRequest<Latchkey_V1_WatchRequest>,
         options: GRPCCore.CallOptions = .defaults,
-        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchEventsResponse>) async throws -> Result
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchResponse>) async throws -> Result
     ) async throws -> Result where Result: Sendable {
         try await self.watch(
             request: request,
-            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_WatchEventsRequest>(),
-            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_WatchEventsResponse>(),
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_WatchRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_WatchResponse>(),
             options: options,
             onResponse: handleResponse
         )
@@ -210,12 +210,12 @@ extension Latchkey_V1_EventService.ClientProtocol {
     ///       already finished.
     /// - Returns: The result of `handleResponse`.
     public func watch<Result>(
-        _ message: Latchkey_V1_WatchEventsRequest,
+        _ message: Latchkey_V1_WatchRequest,
         metadata: GRPCCore.Metadata = [:],
         options: GRPCCore.CallOptions = .defaults,
-        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchEventsResponse>) async throws -> Result
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_WatchResponse>) async throws -> Result
     ) async throws -> Result where Result: Sendable {
-        let request = GRPCCore.ClientRequest<Latchkey_V1_WatchEventsRequest>(
+        let request = GRPCCore.ClientRequest<Latchkey_V1_WatchRequest>(
             message: message,
             metadata: metadata
         )

@@ -235,7 +235,7 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
 }
 
 /// Request of Watch.
-public nonisolated struct Latchkey_V1_WatchEventsRequest: Sendable {
+public nonisolated struct Latchkey_V1_WatchRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -256,7 +256,7 @@ public nonisolated struct Latchkey_V1_WatchEventsRequest: Sendable {
 ///
 /// Without `event`, there are no newer events at present, and `cursor` is the position to resume from. The server sends
 /// such a response after the last event, and at least every 15 seconds (`limits.watch_heartbeat_seconds`).
-public nonisolated struct Latchkey_V1_WatchEventsResponse: Sendable {
+public nonisolated struct Latchkey_V1_WatchResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
@@ -327,8 +327,8 @@ nonisolated extension Latchkey_V1_EventType: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0")
 }
 
-nonisolated extension Latchkey_V1_WatchEventsRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".WatchEventsRequest"
+nonisolated extension Latchkey_V1_WatchRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".WatchRequest"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}cursor\0\u{1}types\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
@@ -354,7 +354,7 @@ nonisolated extension Latchkey_V1_WatchEventsRequest: SwiftProtobuf.Message, Swi
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: Latchkey_V1_WatchEventsRequest, rhs: Latchkey_V1_WatchEventsRequest) -> Bool {
+  public static func ==(lhs: Latchkey_V1_WatchRequest, rhs: Latchkey_V1_WatchRequest) -> Bool {
     if lhs.cursor != rhs.cursor {return false}
     if lhs.types != rhs.types {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
@@ -362,8 +362,8 @@ nonisolated extension Latchkey_V1_WatchEventsRequest: SwiftProtobuf.Message, Swi
   }
 }
 
-nonisolated extension Latchkey_V1_WatchEventsResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
-  public static let protoMessageName: String = _protobuf_package + ".WatchEventsResponse"
+nonisolated extension Latchkey_V1_WatchResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".WatchResponse"
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}cursor\0\u{1}event\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
@@ -393,7 +393,7 @@ nonisolated extension Latchkey_V1_WatchEventsResponse: SwiftProtobuf.Message, Sw
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  public static func ==(lhs: Latchkey_V1_WatchEventsResponse, rhs: Latchkey_V1_WatchEventsResponse) -> Bool {
+  public static func ==(lhs: Latchkey_V1_WatchResponse, rhs: Latchkey_V1_WatchResponse) -> Bool {
     if lhs.cursor != rhs.cursor {return false}
     if lhs._event != rhs._event {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
