@@ -299,7 +299,9 @@ private func rows(_ bench: Bench) async throws -> Rows {
   (facts.account, facts.idleAnonymous) = (nil, [])
   facts.deliveries?.due.sort { $0.id < $1.id }
   rows.facts = facts
-  for id in ["s-ann", "t-ann", "u-ann", "v-ann", "w-ann", "s-bob"] { rows.sessions[id] = try await bench.loadSession(id) }
+  for id in ["s-ann", "t-ann", "u-ann", "v-ann", "w-ann", "s-bob"] {
+    rows.sessions[id] = try await bench.loadSession(id)
+  }
   for number in 1...7 { rows.pendings[number] = try await bench.loadPending(bench.digest(number)) }
   return rows
 }
