@@ -97,8 +97,9 @@ package final class Server: Sendable {
   /// - Parameter giveUp: called on a thread of its own if this takes too long. It must end the process.
   /// - Returns: whether all parts have ended.
   package func drain(giveUp: @escaping @Sendable () -> Void) async -> Bool {
-    log.info("draining")
-    let haveEnded = await Shutdown(log, settings.shutdownLimits).run(parts, giveUp: giveUp)
+    let limits = settings.shutdownLimits
+    log.info("draining", ["limit_seconds": "\(limits.totalMillis / 1_000)"])
+    let haveEnded = await Shutdown(log, limits).run(parts, giveUp: giveUp)
     if haveEnded { log.info("stopped") }
     return haveEnded
   }

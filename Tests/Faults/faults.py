@@ -51,6 +51,8 @@ class Point(IntEnum):
     STORE_MAP = 20
 
 
+# An `error` with which the call never returns.
+NO_RETURN = -1
 FIELDS = ("from", "count", "error", "is_short", "passages", "failures", "live")
 POINT = struct.Struct("<QQqQQQq")
 

@@ -26,7 +26,6 @@ from test_response_rules import finish, hold, settled
 
 OK = 0
 LAST_STREAM = 2**31 - 1
-WAIT_FOR_THREADS = 0x40000000  # __WALL in waitpid(2)
 SERVING, NOT_SERVING = message(b"\x08\x01"), message(b"\x08\x02")
 CONNECTIONS, CALLS_EACH = 10, 100
 
@@ -338,37 +337,6 @@ def test_a_client_whose_machine_is_gone_does_not_delay_the_drain(draining: Serve
         take_nothing_any_more(connection)
         draining.signal()
         assert draining.wait(15) == 0
-
-
-def hold_thread(process: int, name: str) -> int:
-    """Stops one thread, like a system call that never returns (ptrace(2)); the id of the thread."""
-    [thread] = [int(task.name) for task in Path(f"/proc/{process}/task").iterdir()
-                if (task / "comm").read_text() == f"{name}\n"]
-    nothing = ctypes.c_void_p(0)
-    for demand in (0x4206, 0x4207):  # PTRACE_SEIZE, PTRACE_INTERRUPT
-        assert ctypes.CDLL(None).ptrace(demand, thread, nothing, nothing) == 0
-    os.waitpid(thread, WAIT_FOR_THREADS)
-    return thread
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may trace the server")
-@pytest.mark.latchkey_only("the C core has no reactors")
-def test_a_reactor_that_does_not_stop_is_given_up_and_the_store_is_closed(start_server: Callable[..., Server]) -> None:
-    server = start_server(drain_seconds=1, reactors=1)
-    with Connection(server.port) as connection:
-        settled(connection)
-    thread = hold_thread(server.process.pid, "reactor-0")
-    began = time.monotonic()
-    server.signal()
-    # The process does not end before its tracer has taken notice of the end of the thread.
-    while os.waitpid(thread, WAIT_FOR_THREADS | os.WNOHANG) == (0, 0):
-        assert time.monotonic() - began < 15
-        time.sleep(0.05)
-    assert server.wait(5) == 1 and time.monotonic() - began > 1
-    [told] = server.said("a part does not end")
-    assert (told["part"], told["phase"], told["why"]) == ("reactors", "stop", "1 of 1 reactors do not stop")
-    assert (server.folder / f"store-{server.port}.db-wal").stat().st_size == 0, "the store was closed"
-    assert server.said("stopped") == []
 
 
 @pytest.mark.latchkey_only("the C core writes no log")

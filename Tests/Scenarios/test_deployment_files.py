@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import pytest
 import yaml
 from paths import ROOT
 from ports import free_port
-from processes import LATCHKEYD, longest_end, standard
+from processes import LATCHKEYD, Server, longest_end, standard
 
 CONTAINERFILE = (ROOT / "deploy/Containerfile").read_text()
 MANIFESTS = "\n---\n".join(path.read_text() for path in sorted((ROOT / "deploy/kubernetes").glob("*.yaml")))
@@ -229,12 +229,14 @@ def running(mounted: Path) -> Iterator[dict[str, str]]:
         process.communicate(timeout=20)
 
 
-def test_a_pod_and_a_container_have_time_for_a_drain() -> None:
+def test_a_pod_and_a_container_have_time_for_a_drain(serve: Callable[..., Server]) -> None:
+    server = serve()
+    server.stop()
     assert "drain_seconds" not in MANIFESTS.split("kind: Deployment")[0], "the check below uses the default"
     sleep = container()["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod()["terminationGracePeriodSeconds"] > sleep + longest_end()
+    assert pod()["terminationGracePeriodSeconds"] > sleep + longest_end(server)
     [told] = re.findall(r"--stop-timeout (\d+)", CONTAINERFILE)
-    assert int(told) > longest_end() and instruction("STOPSIGNAL") == "SIGTERM"
+    assert int(told) > longest_end(server) and instruction("STOPSIGNAL") == "SIGTERM"
     startup = container()["startupProbe"]
     assert startup["failureThreshold"] * startup["periodSeconds"] > 300, "a server waits that long for tables in use"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import LATCHKEYD, longest_end, standard
+from processes import LATCHKEYD, Server, longest_end, standard
 
 UNIT = Path(__file__).parents[2] / "deploy/latchkeyd.service"
 BACKUP = UNIT.with_name("latchkey-backup.service")
@@ -28,8 +29,11 @@ def confinement(unit: Path) -> list[str]:
     return rest.partition("\n\n")[0].splitlines()
 
 
-def test_the_unit_waits_for_a_drain_and_does_not_restart_on_a_wrong_configuration() -> None:
-    assert int(value("TimeoutStopSec")) > longest_end()
+def test_the_unit_waits_for_a_drain_and_does_not_restart_on_a_wrong_configuration(
+        serve: Callable[..., Server]) -> None:
+    server = serve()
+    server.stop()
+    assert int(value("TimeoutStopSec")) > longest_end(server)
     assert int(value("LimitNOFILE")) >= 1.5 * standard("limits.connections_max")
     assert value("RestartPreventExitStatus").split() == ["64", "78"]
 

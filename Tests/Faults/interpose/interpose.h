@@ -21,6 +21,9 @@ enum point_name {
   PROGRAM = POINTS + 1
 };
 
+// An `error` with which the call never returns.
+enum { NO_RETURN = -1 };
+
 struct point {
   // The test writes these. `from` is the first passage that fails, counted from 1; 0 means none.
   _Atomic uint64_t from;

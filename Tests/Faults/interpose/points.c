@@ -86,6 +86,9 @@ bool fails(enum point_name name) {
   uint64_t from = atomic_load(&point->from);
   if (from == 0 || passage < from || passage - from >= atomic_load(&point->count)) return false;
   atomic_fetch_add(&point->failures, 1);
-  errno = (int)atomic_load(&point->error);
+  int64_t error = atomic_load(&point->error);
+  // Like a disk that does not respond.
+  while (error == NO_RETURN) pause();
+  errno = (int)error;
   return true;
 }
