@@ -436,7 +436,7 @@ package enum SessionRPC {
   /// Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
   ///
   /// An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
-  /// token expires; proto/README.md shows how.
+  /// token expires; proto/guides/verify-tokens.md shows how.
   package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 38)
   /// Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
   package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 39)

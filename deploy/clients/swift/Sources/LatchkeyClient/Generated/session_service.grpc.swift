@@ -283,7 +283,7 @@ extension Latchkey_V1_SessionService {
         /// > Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
         /// > 
         /// > An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
-        /// > token expires; proto/README.md shows how.
+        /// > token expires; proto/guides/verify-tokens.md shows how.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_VerifyIdTokenRequest` message.
@@ -537,7 +537,7 @@ extension Latchkey_V1_SessionService {
         /// > Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
         /// > 
         /// > An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
-        /// > token expires; proto/README.md shows how.
+        /// > token expires; proto/guides/verify-tokens.md shows how.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_VerifyIdTokenRequest` message.
@@ -772,7 +772,7 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
     /// > 
     /// > An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
-    /// > token expires; proto/README.md shows how.
+    /// > token expires; proto/guides/verify-tokens.md shows how.
     ///
     /// - Parameters:
     ///   - request: A request containing a single `Latchkey_V1_VerifyIdTokenRequest` message.
@@ -1016,7 +1016,7 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
     /// > 
     /// > An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
-    /// > token expires; proto/README.md shows how.
+    /// > token expires; proto/guides/verify-tokens.md shows how.
     ///
     /// - Parameters:
     ///   - message: request message to send.

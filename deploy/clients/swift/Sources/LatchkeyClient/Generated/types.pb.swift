@@ -22,7 +22,7 @@
 /// - A call with an ID token can also fail with INVALID_ID_TOKEN, TOKEN_EXPIRED, TOKEN_REVOKED and USER_DISABLED.
 /// - Comments of the RPCs list further reasons. errors.proto explains all.
 ///
-/// proto/README.md describes how to generate a client.
+/// proto/guides/generate.md describes how to generate a client.
 
 public import SwiftProtobuf
 
