@@ -8,12 +8,8 @@ final class RunningFetcher: HTTPSFetching {
   let fetcher: CurlFetcher
   let threads: [FetchThread]
 
-  convenience init(_ settings: FetchSettings, reactors count: Int = 1) throws {
-    try self.init(try CurlFetcher(settings, drivers: count), threads: count)
-  }
-
-  init(_ fetcher: CurlFetcher, threads count: Int) throws {
-    self.fetcher = fetcher
+  init(_ settings: FetchSettings, reactors count: Int = 1) throws {
+    fetcher = try CurlFetcher(settings, drivers: count)
     ignoreBrokenPipes()
     threads = try (0..<count).map { [fetcher] in try FetchThread(fetcher, driver: $0, named: "fetch-\($0)") }
   }
