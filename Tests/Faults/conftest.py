@@ -25,7 +25,8 @@ from skipping import skipping
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    put_first(items, "test_postgres", "test_disk", "test_kills", "test_database_connections", "test_histories")
+    put_first(items, "test_postgres", "test_shared_transactions", "test_disk", "test_kills", "test_histories",
+              "test_database_connections", "test_memory")
 
 
 def step(short: int) -> int:

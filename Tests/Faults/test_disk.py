@@ -10,7 +10,6 @@ import errno
 import secrets
 import signal
 import sqlite3
-import threading
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ from conftest import step
 from faults import Point, every_failure
 from latchkey.v1 import auth_service_pb2 as auth
 from patient import Patient
-from script import Caller, Lost, Refused
+from script import Caller, Refused
 
 # The kinds of disk failures, and the distance between tried failures in the short form.
 WRITES = {"EIO": {"error": errno.EIO}, "ENOSPC": {"error": errno.ENOSPC},
@@ -93,71 +92,6 @@ def test_a_full_disk_rejects_only_changes_and_the_server_recovers_with_free_room
 def sign_in_anonymously(caller: Caller, key: str) -> Any:
     request = auth.SignInRequest(credential=anonymous(), idempotency_key=key, client={"device_id": "a browser"})
     return caller.call("AuthService/SignIn", request, auth.SignInResponse)
-
-
-class Crowd:
-    """Clients that sign up concurrently, so that their changes share transactions."""
-
-    SIZE = 40
-
-    def __init__(self, patient: Patient) -> None:
-        self.patient = patient
-        self.told: dict[str, str] = {}
-        self.asked: list[str] = []
-
-    def sign_up(self) -> None:
-        callers = [Caller(self.patient.server) for _ in range(self.SIZE)]
-        start = threading.Barrier(self.SIZE)
-        threads = [threading.Thread(target=self.one, args=(caller, start)) for caller in callers]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def one(self, caller: Caller, start: threading.Barrier) -> None:
-        key = secrets.token_hex(8)
-        self.asked.append(key)
-        with caller:
-            start.wait()
-            try:
-                self.told[key] = sign_in_anonymously(caller, key).session.account.account_id
-            except (Refused, Lost):
-                pass
-
-    def ask_again(self) -> None:
-        """Repeats of acknowledged calls return the same, the others succeed now, and no account exists twice."""
-        with Caller(self.patient.server) as caller:
-            for key in self.asked:
-                again = sign_in_anonymously(caller, key).session.account.account_id
-                assert self.told.setdefault(key, again) == again
-        rows = sqlite3.connect(f"file:{self.patient.server.database}?mode=ro", uri=True)
-        there = [account_id for account_id, in rows.execute("SELECT id FROM accounts WHERE anonymous = 1")]
-        rows.close()
-        assert sorted(there) == sorted(self.told.values())
-        self.asked.clear()
-
-
-@pytest.mark.parametrize("way", WRITES)
-@pytest.mark.timeout(1800)
-def test_changes_that_share_a_transaction_each_get_the_right_answer(patient: Patient, way: str) -> None:
-    crowd = Crowd(patient)
-    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(3),
-                  **WRITES[way])
-    sound_after_kill(patient)
-    crowd.ask_again()
-
-
-@pytest.mark.timeout(600)
-def test_a_failed_sync_under_load_acknowledges_nothing_that_may_be_lost(patient: Patient) -> None:
-    crowd = Crowd(patient)
-    for number in range(1, 4):
-        with patient.faults.armed(Point.STORE_SYNC, number, error=errno.EIO):
-            while patient.faults.failures(Point.STORE_SYNC) == 0:
-                crowd.sign_up()
-        assert patient.server.wait(10) in (-signal.SIGILL, -signal.SIGTRAP)
-        patient.start_over()
-        crowd.ask_again()
-    sound_after_kill(patient)
 
 
 @pytest.mark.parametrize("point", [Point.STORE_WRITE, Point.STORE_SYNC, Point.STORE_TRUNCATE, Point.STORE_READ],
