@@ -1,4 +1,4 @@
-"""The retries of a stock gRPC client with the service config that clients are advised to use."""
+"""The retries of a stock gRPC client with proto/service-config.json, which the Python package sets."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
-from clients import Authorization, Client, channel_credentials
+import latchkey
+from clients import Client
+from configuration import KEYS
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1.auth_service_pb2_grpc import (
     AuthServiceServicer, AuthServiceStub, add_AuthServiceServicer_to_server)
 from processes import Server, Simulator
-from stubs import ROOT
 from test_flows import BACK, everywhere, response
-
-CONFIG = (ROOT / "proto/service-config.json").read_text()
 
 
 @contextmanager
 def retrying(address: str, folder: Path) -> Iterator[AuthServiceStub]:
-    with grpc.secure_channel(address, channel_credentials(folder), [("grpc.service_config", CONFIG)]) as channel:
-        yield AuthServiceStub(grpc.intercept_channel(channel, Authorization("web")))
+    with latchkey.connect(address, ca_file=folder / "authority.pem", api_key=KEYS["web"]) as channel:
+        yield AuthServiceStub(channel)
 
 
 def test_a_call_that_has_used_up_its_flow_is_not_repeated(

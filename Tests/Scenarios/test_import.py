@@ -291,6 +291,7 @@ def test_the_former_services_key_is_nowhere_in_the_database_or_the_log(store: Se
     assert project.key not in kept and project.key[:24].hex().encode() not in kept
 
 
+@pytest.mark.timed
 def test_a_wrong_password_of_an_imported_user_takes_as_long_as_any_other(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     keeper = connect(serve(passwords=REAL_PASSWORDS), key="admin")

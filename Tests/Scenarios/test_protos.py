@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stubs import ROOT
+from paths import ROOT
 
 BUF = Path(sys.executable).with_name("buf")
 
