@@ -13,6 +13,7 @@ from model import Answer, Call
 
 
 def keep(path: Path, history: Iterable[Operation]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(asdict(each), default=sorted) + "\n" for each in history))
 
 

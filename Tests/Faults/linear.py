@@ -145,12 +145,17 @@ class Search:
         while node.unheard is None:
             done, path = node.done, node.path
             for index in self._candidates(done):
-                if self.answered >> index & 1 and self._steps(index, node.state) == [node.state]:
+                # A call that changes nothing here but something later may be needed there.
+                if self._reads(index) and self._steps(index, node.state) == [node.state]:
                     done, path = done | 1 << index, (path, index)
             if done == node.done:
                 break
             node = Node(done, node.state, path=path)
         return node
+
+    def _reads(self, index: int) -> bool:
+        each = self.operations[index]
+        return each.answer is not None and self.model.reads(each.call, each.answer)
 
     def _branches(self, node: Node) -> Iterator[Node]:
         for index in self._candidates(node.done):

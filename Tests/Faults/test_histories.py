@@ -212,6 +212,16 @@ def test_a_lost_link_is_found() -> None:
     assert linked.add(6, 7, GET, seen("password")).holds() is False
 
 
+def test_a_call_that_would_change_nothing_at_first_may_take_effect_later() -> None:
+    both = ("password", CORP)
+    linked = begun().add(2, 3, link("l"), session(1, "u", "a", "x@e", *both))
+    linked.add(2, 20, link("m"), session(1, "u", "a", "x@e", *both))
+    linked.add(4, 5, Call("password", "p", "x@e"), session(2, "v", "a", "x@e", *both))
+    linked.add(6, 7, Call("unlink", "n", session="s2", provider=CORP), session(3, "w"))
+    # The second link has replaced the first.
+    assert linked.add(8, 9, GET, seen(*both)).holds()
+
+
 def test_a_session_that_outlives_its_guest_is_found() -> None:
     guest = replace(session(1, "t0", email="", is_new=True), providers=frozenset())
     named = History().add(0, 1, Call("anonymous", "g"), guest).add(2, 3, link("l"), session(2, "u", "a", "", CORP))
