@@ -93,7 +93,7 @@ func `each reason has the status of the error table, and is in the details`(reas
   #expect(try detail(RetryInfo.self, of: unhelpful) == nil)
 }
 
-@Test func `an UNAVAILABLE failure that waiting does not mend tells gRPC not to retry`() throws {
+@Test func `an UNAVAILABLE failure for which waiting does not help tells gRPC not to retry`() throws {
   let status = status(of: Failure(.providerUnavailable))
   #expect(try detail(RetryInfo.self, of: status) == nil)
   #expect(status.pushbackMillis == -1)
