@@ -23,7 +23,7 @@ from ports import free_port
 from test_guides import GUIDES, RUNBOOKS
 
 MODULE = ROOT / "proto/README.md"
-# Other names of the two languages are wrong: a block with one would never run, and nobody would notice.
+# Reject other names of the two languages: a block with one of them would never run.
 NAMED = re.compile(r"^ *```((?:ba|z|)sh|shell|console|py\w*)\b(.*)$", re.MULTILINE)
 FENCE = re.compile(r"^( *)```(sh|python)( test)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 # Enough that a change of the fences cannot disable the test.

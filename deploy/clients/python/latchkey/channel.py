@@ -32,7 +32,7 @@ def connect(
     """
     credentials = grpc.ssl_channel_credentials(_read(ca_file), _read(key_file), _read(certificate_file))
     config = resources.files("latchkey").joinpath("service-config.json").read_text()
-    # Of two options with one name, gRPC uses the first.
+    # gRPC uses the first of two options with one name.
     channel = grpc.secure_channel(target, credentials, options=[*options, ("grpc.service_config", config)])
     if api_key is not None:
         channel = grpc.intercept_channel(channel, _ApiKey(api_key.strip()))

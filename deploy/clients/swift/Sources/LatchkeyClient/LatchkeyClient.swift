@@ -71,7 +71,7 @@ public final class LatchkeyClient: Sendable {
   public func shutDown() { closeConnections() }
 }
 
-/// Creates a client, runs it, and shuts it down when `body` returns.
+/// Creates a client, runs it, and closes it when `body` returns.
 ///
 /// ```swift
 /// let configuration = LatchkeyClient.Configuration(host: "auth.example.com", port: 8443, credential: .apiKey(key))
