@@ -25,6 +25,8 @@ package struct Settings: Sendable {
   /// Path of the database file; empty if `postgres` is used.
   package var storePath = ""
   package var postgres = PostgresSettings()
+  /// Whether the start of the server migrates the schema.
+  package var storeMigratesAtStart = true
   /// Folder of backups; empty if backups are disabled.
   package var backupFolder = ""
   /// Number of backups to keep; 0 keeps all.

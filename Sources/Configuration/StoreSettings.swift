@@ -38,6 +38,8 @@ extension Settings {
         throw group.wrong("path", "it cannot be set together with store.postgres")
       }
       if postgres.isUsed { storePath = "" }
+      storeMigratesAtStart = try group.flag(
+        "migrate_at_start", true, "migrate an older schema at the start; false: only by latchkeyd --migrate")
       let days = try group.integer(
         "audit_days", 400, 1...36_500, "days to keep audit rows, and events for watchers")
       policy.auditLifetimeMillis = Int64(days) * 86_400_000

@@ -33,8 +33,10 @@ struct Base {
     }
     derivedKeys = try DerivedKeys(masterKey: try MasterKey.read(settings.masterKeyFile))
     for warning in settings.warnings + settings.warningsOfFiles() { log.warning(warning) }
-    opened = try OpenedStore.open(settings, observer: metrics) { [news] in news.appended() }
-    log.info("store open", ["place": opened.place, opened.kind: opened.version])
+    opened = try OpenedStore.open(settings, migrates: settings.storeMigratesAtStart, observer: metrics) { [news] in
+      news.appended()
+    }
+    opened.report(to: log)
     keys = try await SigningKeyWatch(
       opened.store, derivedKeys, algorithm: settings.signingAlgorithm, settings.keyPolicy, issuer: settings.issuer,
       signers: try Settings.again(settings.signersOfCustomTokens), log: log)

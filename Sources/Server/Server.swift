@@ -82,7 +82,7 @@ package final class Server: Sendable {
   /// Starts accepting connections. The owner calls it once it can drain the server.
   package func serve() {
     acceptor.allow()
-    log.info("listening", ["address": "\(settings.listenAddress):\(port)", "reactors": "\(reactors.places.count)"])
+    log.info("listening", ["address": "\(settings.listenAddress):\(port)", "version": Build.version])
   }
 
   /// Reloads the certificate files, even if they appear unchanged.

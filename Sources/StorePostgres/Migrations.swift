@@ -1,13 +1,18 @@
 import Reactor
+import Store
 
 /// Migrates a database to the latest schema. A released step is never edited; a change is a new step.
+///
+/// Steps that the previous release does not need are additive, so that its servers continue (`SchemaStep`). Each
+/// statement is sent on its own: a coordinator of Citus accepts only one in a query.
 enum Migrations {
-  static let steps = [Schema.baseline]
+  static let steps: [SchemaStep] = [SchemaStep(Schema.baseline)]
 
   /// The conflicts between processes that start at the same time: rows of the catalog, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]
   private static let undefinedTable = "42P01"
-  private static let question = "SELECT version FROM schema_version WHERE id = 1"
+  private static let undefinedColumn = "42703"
+  private static let oldestReader = "ADD COLUMN IF NOT EXISTS min_reader_version BIGINT NOT NULL DEFAULT 1"
   private static let attemptsMax = 50
   private static let lockTimeout = "55P03"
   /// How long to wait for a table that another session uses. Sessions that request the table during that time wait
@@ -22,17 +27,28 @@ enum Migrations {
   /// If several processes migrate at the same time, one waits for the other at the row of the version, however long a
   /// step takes. Afterwards the connection may have no statement or lock timeout until the caller sets one.
   ///
+  /// - Parameter isAllowed: if false, throws if a step is missing.
   /// - Parameter deadline: limits the statements that wait for no other session, which are all statements if the schema
   ///   is current. A database that hangs must not block a start permanently.
+  /// - Returns: the version of the database before.
+  @discardableResult
   static func run(
-    on connection: ReadyConnection, steps: [String] = steps, patienceMillis: Int64 = patienceMillis,
-    by deadline: Int64? = nil
-  ) throws(ReadyConnection.Refusal) {
+    on connection: ReadyConnection, steps: [SchemaStep] = steps, isAllowed: Bool = true,
+    patienceMillis: Int64 = patienceMillis, by deadline: Int64? = nil
+  ) throws(ReadyConnection.Refusal) -> SchemaVersion {
     let begun = monotonicMillis()
     var attempts = 0
     try connection.requireUTF8(by: deadline)
-    if try isUpToDate(connection, steps, by: deadline) { return }
-    try connection.execute("SET statement_timeout = 0; SET lock_timeout = 0", by: deadline)
+    let found = try current(connection, steps, by: deadline)
+    if let found, found.version >= steps.count { return found }
+    if !isAllowed {
+      let seen: SchemaVersion
+      if let found { seen = found } else { seen = try version(connection, locking: "", steps, by: deadline) }
+      if let why = seen.pending { throw ReadyConnection.Refusal(text: why) }
+      return seen
+    }
+    try connection.execute("SET statement_timeout = 0", by: deadline)
+    try connection.execute("SET lock_timeout = 0", by: deadline)
     while true {
       do throws(ReadyConnection.Refusal) {
         return try climb(connection, steps)
@@ -54,48 +70,87 @@ enum Migrations {
     }
   }
 
-  /// Returns whether the schema is current. Also false if another session has locked the row, and with it the schema or
-  /// all tables.
-  private static func isUpToDate(
-    _ connection: ReadyConnection, _ steps: [String], by deadline: Int64?
-  ) throws(ReadyConnection.Refusal) -> Bool {
+  /// Returns the schema; version 0 without tables, and `nil` if another session has locked the row, and with it the
+  /// schema or all tables.
+  private static func current(
+    _ connection: ReadyConnection, _ steps: [SchemaStep], by deadline: Int64?
+  ) throws(ReadyConnection.Refusal) -> SchemaVersion? {
     do throws(ReadyConnection.Refusal) {
-      return try version(connection, "\(question) FOR UPDATE NOWAIT", steps, by: deadline) == steps.count
+      return try version(connection, locking: "FOR UPDATE NOWAIT", steps, by: deadline)
     } catch {
-      guard error.state == undefinedTable || collisions.contains(error.state) else { throw error }
-      return false
+      if collisions.contains(error.state) { return nil }
+      if error.state == undefinedColumn {
+        // A development build from before 2026-11-29 made the table.
+        try connection.execute("ALTER TABLE schema_version \(oldestReader)", by: deadline)
+        return try current(connection, steps, by: deadline)
+      }
+      guard error.state == undefinedTable else { throw error }
+      return SchemaVersion(0, minReaderVersion: 0, known: steps.count)
     }
   }
 
+  /// Throws if this program cannot use the schema.
   private static func version(
-    _ connection: ReadyConnection, _ query: String, _ steps: [String], by deadline: Int64? = nil
-  ) throws(ReadyConnection.Refusal) -> Int {
-    let version = Int(try connection.text(query, by: deadline)) ?? 0
-    guard version <= steps.count else {
-      throw ReadyConnection.Refusal(
-        text: "the store has schema \(version), this program knows \(steps.count): it was written by a newer version")
-    }
+    _ connection: ReadyConnection, locking: String, _ steps: [SchemaStep], by deadline: Int64? = nil
+  ) throws(ReadyConnection.Refusal) -> SchemaVersion {
+    let text = try connection.text(
+      "SELECT version || ' ' || min_reader_version FROM schema_version WHERE id = 1 \(locking)", by: deadline)
+    let numbers = text.split(separator: " ").compactMap { Int($0) }
+    guard numbers.count == 2 else { return SchemaVersion(0, minReaderVersion: 0, known: steps.count) }
+    let version = SchemaVersion(numbers[0], minReaderVersion: numbers[1], known: steps.count)
+    if let refusal = version.refusal { throw ReadyConnection.Refusal(text: refusal) }
     return version
   }
 
-  private static func climb(_ connection: ReadyConnection, _ steps: [String]) throws(ReadyConnection.Refusal) {
+  private static func climb(
+    _ connection: ReadyConnection, _ steps: [SchemaStep]
+  ) throws(ReadyConnection.Refusal) -> SchemaVersion {
     try connection.execute(
       """
       CREATE TABLE IF NOT EXISTS schema_version (
         id BIGINT NOT NULL,
         version BIGINT NOT NULL,
+        min_reader_version BIGINT NOT NULL DEFAULT 1,
         CONSTRAINT schema_version_id PRIMARY KEY (id)
       )
       """)
     try connection.execute("INSERT INTO schema_version (id, version) VALUES (1, 0) ON CONFLICT (id) DO NOTHING")
+    var first: SchemaVersion?
     while true {
       try connection.execute("BEGIN")
-      let version = try version(connection, "\(question) FOR UPDATE", steps)
-      if version == steps.count { return try connection.execute("COMMIT") }
-      try connection.execute("SET LOCAL lock_timeout = \(lockMillis)")
-      try connection.execute(steps[version])
-      try connection.execute("UPDATE schema_version SET version = \(version + 1) WHERE id = 1")
-      try connection.execute("COMMIT")
+      let found = try version(connection, locking: "FOR UPDATE", steps)
+      let before = first ?? found
+      first = before
+      guard found.version < steps.count else {
+        try connection.execute("COMMIT")
+        return before
+      }
+      let next = found.version + 1
+      switch steps[found.version].work {
+      case .statements(let statements):
+        try connection.execute("SET LOCAL lock_timeout = \(lockMillis)")
+        for statement in statements { try connection.execute(statement) }
+        try connection.execute(advance(to: next, steps))
+        try connection.execute("COMMIT")
+      case .index(let name, let on) where before.version == 0:
+        // The tables of a new database are empty.
+        try connection.execute("CREATE INDEX \(name) ON \(on)")
+        try connection.execute(advance(to: next, steps))
+        try connection.execute("COMMIT")
+      case .index(let name, let on):
+        // Without the lock: other sessions that wait for it would hold snapshots, for which the build would wait.
+        try connection.execute("COMMIT")
+        try IndexBuild(name: name, on: on).run(on: connection)
+        try connection.execute(advance(to: next, steps))
+      }
     }
+  }
+
+  /// Changes nothing if another process has advanced the version.
+  private static func advance(to version: Int, _ steps: [SchemaStep]) -> String {
+    """
+    UPDATE schema_version SET version = \(version), min_reader_version = \(steps.minReaderVersion(of: version))
+    WHERE id = 1 AND version = \(version - 1)
+    """
   }
 }

@@ -4,6 +4,8 @@ package struct Options: Sendable {
   /// The password file, read again for each connection, so that the password can be changed in place. Empty: no
   /// password is sent.
   package var passwordFile = ""
+  /// Whether opening the store migrates its schema. If not, a store that lacks a step is rejected.
+  package var migrates = true
   /// The number of connections of each attached thread, and of the thread that serves all other callers.
   package var connections = 4
   /// The largest number of lookups, and separately of changes, that may wait in one pool. The store rejects more.

@@ -99,14 +99,15 @@ package final class PostgresTables {
   /// Completes the tables after the last row: recounts the rows, sets the last audit position, and runs ANALYZE so that
   /// the first lookups have good plans.
   package func complete() throws(TablesError) {
-    try execute(PostgresTables.recount)
+    for statement in PostgresTables.recount { try execute(statement) }
     try execute("UPDATE audit_position SET last = (SELECT coalesce(max(position), 0) FROM audit) WHERE id = 1")
     for table in StoredTable.allCases { try execute("ANALYZE \(table.name)") }
   }
 
   /// The row of the total exists even if it is 0.
-  private static let recount = """
-    DELETE FROM pending_counts;
+  private static let recount = [
+    "DELETE FROM pending_counts",
+    """
     INSERT INTO pending_counts (scope, name, held)
       SELECT \(CountScope.ofAccountSQL), account_id, count(*)
       FROM pendings WHERE completed_at IS NULL AND account_id <> '' GROUP BY 1, 2
@@ -116,11 +117,14 @@ package final class PostgresTables {
       UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM pendings
       UNION ALL SELECT CASE WHEN buried_at IS NULL
         THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END, '', count(*)
-      FROM deliveries GROUP BY 1;
-    DELETE FROM pending_networks;
+      FROM deliveries GROUP BY 1
+    """,
+    "DELETE FROM pending_networks",
+    """
     INSERT INTO pending_networks (quota, network, held)
       SELECT purpose || ' ' || caller, coalesce(network, ''), count(*) FROM pendings GROUP BY 1, 2
-    """
+    """,
+  ]
 
   /// Commits. If the connection is lost during the commit, either everything is stored or nothing.
   package func commit() throws(TablesError) { try execute("COMMIT") }

@@ -20,7 +20,7 @@ import Store
       "no password supplied", "authentication failed", "certificate verify failed", "does not match host name",
       "does not support SSL", "no pg_hba.conf entry", "does not exist", "root certificate", "invalid connection",
       "invalid port", "invalid integer", "invalid percent", "invalid URI", "invalid ssl", "invalid target",
-      "the password file", "written by a newer version", "has the encoding",
+      "the password file", "written by a newer version", "has the encoding", "latchkeyd --migrate",
     ]
     /// The beginning of each host's message, if the host was reached.
     private static let ofHost = "connection to server "
@@ -100,12 +100,10 @@ import Store
 
   func configure(_ options: Options) throws(Refusal) {
     let deadline = ReadyConnection.deadline(options)
-    try execute(
-      """
-      SET statement_timeout = \(options.statementMillis); SET lock_timeout = \(options.lockMillis);
-      SET idle_in_transaction_session_timeout = \(options.idleTransactionMillis);
-      SET standard_conforming_strings = on
-      """, by: deadline)
+    try execute("SET statement_timeout = \(options.statementMillis)", by: deadline)
+    try execute("SET lock_timeout = \(options.lockMillis)", by: deadline)
+    try execute("SET idle_in_transaction_session_timeout = \(options.idleTransactionMillis)", by: deadline)
+    try execute("SET standard_conforming_strings = on", by: deadline)
     // An acknowledged change must survive the loss of the server. A setting that also requires a standby stays.
     if ["off", "local"].contains(try text("SHOW synchronous_commit", by: deadline)) {
       try execute("SET synchronous_commit = on", by: deadline)

@@ -36,6 +36,8 @@ package final class PostgresStore: Store {
 
   /// The version of the server on which the store was opened.
   package let serverVersion: String
+  /// The schema that the database had when the store was opened.
+  package let schema: SchemaVersion
 
   /// Connects once and migrates the schema. Rejects a schema that a newer version wrote. Blocks.
   ///
@@ -46,7 +48,7 @@ package final class PostgresStore: Store {
     self.options = options
     self.observer = observer
     self.appended = appended
-    serverVersion = try PostgresStore.prepare(options)
+    (serverVersion, schema) = try PostgresStore.prepare(options)
     availability = Availability(observer)
     connector = Connector(options, availability)
     counters = StoreCounters(observer)
@@ -66,12 +68,13 @@ package final class PostgresStore: Store {
     connector.close()
   }
 
-  private static func prepare(_ options: Options) throws(StoreError) -> String {
+  private static func prepare(_ options: Options) throws(StoreError) -> (server: String, SchemaVersion) {
     do throws(ReadyConnection.Refusal) {
       let connection = try ReadyConnection.connect(options)
       defer { connection.abandon() }
-      try Migrations.run(on: connection, by: ReadyConnection.deadline(options))
-      return try connection.text("SHOW server_version", by: ReadyConnection.deadline(options))
+      let schema = try Migrations.run(
+        on: connection, isAllowed: options.migrates, by: ReadyConnection.deadline(options))
+      return (try connection.text("SHOW server_version", by: ReadyConnection.deadline(options)), schema)
     } catch {
       throw error.isLasting ? StoreError.unusable(error.text) : .unavailable(error.text)
     }

@@ -41,6 +41,8 @@ package struct Options: Sendable {
   package var copyPagesPerStep: Int32 = 256
   package var copyPauseMillis: UInt32 = 2
   package var copyCacheKiB = 2 * 1024
+  /// Whether opening the store migrates its schema. If not, a store that lacks a step is rejected.
+  package var migrates = true
   /// The largest size of the file. nil: limited by the disk only.
   package var pagesMax: Int64?
 

@@ -16,6 +16,8 @@ import Synchronization
 package final class SQLiteStore: Store {
   private let path: String
   private let options: Options
+  /// The schema that the file had when the store was opened.
+  package let schema: SchemaVersion
   private let observer: (any StoreObserver)?
   private let writing: WorkQueue<WriteOrder>
   private let reading: WorkQueue<ReadOrder>
@@ -50,7 +52,7 @@ package final class SQLiteStore: Store {
     let lock = try LockFile(of: path)
     do throws(SQLiteError) {
       let connection = try Connection.writer(path: path, options: options)
-      try Migrations.run(on: connection)
+      schema = try Migrations.run(on: connection, isAllowed: options.migrates)
       // Numbers are assigned in order and rarely removed, so the last one approximates the count without a scan.
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       methods = SignInMethodsCache(accounts: accounts, bytesMax: options.methodsCacheBytesMax, marks: marks)

@@ -32,6 +32,9 @@ struct LatchkeyDaemon: ParsableCommand {
   @Flag(name: .long, help: "With --check-config: also check every provider over the network and print one line each.")
   var online = false
 
+  @Flag(name: .long, help: "Migrate the schema of the store, print the version before and after, and exit.")
+  var migrate = false
+
   @Flag(name: .long, help: "Print every setting with its default and description.")
   var listSettings = false
 
@@ -41,6 +44,7 @@ struct LatchkeyDaemon: ParsableCommand {
       return
     }
     guard checkConfig || !online else { throw ValidationError("--online requires --check-config.") }
+    guard !(checkConfig && migrate) else { throw ValidationError("Use either --migrate or --check-config.") }
     guard let config else { throw ValidationError("Set --config FILE. --list-settings shows its settings.") }
     blockSignals()
     let examined = Settings.examine(config)
@@ -50,6 +54,7 @@ struct LatchkeyDaemon: ParsableCommand {
       throw ExitCode(LatchkeyDaemon.exitCode(of: fault))
     }
     guard let settings = examined.settings else { return }
+    if migrate { return try LatchkeyDaemon.migrate(settings, config) }
     guard checkConfig else { serve(settings, config) }
     for warning in settings.warnings + settings.warningsOfFiles() {
       writeAll(Array("latchkeyd: \(config): warning: \(warning)\n".utf8), to: 2)
@@ -63,6 +68,17 @@ struct LatchkeyDaemon: ParsableCommand {
     let lines = try waitFor { try await settings.checkProviders() }.get()
     for line in lines { print(line.text) }
     guard lines.allSatisfy(\.isWell) else { throw ExitCode(1) }
+  }
+
+  /// Servers of the previous schema may run, except with a file, which has one server.
+  private static func migrate(_ settings: Settings, _ config: String) throws {
+    switch waitFor({ try await settings.migrateStore() }) {
+    case .success(let what): print(what)
+    case .failure(let error as ConfigurationError):
+      complain(of: error, in: config)
+      throw ExitCode(exitCode(of: error))
+    case .failure(let error): throw error
+    }
   }
 
   /// Runs the server. The main thread only waits for signals: it blocks them before other threads exist, so no other

@@ -6,7 +6,7 @@ import Testing
 
 /// A migration step while servers run.
 @Suite(.enabled(if: Place.isThere)) struct MigrationTests {
-  private static let steps = Migrations.steps + ["ALTER TABLE accounts ADD COLUMN later BIGINT"]
+  private static let steps = Migrations.steps + [SchemaStep(["ALTER TABLE accounts ADD COLUMN later BIGINT"])]
 
   /// Releases the lock even if the test fails before it does.
   private static let bounded = "SET idle_in_transaction_session_timeout = '30s'"
@@ -25,13 +25,13 @@ import Testing
   }
 
   /// Runs on its own thread, since it blocks.
-  private static func migrate(_ place: Place) async throws {
+  private static func migrate(_ place: Place, _ steps: [SchemaStep] = steps) async throws {
     let session = try place.session()
     defer { session.abandon() }
     try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
       startThread(named: "test-migration") {
         do {
-          try Migrations.run(on: session, steps: Self.steps)
+          try Migrations.run(on: session, steps: steps)
           continuation.resume()
         } catch {
           continuation.resume(throwing: error)
@@ -73,6 +73,62 @@ import Testing
     #expect(text.contains("other sessions use its tables") && text.contains("55P03"))
     try reader.execute("COMMIT")
     try Migrations.run(on: session, steps: Self.steps)
+  }
+
+  @Test func `an index is built while a transaction writes, and an interrupted build is replaced`() async throws {
+    let place = try await Self.place()
+    let (writer, session) = (try place.session(), try place.session())
+    defer {
+      writer.abandon()
+      session.abandon()
+    }
+    // A unique index over equal rows fails and leaves an invalid index, like a build that was interrupted.
+    try writer.execute("INSERT INTO changes (id, at, is_fence) VALUES ('a', 7, false), ('b', 7, false)")
+    #expect(throws: ReadyConnection.Refusal.self) {
+      try session.execute("CREATE UNIQUE INDEX CONCURRENTLY changes_by_fence ON changes (is_fence)")
+    }
+    let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('changes_by_fence')"
+    #expect(try place.text(valid) == "f")
+    let steps = Migrations.steps + [SchemaStep(index: "changes_by_fence", on: "changes (is_fence)")]
+    try Migrations.run(on: session, steps: steps)
+    #expect(try place.text(valid) == "t")
+    #expect(try place.text("SELECT version FROM schema_version") == "\(steps.count)")
+  }
+
+  @Test func `several servers that start at once build an index once`() async throws {
+    let place = try await Self.place()
+    let steps = Migrations.steps + [SchemaStep(index: "changes_by_fence", on: "changes (is_fence)")]
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for _ in 0..<4 { group.addTask { try await Self.migrate(place, steps) } }
+      try await group.waitForAll()
+    }
+    #expect(
+      try place.text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('changes_by_fence')") == "t")
+  }
+
+  @Test func `the previous program works after an additive step, and not after another one`() async throws {
+    let place = try await Self.place()
+    let (session, known) = (try place.session(), Migrations.steps.count)
+    defer { session.abandon() }
+    try Migrations.run(on: session, steps: Self.steps)
+    let found = try Migrations.run(on: session)
+    #expect(found == SchemaVersion(known + 1, minReaderVersion: 1, known: known))
+    let breaking = SchemaStep(["ALTER TABLE accounts DROP COLUMN later"], minReaderVersion: known + 2)
+    try Migrations.run(on: session, steps: Self.steps + [breaking])
+    let refusal = #expect(throws: ReadyConnection.Refusal.self) { try Migrations.run(on: session) }
+    #expect(try #require(refusal).isLasting)
+  }
+
+  @Test func `a program that must not migrate rejects an older schema`() async throws {
+    let place = try await Self.place()
+    let session = try place.session()
+    defer { session.abandon() }
+    try Migrations.run(on: session, isAllowed: false)
+    let refusal = #expect(throws: ReadyConnection.Refusal.self) {
+      try Migrations.run(on: session, steps: Self.steps, isAllowed: false)
+    }
+    #expect(try #require(refusal).text.contains("latchkeyd --migrate") && #require(refusal).isLasting)
+    #expect(try place.text("SELECT version FROM schema_version") == "\(Migrations.steps.count)")
   }
 
   @Test func `a store that waits for another's migration waits as long as necessary`() async throws {

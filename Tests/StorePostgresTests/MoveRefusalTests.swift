@@ -72,7 +72,7 @@ import Testing
     #expect(held.contains("it holds rows already (in accounts)"))
     let newer = try Place()
     await (try newer.open()).close()
-    try newer.run("UPDATE schema_version SET version = 99")
+    try newer.run("UPDATE schema_version SET version = 99, min_reader_version = 99")
     guard case .target(let schema) = try why({ () throws(MoveError) in _ = try embedded.move(to: newer) }) else {
       throw StoreError.corrupt("it is the database's fault")
     }

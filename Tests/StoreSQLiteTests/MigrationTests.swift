@@ -12,8 +12,10 @@ import Testing
     connection = try folder.newFile()
   }
 
-  private static let first = "CREATE TABLE notes (id TEXT); INSERT INTO notes VALUES ('old');"
-  private static let second = "ALTER TABLE notes ADD COLUMN at INTEGER NOT NULL DEFAULT 7;"
+  private static let first = SchemaStep(["CREATE TABLE notes (id TEXT)", "INSERT INTO notes VALUES ('old')"])
+  private static let second = SchemaStep(["ALTER TABLE notes ADD COLUMN at INTEGER NOT NULL DEFAULT 7"])
+  private static let index = SchemaStep(index: "notes_by_at", on: "notes (at)")
+  private static let breaking = SchemaStep(["DROP INDEX notes_by_at"], minReaderVersion: 4)
 
   @Test func `a new file runs all steps, and a second start runs none`() throws {
     try Migrations.run(on: connection)
@@ -26,6 +28,28 @@ import Testing
     try Migrations.run(on: connection, steps: [Self.first, Self.second])
     #expect(try connection.integer("PRAGMA user_version") == 2)
     #expect(try connection.text("SELECT id || at FROM notes") == "old7")
+  }
+
+  @Test func `the previous program opens a file after additive steps, and a later one after a breaking step`() throws {
+    try Migrations.run(on: connection, steps: [Self.first, Self.second, Self.index])
+    let found = try Migrations.run(on: connection, steps: [Self.first])
+    #expect(found == SchemaVersion(3, minReaderVersion: 1, known: 1))
+    #expect(found.isNewer)
+    try Migrations.run(on: connection, steps: [Self.first, Self.second, Self.index, Self.breaking])
+    let refusal = #expect(throws: SQLiteError.self) {
+      try Migrations.run(on: connection, steps: [Self.first, Self.second, Self.index])
+    }
+    #expect(try #require(refusal).text.contains("schema 4, which requires schema 4 of a program; this program knows 3"))
+  }
+
+  @Test func `a program that must not migrate rejects an older file and does not change it`() throws {
+    try Migrations.run(on: connection, steps: [Self.first])
+    let refusal = #expect(throws: SQLiteError.self) {
+      try Migrations.run(on: connection, steps: [Self.first, Self.second], isAllowed: false)
+    }
+    #expect(try #require(refusal).text.contains("latchkeyd --migrate"))
+    #expect(try connection.integer("PRAGMA user_version") == 1)
+    try Migrations.run(on: connection, steps: [Self.first], isAllowed: false)
   }
 
   @Test(
@@ -67,7 +91,7 @@ import Testing
   }
 
   @Test func `a step that fails leaves the file at the version before it`() throws {
-    let broken = "INSERT INTO notes VALUES ('new'); CREATE TABLE notes (id TEXT);"
+    let broken = SchemaStep(["INSERT INTO notes VALUES ('new')", "CREATE TABLE notes (id TEXT)"])
     let refusal = #expect(throws: SQLiteError.self) {
       try Migrations.run(on: connection, steps: [Self.first, broken])
     }
@@ -80,6 +104,7 @@ import Testing
   @Test func `a file of a newer version is rejected and not changed`() throws {
     try Migrations.run(on: connection)
     try connection.execute("PRAGMA user_version = 99")
+    try connection.execute("UPDATE schema_version SET min_reader_version = 98")
     connection.close()
     let refusal = #expect(throws: StoreError.self) { try SQLiteStore(path: folder.file) }
     guard case .unusable(let why) = refusal else { throw StoreError.corrupt("\(String(describing: refusal))") }

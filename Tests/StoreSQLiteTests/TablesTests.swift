@@ -39,6 +39,7 @@ import Testing
     let own = [
       "accounts.number", "accounts.identity_count", "accounts.factor_count", "accounts.unlink_count",
       "sessions.signed_in_at", "pending_networks.quota", "pending_networks.network", "pending_networks.held",
+      "schema_version.id", "schema_version.min_reader_version",
     ]
     let numbered = Set(["identities", "factors", "unlinks"])
     let wanted = StoredTable.allCases.flatMap { table in

@@ -368,6 +368,9 @@ static inline void lk_hold_standard_descriptors(void) {
   if (fd >= 0) close(fd);
 }
 
+// The commit of a build of deploy/build; empty in other builds.
+const char *lk_commit(void);
+
 // Prevents core files and access by other processes of the same user, because the process holds keys.
 int lk_forbid_dumps(void);
 // Raises the limit on open files to its hard maximum. Returns the limit.
