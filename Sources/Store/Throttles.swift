@@ -108,12 +108,18 @@ package struct ThrottleCount: Hashable, Sendable {
   /// Whether the event must not happen while the key is blocked, such as a message to send or an answer to a guess.
   package var refusesBlocked: Bool
 
-  package init(key: Digest, kind: ThrottleKind, rule: ThrottleRule, at: Timestamp, refusesBlocked: Bool) {
+  /// Whether the observer is told when a caller's count reaches half of its limit. Of a count in parts, one tells it.
+  package var warnsAtHalf: Bool
+
+  package init(
+    key: Digest, kind: ThrottleKind, rule: ThrottleRule, at: Timestamp, refusesBlocked: Bool, warnsAtHalf: Bool = true
+  ) {
     self.key = key
     self.kind = kind
     self.rule = rule
     self.at = at
     self.refusesBlocked = refusesBlocked
+    self.warnsAtHalf = warnsAtHalf
   }
 }
 
@@ -156,7 +162,7 @@ package struct ThrottleRecord: Hashable, Sendable {
 
   /// Whether this count has just used up half of a caller's limit. True once per window.
   package func isAlarm(after count: ThrottleCount) -> Bool {
-    count.kind.isPerCaller && count.rule.countMax > 1 && self.count == count.rule.countMax / 2
+    count.warnsAtHalf && count.kind.isPerCaller && count.rule.countMax > 1 && self.count == count.rule.countMax / 2
   }
 
   /// Returns the row after one more event.

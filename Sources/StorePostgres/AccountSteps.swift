@@ -188,6 +188,6 @@ extension Statement {
     letGoOfEmail, deleteAccount, deleteAnyAccount, deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,
-    deleteFactor, guardNoFactors, noteChange, lockAccount, lockPendings, hold, letGo, appendAudit,
+    deleteFactor, guardNoFactors, noteChange, lockAccount, appendAudit,
   ]
 }

@@ -35,11 +35,7 @@ final class BoundStatement {
   func bind(_ value: String?) -> BoundStatement {
     guard let value else { return bindNull() }
     let start = bytes.count
-    if value.utf8.contains(0) {
-      for scalar in value.unicodeScalars { bytes += String(scalar.value == 0 ? "\u{FFFD}" : scalar).utf8 }
-    } else {
-      bytes += value.utf8
-    }
+    bytes += (value.utf8.contains(0) ? value.withoutNul : value).utf8
     return keep(from: start)
   }
 
@@ -62,5 +58,14 @@ final class BoundStatement {
   private func keep(from start: Int) -> BoundStatement {
     places.append(start..<bytes.count)
     return self
+  }
+}
+
+extension String {
+  /// The text with U+FFFD instead of each NUL.
+  var withoutNul: String {
+    var text = ""
+    for scalar in unicodeScalars { text.unicodeScalars.append(scalar.value == 0 ? "\u{FFFD}" : scalar) }
+    return text
   }
 }

@@ -11,8 +11,6 @@ extension Script {
       add(.claimDelivery, refusing: .stale) { $0.bind(id).bind(attempts).bind(nextAttemptAt) }
     case .remove(let id): add(.removeDelivery) { $0.bind(id) }
     case .bury(let id, let at, let reason, let keptUntil):
-      // A message is counted once: it cannot be given up again, and the row is locked from the first statement on.
-      add(.startBuriedCount)
       add(.buryDelivery) { $0.bind(id).bind(at).bind(reason).bind(keptUntil) }
     }
   }
@@ -52,10 +50,13 @@ extension Statement {
       WITH merged AS (
         UPDATE deliveries SET expires_at = greatest(expires_at, \(value("expires_at")))
         WHERE merge_key = \(value("merge_key")) AND buried_at IS NULL RETURNING 1
+      ), seen AS (
+        SELECT \(CountParts.sum(CountScope.waiting.literal, "''")) AS held
       ), held AS (
-        INSERT INTO pending_counts AS c (scope, name, held)
-          SELECT \(CountScope.waiting.literal), '', 1 WHERE NOT EXISTS (SELECT 1 FROM merged)
-        ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < \(queueMax) RETURNING c.held
+        INSERT INTO count_parts AS c (scope, name, part, held)
+          SELECT \(CountScope.waiting.literal), '', \(CountParts.own), 1 FROM seen
+          WHERE seen.held < \(queueMax) AND NOT EXISTS (SELECT 1 FROM merged)
+        ON CONFLICT (scope, name, part) DO UPDATE SET held = c.held + 1 RETURNING (SELECT held + 1 FROM seen) AS held
       ), queued AS (
         INSERT INTO deliveries (\(delivery.names)) SELECT \(values.map(\.placeholder).joined(separator: ", "))
         WHERE EXISTS (SELECT 1 FROM held) RETURNING 1
@@ -78,15 +79,11 @@ extension Statement {
     "remove_delivery",
     """
     WITH gone AS (DELETE FROM deliveries WHERE id = $1 RETURNING buried_at)
-    UPDATE pending_counts AS c SET held = c.held - 1 FROM gone
-    WHERE c.name = '' AND c.scope = CASE WHEN gone.buried_at IS NULL
-      THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END
-    """)
-  static let startBuriedCount = Statement(
-    "start_buried_count",
-    """
-    INSERT INTO pending_counts (scope, name, held) VALUES (\(CountScope.buried.literal), '', 0)
-    ON CONFLICT (scope, name) DO NOTHING
+    \(CountParts.add(
+      """
+      SELECT CASE WHEN buried_at IS NULL THEN \(CountScope.waiting.literal) ELSE \(CountScope.buried.literal) END,
+        '', -1 FROM gone
+      """))
     """)
   static let buryDelivery = Statement(
     "bury_delivery",
@@ -94,9 +91,11 @@ extension Statement {
     WITH hit AS (
       UPDATE deliveries SET buried_at = $2, buried_reason = $3, kept_until = $4, sealed = ''
       WHERE id = $1 AND buried_at IS NULL RETURNING 1)
-    UPDATE pending_counts AS c
-    SET held = CASE WHEN c.scope = \(CountScope.waiting.literal) THEN c.held - 1 ELSE c.held + 1 END
-    FROM hit WHERE c.name = '' AND c.scope IN (\(CountScope.waiting.literal), \(CountScope.buried.literal))
+    \(CountParts.add(
+      """
+      SELECT \(CountScope.waiting.literal), '', -1 FROM hit
+      UNION ALL SELECT \(CountScope.buried.literal), '', 1 FROM hit
+      """))
     """)
   /// Removes the given-up messages whose retention has ended. Only given-up messages have a `kept_until`.
   static let sweepDeliveries = Statement(
@@ -107,14 +106,14 @@ extension Statement {
         SELECT id FROM deliveries WHERE kept_until <= $1 ORDER BY kept_until LIMIT $2 FOR UPDATE SKIP LOCKED)
       RETURNING 1
     ), counted AS (
-      UPDATE pending_counts SET held = held - (SELECT count(*) FROM gone)
-      WHERE scope = \(CountScope.buried.literal) AND name = '' AND (SELECT count(*) FROM gone) > 0 RETURNING 1
+      \(CountParts.add(
+        "SELECT \(CountScope.buried.literal), '', -count(*) FROM gone HAVING count(*) > 0"))
+      RETURNING 1
     )
     SELECT count(*) FROM gone
     """)
 
   static let ofDeliveries = [
-    insertDelivery, mergeNotice, enqueueNotice, claimDelivery, removeDelivery, startBuriedCount, buryDelivery,
-    sweepDeliveries,
+    insertDelivery, mergeNotice, enqueueNotice, claimDelivery, removeDelivery, buryDelivery, sweepDeliveries,
   ]
 }

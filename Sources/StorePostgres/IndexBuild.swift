@@ -10,19 +10,34 @@ struct IndexBuild {
   }
 
   private static let pollMillis: UInt32 = 200
+  private static let attemptsMax = 20
 
   let name: String
   let on: String
 
   func run(on connection: ReadyConnection) throws(ReadyConnection.Refusal) {
+    var attempts = 0
     while true {
-      switch try state(connection) {
-      case .valid: return
-      case .building: sleepThread(millis: IndexBuild.pollMillis)
-      case .invalid: try connection.execute("DROP INDEX CONCURRENTLY IF EXISTS \(name)")
-      case .absent: try connection.execute("CREATE INDEX CONCURRENTLY IF NOT EXISTS \(name) ON \(on)")
+      do throws(ReadyConnection.Refusal) {
+        if try advance(connection) { return }
+      } catch {
+        // Two processes that begin at the same moment disturb each other's rows of the catalog.
+        attempts += 1
+        guard attempts < IndexBuild.attemptsMax, !connection.isLost else { throw error }
+        sleepThread(millis: UInt32.random(in: 1...IndexBuild.pollMillis))
       }
     }
+  }
+
+  /// Does the next step. Returns whether the index is there.
+  private func advance(_ connection: ReadyConnection) throws(ReadyConnection.Refusal) -> Bool {
+    switch try state(connection) {
+    case .valid: return true
+    case .building: sleepThread(millis: IndexBuild.pollMillis)
+    case .invalid: try connection.execute("DROP INDEX CONCURRENTLY IF EXISTS \(name)")
+    case .absent: try connection.execute("CREATE INDEX CONCURRENTLY IF NOT EXISTS \(name) ON \(on)")
+    }
+    return false
   }
 
   /// `pg_stat_progress_create_index` names the index that a session builds.

@@ -81,8 +81,6 @@ extension Statement {
       """))
   static let oldestDelivery = Statement(
     "oldest_delivery", "SELECT created_at FROM deliveries WHERE buried_at IS NULL ORDER BY created_at LIMIT 1")
-  /// The count of a scope without names.
-  static let held = Statement("held", "SELECT held FROM pending_counts WHERE scope = $1 AND name = ''")
 
   private static let pageOwners = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
   static let page = Statement("page", AccountRecord.select("WHERE id > $1 ORDER BY id LIMIT $2"))
@@ -103,7 +101,7 @@ extension Statement {
   static let lookUps =
     AccountSelector.all.flatMap { [$0.account, $0.dependent] } + [
       closedAccount, methodsByEmail, methodsByLinkedEmail, session, openSessionCount, openSessions, device, pending,
-      idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, held, page,
+      idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, page,
       pageDependent, idleAnonymous, events, lastEvent,
     ]
 }

@@ -6,7 +6,7 @@ import Store
 /// Steps that the previous release does not need are additive, so that its servers continue (`SchemaStep`). Each
 /// statement is sent on its own: a coordinator of Citus accepts only one in a query.
 enum Migrations {
-  static let steps: [SchemaStep] = [SchemaStep(Schema.baseline)]
+  static let steps: [SchemaStep] = [SchemaStep(Schema.baseline), SchemaStep(CountParts.tables)]
 
   /// The conflicts between processes that start at the same time: rows of the catalog, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]

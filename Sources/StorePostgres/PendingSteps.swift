@@ -29,8 +29,9 @@ extension Script {
 
   private func insert(_ pending: PendingRecord, within limits: PendingLimits) {
     if !pending.accountID.isEmpty {
-      let scope = pending.accountScope
-      hold(scope, pending.accountID, atMost: limits.perAccountMax, else: .limited(.account))
+      add(.holdOfAccount, refusing: .limited(.account)) {
+        $0.bind(pending.accountScope.rawValue).bind(pending.accountID).bind(limits.perAccountMax)
+      }
     }
     addMakingRoom(for: pending.purpose) {
       $0.bind(pending.purpose.rawValue).bind(pending.caller.text).bind(pending.network?.bytes ?? [])
@@ -39,7 +40,7 @@ extension Script {
     hold(.caller, pending.quota, atMost: limits.perCallerMax, else: .limited(.caller))
     hold(.purpose, pending.purpose.rawValue, atMost: limits.totalMax, else: .limited(.total))
     hold(.total, "", atMost: .max, else: .limited(.total))
-    add(.countNetwork) { $0.bind(pending.quota).bind(pending.network?.bytes ?? []) }
+    if let network = pending.network { add(.countNetwork) { $0.bind(pending.quota).bind(network.bytes) } }
     add(.insertPending) { $0.bind(pending) }
   }
 }
@@ -60,18 +61,11 @@ extension Statement {
 
   /// Completes a row. It stays, to answer a repeated completion, but no longer counts towards its account. A user who
   /// often signs in with a second factor completes one row each time.
-  static let completePending = Statement(
+  static let completePending = guarding(
     "complete_pending",
     """
-    WITH hit AS (
-      UPDATE pendings SET version = version + 1, completed_at = $3, completed_account_id = $4, completed_session_id = $5
-      WHERE digest = $1 AND version = $2 AND completed_at IS NULL AND expires_at > $3
-      RETURNING \(CountScope.ofAccountSQL) AS scope, account_id
-    ), less AS (
-      UPDATE pending_counts AS c SET held = c.held - 1 FROM hit
-      WHERE c.scope = hit.scope AND c.name = hit.account_id AND hit.account_id <> '' RETURNING 1
-    )
-    \(oneHit)
+    UPDATE pendings SET version = version + 1, completed_at = $3, completed_account_id = $4, completed_session_id = $5
+    WHERE digest = $1 AND version = $2 AND completed_at IS NULL AND expires_at > $3 RETURNING 1
     """)
   /// Raises the version: a completion decided while an attempt was left must then decide again.
   static let countPendingAttempt = Statement(
@@ -93,27 +87,24 @@ extension Statement {
     WHERE digest = $1 AND version = $2 AND completed_at IS NULL RETURNING 1
     """)
 
-  /// Returns a statement that removes rows, subtracts them from their counts, and returns their number. A sweep removes
-  /// counts that reach 0.
+  /// Returns a statement that removes rows, subtracts them from their counts, and returns their number.
   private static func removing(_ name: String, _ condition: String) -> Statement {
     Statement(
       name,
       """
       WITH gone AS (
         DELETE FROM pendings WHERE \(condition)
-        RETURNING \(CountScope.ofAccountSQL) AS scope, account_id, purpose, purpose || ' ' || caller AS quota,
-          coalesce(network, '') AS network, completed_at
-      ), less AS (
-        SELECT \(CountScope.caller.literal) AS scope, quota AS name, count(*) AS rows FROM gone GROUP BY quota
-        UNION ALL SELECT \(CountScope.purpose.literal), purpose, count(*) FROM gone GROUP BY purpose
-        UNION ALL SELECT \(CountScope.total.literal), '', count(*) FROM gone
-        UNION ALL SELECT scope, account_id, count(*) FROM gone
-          WHERE completed_at IS NULL AND account_id <> '' GROUP BY scope, account_id
+        RETURNING purpose, purpose || ' ' || caller AS quota, network
       ), counted AS (
-        UPDATE pending_counts AS c SET held = c.held - less.rows FROM less
-        WHERE less.rows > 0 AND c.scope = less.scope AND c.name = less.name RETURNING 1
+        \(CountParts.add(
+          """
+          SELECT \(CountScope.caller.literal), quota, -count(*) FROM gone GROUP BY quota
+          UNION ALL SELECT \(CountScope.purpose.literal), purpose, -count(*) FROM gone GROUP BY purpose
+          UNION ALL SELECT \(CountScope.total.literal), '', -count(*) FROM gone HAVING count(*) > 0
+          """))
+        RETURNING 1
       ), networks AS (
-        SELECT quota, network, count(*) AS rows FROM gone GROUP BY quota, network
+        SELECT quota, network, count(*) AS rows FROM gone WHERE network IS NOT NULL GROUP BY quota, network
       ), fewer AS (
         UPDATE pending_networks AS n SET held = n.held - networks.rows FROM networks
         WHERE n.quota = networks.quota AND n.network = networks.network AND n.held > networks.rows RETURNING 1
@@ -128,24 +119,39 @@ extension Statement {
   /// If the quota of the caller or the purpose is full: removes the newest row of the network that uses most of the
   /// caller's quota. Removes nothing if that is the network of the new row, or has no more rows than the new row's
   /// network would have.
+  ///
+  /// Changes in progress at the same time each remove a row of their own.
+  ///
+  /// Rows without a network are not counted in `pending_networks`, where a caller that passes no addresses would have
+  /// one row for all its users. Here they are counted, up to the number that decides.
   static let makeRoom = removing(
     "make_room",
     """
     digest = (
       SELECT p.digest FROM pendings AS p
-      WHERE p.purpose = $1 AND p.caller = $2 AND EXISTS (
-          SELECT 1 FROM pending_counts
-          WHERE (scope = \(CountScope.caller.literal) AND name = $1::text || ' ' || $2::text AND held >= $4)
-            OR (scope = \(CountScope.purpose.literal) AND name = $1 AND held >= $5))
-        AND coalesce(p.network, '') = (
-          SELECT most.network FROM (
-            SELECT network, held FROM pending_networks WHERE quota = $1::text || ' ' || $2::text
-            ORDER BY held DESC LIMIT 1) AS most
-          WHERE most.network <> $3::bytea AND most.held > 1 + coalesce((
-            SELECT held FROM pending_networks
-            WHERE quota = $1::text || ' ' || $2::text AND network = $3::bytea), 0))
-      ORDER BY p.created_at DESC LIMIT 1)
+      WHERE p.purpose = $1 AND p.caller = $2
+        AND (\(CountParts.sum(CountScope.caller.literal, "($1::text || ' ' || $2::text)")) >= $4
+          OR \(CountParts.sum(CountScope.purpose.literal, "$1")) >= $5)
+        AND coalesce(p.network, '') = (\(mostUsed))
+      ORDER BY p.created_at DESC LIMIT 1 FOR UPDATE SKIP LOCKED)
     """)
+  private static let mostUsed = """
+    WITH counted AS (
+      SELECT network, held FROM pending_networks WHERE quota = $1::text || ' ' || $2::text
+      ORDER BY held DESC LIMIT 1
+    ), own AS (
+      SELECT held FROM pending_networks WHERE quota = $1::text || ' ' || $2::text AND network = $3::bytea
+      UNION ALL SELECT count(*) FROM pendings AS q
+      WHERE $3::bytea = '' AND q.purpose = $1 AND q.caller = $2 AND coalesce(q.network, '') = ''
+    ), unknown AS (
+      SELECT count(*) AS held FROM (
+        SELECT 1 FROM pendings AS q WHERE q.purpose = $1 AND q.caller = $2 AND coalesce(q.network, '') = ''
+        LIMIT greatest(coalesce((SELECT held FROM counted), 0), coalesce((SELECT max(held) FROM own), 0)) + 2) AS few
+    ), most AS (
+      SELECT network, held FROM counted UNION ALL SELECT '', held FROM unknown ORDER BY held DESC LIMIT 1)
+    SELECT network FROM most
+    WHERE network <> $3::bytea AND held > 1 + coalesce((SELECT max(held) FROM own), 0)
+    """
   static let countNetwork = Statement(
     "count_network",
     """

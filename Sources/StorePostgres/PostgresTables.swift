@@ -69,7 +69,7 @@ package final class PostgresTables {
     return try made.text(firstFilled)
   }
 
-  private static let own = ["audit_unplaced", "audit_position", "changes", "pending_networks"]
+  private static let own = ["audit_unplaced", "audit_position", "changes", "pending_networks", "count_parts"]
   private static let locked = (StoredTable.allCases.map(\.name) + own).joined(separator: ", ")
 
   private static let firstFilled: String = {
@@ -106,6 +106,7 @@ package final class PostgresTables {
 
   /// The row of the total exists even if it is 0.
   private static let recount = [
+    "DELETE FROM count_parts",
     "DELETE FROM pending_counts",
     """
     INSERT INTO pending_counts (scope, name, held)

@@ -8,11 +8,12 @@ import Store
 /// A lock guards each decision that depends on more than one row. It is taken before any row is read.
 ///
 /// All transactions take their locks in one order, so that they cannot deadlock: throttles, accounts, then what the
-/// writes touch. If pending rows change as well, sessions and the row that counts all pending rows follow the accounts.
+/// writes touch. If pending rows change as well, sessions follow the accounts, then the counts (`CountParts`) and the
+/// buckets of the pending rows that the change ends.
 ///
-/// Sessions come before that one row, which every request for a code needs: an account may have very many sessions, and
-/// some may be locked. Of several failing guards, that of a session may thus decide the outcome although it does not
-/// come first. The change is decided again in any case.
+/// Sessions come before the counts: an account may have very many sessions, and some may be locked. Of several failing
+/// guards, that of a session may thus decide the outcome although it does not come first. The change is decided again
+/// in any case.
 final class Script {
   private(set) var steps: [BoundStatement] = []
   /// The step that returns the number of pending rows, and the steps that return the number of waiting messages in
@@ -38,9 +39,14 @@ final class Script {
     add(.noteChange) { $0.bind(id.bytes).bind(wallMillis()) }
     let changesPendings = change.writes.contains(where: \.locks.pendings)
     lockAccounts(change, always: changesPendings)
-    if changesPendings {
+    if let batch = BatchInsert(change) {
+      batch.add(to: self)
+    } else if changesPendings {
       for write in change.writes where write.locks.sessions { add(write) }
-      add(.lockPendings)
+      add(.lockCounts)
+      for bucket in Set(change.writes.compactMap(\.locks.pendingBucket)).sorted() {
+        add(.lockPendingBucket) { $0.bind(bucket) }
+      }
       for write in change.writes { addBehindLock(write) }
       pendingStep = steps.count
       add(.held) { $0.bind(CountScope.total.rawValue) }
@@ -144,21 +150,6 @@ extension Statement {
   static let noteChange = Statement(
     "note_change", "INSERT INTO changes (id, at, is_fence) VALUES ($1, $2, false)")
   static let lockAccount = Statement("lock_account", "SELECT 1::bigint FROM accounts WHERE id = $1 FOR UPDATE")
-  static let lockPendings = Statement(
-    "lock_pendings",
-    "SELECT held FROM pending_counts WHERE scope = \(CountScope.total.literal) AND name = '' FOR UPDATE")
-  /// A guard that also returns the new count.
-  static let hold = Statement(
-    "hold",
-    """
-    WITH hit AS (
-      INSERT INTO pending_counts AS c (scope, name, held) VALUES ($1, $2, 1)
-      ON CONFLICT (scope, name) DO UPDATE SET held = c.held + 1 WHERE c.held < $3 RETURNING c.held)
-    SELECT 1 / count(*), max(held) FROM hit
-    """)
-  /// Subtracts removed rows from a scope.
-  static let letGo = Statement(
-    "let_go", "UPDATE pending_counts SET held = held - $3 WHERE scope = $1 AND name = $2")
   /// The columns of an audit row that has no position.
   static let unplacedAudit = AuditRecord.columns.without("position")
   /// Uses the database's clock after the change has its locks. If one change waited for another, from any replica, it

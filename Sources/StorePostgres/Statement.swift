@@ -9,7 +9,8 @@ struct Statement: Sendable {
   }
 
   static let all: [Statement] = [
-    transactions, lookUps, ofAccounts, ofSessions, ofPendings, ofDeliveries, ofRecords, ofThrottles, ofEvents, ofSweeps,
+    transactions, lookUps, ofAccounts, ofBatches, ofSessions, ofCounts, ofPendings, ofDeliveries, ofRecords,
+    ofThrottles, ofEvents, ofSweeps,
   ].flatMap { $0 }
 
   /// Returns a guard, which fails unless `hit` returns one row: with 22012 for none, with 21000 for several. `hit` is a

@@ -14,7 +14,7 @@ extension PostgresStore {
     }
     var removed = 0
     for steps in [
-      { [BoundStatement(.lockPendings), BoundStatement(.sweepPendings).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.lockCounts), BoundStatement(.sweepPendings).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepDeliveries).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepIdempotency).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepSpentTokens).bind(now).bind(rowsMax)] },
@@ -27,7 +27,7 @@ extension PostgresStore {
     }
     guard !Task.isCancelled else { return removed }
     if removed > 0 { await count() }
-    // Not counted as removed rows: counts that have reached 0.
+    // Not counted as removed rows: counts that only earlier versions use.
     _ = try await remove { [BoundStatement(.sweepCounts).bind(rowsMax)] }
     return removed
   }
@@ -93,14 +93,13 @@ extension Statement {
       RETURNING 1)
     SELECT count(*) FROM gone
     """)
-  private static let emptyCount =
-    "held = 0 AND scope IN (\(CountScope.account.literal), \(CountScope.unknown.literal))"
+  private static let unusedCount = "scope IN (\(CountScope.account.literal), \(CountScope.unknown.literal))"
   static let sweepCounts = Statement(
     "sweep_counts",
     """
     WITH gone AS (
-      DELETE FROM pending_counts WHERE \(emptyCount) AND name IN (
-        SELECT name FROM pending_counts WHERE \(emptyCount)
+      DELETE FROM pending_counts WHERE \(unusedCount) AND name IN (
+        SELECT name FROM pending_counts WHERE \(unusedCount)
         LIMIT $1 FOR UPDATE SKIP LOCKED)
       RETURNING 1)
     SELECT count(*) FROM gone

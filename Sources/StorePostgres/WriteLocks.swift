@@ -12,9 +12,10 @@ struct WriteLocks {
   var newAccount: String?
   /// Whether the write adds, locks, closes or reads sessions. These writes keep their relative order.
   var sessions = false
-  /// Whether the write adds or removes pending rows. Such changes run one after the other, so that the counts are
-  /// exact. Of two concurrent requests for the same code, the later then ends the earlier.
+  /// Whether the write adds or removes pending rows, and so changes counts.
   var pendings = false
+  /// The lock of the identity whose pending rows the write ends (`CountParts.bucket`).
+  var pendingBucket: Int?
 
   static let none = WriteLocks()
 }
@@ -92,7 +93,11 @@ extension SessionWrite {
 extension PendingWrite {
   fileprivate var locks: WriteLocks {
     switch self {
-    case .insert, .deleteAll, .end: WriteLocks(pendings: true)
+    case .insert(let pending, _):
+      // An account's limit counts its rows under the lock of the account.
+      WriteLocks(account: pending.accountID.isEmpty ? nil : pending.accountID, pendings: true)
+    case .deleteAll(let accountID, _, _): WriteLocks(account: accountID, pendings: true)
+    case .end(let purpose, let key, _): WriteLocks(pendings: true, pendingBucket: CountParts.bucket(purpose, key))
     case .complete, .countAttempt, .spendAttempt, .reseal: .none
     }
   }

@@ -112,6 +112,7 @@ class Check:
     IDENTITIES = "SELECT account_number, provider_id, subject FROM identities"
     EVENTS = "SELECT account_id, event FROM audit"
     SESSION = "SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = ?"
+    COUNTS = "pending_counts",
     Broken: type[Exception] = sqlite3.DatabaseError
 
     def __init__(self, rows: Any, ledger: Ledger) -> None:
@@ -178,8 +179,9 @@ class Check:
         for table in ("sessions", "pendings"):
             self.found.broken += [f"{table} of {account_id}, who is gone" for account_id, in self.rows.execute(
                 f"SELECT account_id FROM {table} WHERE account_id NOT IN (SELECT id FROM accounts)")]
-        held = "SELECT count(*) FROM pendings", "SELECT sum(held) FROM pending_counts WHERE scope = 'total'"
-        rows, counted = (self.rows.execute(query).fetchone()[0] or 0 for query in held)
+        rows = self.rows.execute("SELECT count(*) FROM pendings").fetchone()[0]
+        counted = sum(self.rows.execute(f"SELECT sum(held) FROM {table} WHERE scope = 'total'").fetchone()[0] or 0
+                      for table in self.COUNTS)
         if rows != counted:
             self.found.broken.append(f"{rows} pending rows are counted as {counted}")
         return accounts
@@ -257,6 +259,7 @@ class PostgresCheck(Check):
     IDENTITIES = "SELECT account_id, provider_id, subject FROM identities"
     EVENTS = "SELECT account_id, event FROM audit UNION ALL SELECT account_id, event FROM audit_unplaced"
     SESSION = "SELECT refresh_digest, parent_digest, closed_at FROM sessions WHERE id = %s"
+    COUNTS = "pending_counts", "count_parts"
     Broken = psycopg.Error
 
     @classmethod

@@ -167,6 +167,7 @@ TABLES = """
     CREATE TABLE sessions (id TEXT, account_id TEXT, refresh_digest BYTEA, parent_digest BYTEA, closed_at BIGINT);
     CREATE TABLE pendings (account_id TEXT);
     CREATE TABLE pending_counts (scope TEXT, held BIGINT);
+    CREATE TABLE count_parts (scope TEXT, held BIGINT);
     CREATE TABLE audit (id TEXT, account_id TEXT, event TEXT);
     CREATE TABLE audit_unplaced (id TEXT, account_id TEXT, event TEXT);
     INSERT INTO accounts VALUES ('a', 'x@example.com');

@@ -16,7 +16,9 @@ package struct ImportKey: Hashable, Sendable {
 package struct ImportAccounts: Sendable {
   package static let rowsMax = 1_000
   /// Number of rows in one change: large enough to share the work, small enough for other changes to come between.
-  static let rowsPerChangeMax = 50
+  static let rowsPerChangeMax = 200
+  /// Number of rows that are looked up at the same time.
+  private static let lookUpsMax = 16
 
   private let environment: Environment
   private let call: CallFacts
@@ -53,25 +55,69 @@ package struct ImportAccounts: Sendable {
   package func callAsFunction(_ rows: [ImportRow], dryRun: Bool) async throws -> [ImportVerdict] {
     var verdicts = [ImportVerdict?](repeating: nil, count: rows.count)
     var claims = ImportClaims()
-    var ready: [(index: Int, state: AccountState)] = []
+    var distinct: [Int] = []
     for (index, row) in rows.enumerated() {
-      if let failure = claims.claim(row) {
-        verdicts[index] = .refused(failure)
-        continue
+      if let failure = claims.claim(row) { verdicts[index] = .refused(failure) } else { distinct.append(index) }
+    }
+    // Most imports add accounts to a store that has none of them. Looking each up first would take most of the time.
+    var assumesNew = !dryRun
+    for start in stride(from: 0, to: distinct.count, by: ImportAccounts.rowsPerChangeMax) {
+      let portion = distinct[start..<min(start + ImportAccounts.rowsPerChangeMax, distinct.count)]
+      if assumesNew {
+        assumesNew = try await insertAsNew(portion, rows, &verdicts)
+        if assumesNew { continue }
       }
-      switch try await decide(row) {
-      case .insert(let state): ready.append((index, state))
-      case .unchanged: verdicts[index] = .unchanged
-      case .refuse(let failure): verdicts[index] = .refused(failure)
+      var ready: [(index: Int, state: AccountState)] = []
+      for (index, outcome) in try await lookUp(portion, rows) {
+        if let state = note(outcome, index, &verdicts) { ready.append((index, state)) }
       }
-      guard ready.count == ImportAccounts.rowsPerChangeMax else { continue }
       if !dryRun { try await insert(ready, rows, &verdicts) }
-      ready = []
       // Other calls need this reactor, too.
       await Task.yield()
     }
-    if !dryRun { try await insert(ready, rows, &verdicts) }
     return verdicts.map { $0 ?? .imported }
+  }
+
+  /// Keeps the verdict of a row that is not inserted. Returns the account otherwise.
+  private func note(
+    _ outcome: ImportDecision.Outcome, _ index: Int, _ verdicts: inout [ImportVerdict?]
+  ) -> AccountState? {
+    switch outcome {
+    case .insert(let state): return state
+    case .unchanged: verdicts[index] = .unchanged
+    case .refuse(let failure): verdicts[index] = .refused(failure)
+    }
+    return nil
+  }
+
+  /// Inserts rows without looking them up; the unique keys of the store decide. Returns false if an account already has
+  /// an identifier of one of them: then nothing was written.
+  private func insertAsNew(
+    _ portion: ArraySlice<Int>, _ rows: [ImportRow], _ verdicts: inout [ImportVerdict?]
+  ) async throws -> Bool {
+    var states: [AccountState] = []
+    for index in portion {
+      if let state = note(decision(rows[index]).decide(ImportDecision.Owners()), index, &verdicts) {
+        states.append(state)
+      }
+    }
+    guard !states.isEmpty else { return true }
+    return try await commit(states)
+  }
+
+  /// Returns the decision on each row, in order.
+  private func lookUp(
+    _ portion: ArraySlice<Int>, _ rows: [ImportRow]
+  ) async throws -> [(index: Int, outcome: ImportDecision.Outcome)] {
+    try await withThrowingTaskGroup(of: (index: Int, outcome: ImportDecision.Outcome).self) { group in
+      var found: [(index: Int, outcome: ImportDecision.Outcome)] = []
+      for (number, index) in portion.enumerated() {
+        if number >= ImportAccounts.lookUpsMax, let one = try await group.next() { found.append(one) }
+        group.addTask { (index, try await decide(rows[index])) }
+      }
+      for try await one in group { found.append(one) }
+      return found.sorted { $0.index < $1.index }
+    }
   }
 
   private func insert(
@@ -107,11 +153,14 @@ package struct ImportAccounts: Sendable {
   }
 
   private func decide(_ row: ImportRow) async throws -> ImportDecision.Outcome {
+    decision(row).decide(try await owners(of: row))
+  }
+
+  private func decision(_ row: ImportRow) -> ImportDecision {
     let ids = environment.ids
-    let decision = ImportDecision(
+    return ImportDecision(
       row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax, newID: ids.account(),
       newFactorID: { ids.factor() })
-    return decision.decide(try await owners(of: row))
   }
 
   private func owners(of row: ImportRow) async throws -> ImportDecision.Owners {

@@ -60,6 +60,7 @@ package struct Throttle: Sendable {
     var kind: ThrottleKind
     var key: Digest
     var rule: ThrottleRule
+    var warnsAtHalf = true
   }
 
   fileprivate var counters: [Counter]
@@ -138,7 +139,8 @@ package struct AdmittedAttempt: Sendable {
       .throttle(.count(
         ThrottleCount(
           key: counter.key, kind: counter.kind, rule: counter.rule, at: now,
-          refusesBlocked: throttle.refusesBlocked && !counter.kind.isPerCaller)))
+          refusesBlocked: throttle.refusesBlocked && !counter.kind.isPerCaller,
+          warnsAtHalf: counter.warnsAtHalf)))
     }
   }
 
@@ -210,8 +212,17 @@ extension Environment {
     if let kind = kinds.network {
       for (network, share) in Network.counting(call.ipAddress) { count(kind, network.text, share: share) }
     }
-    if let kind = kinds.caller { count(kind, call.caller.text) }
+    if let kind = kinds.caller { counters.append(counter(ofCaller: kind, call.caller)) }
     return Throttle(counters, matter, deviceID: deviceID, isVerified: isVerified)
+  }
+
+  private func counter(ofCaller kind: ThrottleKind, _ caller: CallerName) -> Throttle.Counter {
+    let rule = policy.throttles[kind]
+    let count = ThrottleParts.count(rule)
+    let part = ThrottleParts.pick(of: count, randomness)
+    // The first part has the key of an undivided count.
+    let key = throttleKey(kind, part == 0 ? [caller.text] : [caller.text, "\(part)"])
+    return Throttle.Counter(kind: kind, key: key, rule: rule.divided(by: count), warnsAtHalf: part == 0)
   }
 
   /// Returns the throttle for an account whose session or first factor is verified. Its known devices count separately.
