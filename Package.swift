@@ -53,6 +53,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
     .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
@@ -82,25 +83,30 @@ let package = Package(
     module("Server", [
       "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
       "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite",
-      "StorePostgres", "Import",
+      "StorePostgres", "Import", "Telemetry", .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Configuration", [
       "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
-      "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store", "StorePostgres",
+      "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StorePostgres",
       .product(name: "Logging", package: "swift-log"),
     ]),
     module("HTTP1", ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
+    module("Telemetry", [
+      "Observability", "Client", "API", "Protobuf", "GRPC", "Reactor", "Messages",
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
+    ]),
     module("Transport", [
       "Observability", "Services", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
-      "Crypto", "Text", "Store",
+      "Crypto", "Text", "Store", .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Observability", [
       "Services", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
       "Callers", "Tokens", "Encodings", "Store",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Client", ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
-    module("StoreMigration", ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
+    module("StoreMigration", ["Crypto", "Encodings", "Reactor", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),
     module("Import", ["Tokens", "Crypto", "Encodings"]),
     module("API", ["Protobuf", "Messages"]),
@@ -116,7 +122,7 @@ let package = Package(
     module("HTTPClient", ["Reactor", "CCurl"]),
     module("Callers", ["Crypto", "Store"]),
     module("Tokens", ["Crypto", "Encodings"]),
-    module("Crypto", ["COpenSSL", "CSodium", "CCrypt"]),
+    module("Crypto", ["COpenSSL", "CSodium", "CCrypt", "CP11Kit"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
     module("Sealed", ["Protobuf", "Messages"]),
     module("Protobuf", ["Encodings", "CProtobufC", "Messages"]),
@@ -129,7 +135,7 @@ let package = Package(
     system("SQLite", "sqlite3"),
     system("Postgres", "libpq"),
     system("Curl", "libcurl"),
-    system("Crypt", "libcrypt"),
+    system("Crypt", "libcrypt"), system("P11Kit", "p11-kit-1"),
     system("Sodium", "libsodium"),
     system("Idn2", "libidn2"),
     system("Utf8proc", "libutf8proc"),
@@ -168,6 +174,7 @@ let package = Package(
       "LogSupport", "TestSupport", "Services", "API", "Protobuf", "GRPC", "HTTP2", "Reactor", "Identity", "Providers",
       "HTTPClient", "Callers", "Tokens", "Encodings", "Store",
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     tests("Transport", [
       "Observability", "Services", "API", "GRPC", "HTTP2", "Identity", "Callers", "Crypto", "Store",
@@ -175,7 +182,7 @@ let package = Package(
     tests("HTTP1", ["Reactor"]),
     tests("Configuration", [
       "TestSupport", "Transport", "Observability", "Services", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
-      "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store",
+      "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
       .product(name: "Logging", package: "swift-log"),
     ]),
     tests("Server", [

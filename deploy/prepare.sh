@@ -2,18 +2,21 @@
 
 # Debian packages for building: the C libraries behind the modules of Sources/C, and the tools that find them.
 build_packages=(
-  libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libpq-dev libprotobuf-c-dev libsodium-dev libsqlite3-dev
-  libssl-dev libutf8proc-dev pkg-config
+  libcrypt-dev libcurl4-openssl-dev libidn2-dev libnghttp2-dev libp11-kit-dev libpq-dev libprotobuf-c-dev libsodium-dev
+  libsqlite3-dev libssl-dev libutf8proc-dev pkg-config
 )
 # Debug builds, and so all tests, check each access of an object for exclusive use. In a release build the checks would
 # take a sixth of the instructions of a health check.
-release_flags=(-Xswiftc -enforce-exclusivity=unchecked)
+# C assertions name their file, without this folder, so that two clones build the same program.
+release_flags=(-Xswiftc -enforce-exclusivity=unchecked -Xcc "-ffile-prefix-map=$PWD=.")
 # A profile identifies a private function by its object's file, without the folder, which differs between clones.
 profile_flags=(-Xswiftc -Xllvm -Xswiftc -static-func-full-module-prefix=false)
 # Packages that the scripts use themselves: certificates, generated code and Python's virtual environments.
 tool_packages=(
   ca-certificates curl openssl protobuf-compiler protobuf-c-compiler libprotobuf-dev python3-protobuf python3-venv
 )
+# Packages of deploy/package.
+package_packages=(buildah debhelper debootstrap dpkg-dev fakeroot git lintian man-db python3)
 # PostgreSQL alone, and as a pair that replaces a lost primary. Tests start their own servers from these programs.
 database_packages=(etcd-server patroni postgresql)
 
@@ -30,6 +33,16 @@ install_packages() {
   "${as_root[@]}" apt-get update -qq
   "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     > /dev/null
+}
+
+# Puts Prometheus' programs into .build/prometheus, for the tests of the alerts. The package would also start a server.
+fetch_promtool() {
+  ! command -v promtool > /dev/null && [[ ! -x .build/prometheus/usr/bin/promtool ]] || return 0
+  local folder
+  folder=$(mktemp -d) &&
+    (cd "$folder" && apt-get download -qq prometheus) &&
+    dpkg-deb --extract "$folder"/prometheus_*.deb .build/prometheus &&
+    rm -r "$folder"
 }
 
 # Prints what the Python package of deploy/clients/python is made from.

@@ -13,27 +13,34 @@ package struct CallerSettings: Sendable {
   package var name: String
   /// Name in its client certificate with its type, `uri:…` or `dns:…`; empty without a certificate.
   package var san: String
-  /// SHA-256 of its API key `lk_…`; nil without one. The server never keeps the key itself.
-  package var apiKeyDigest: Digest?
+  /// Its API keys; several are valid at the same time, so that a key can rotate.
+  package var apiKeys: [APIKeySettings]
   /// Methods that it may call: `package.Service/Method`, `package.Service/*` or `*`.
   package var methods: [String]
   package var mayFetchByEmail: Bool
   package var mayMerge: Bool
+  /// Whether it may name the human for whom it acts.
+  package var mayNameActor: Bool
+  /// Whether it may create links that the service does not email itself.
+  package var mayCreateEmailLinks: Bool
   /// Audiences of the tokens that it may request and read. Its sessions are issued for the first one.
   package var audiences: [String]
   /// URIs to which providers and emailed links may send its users. They are compared byte for byte.
   package var redirectURIs: [String]
 
   package init(
-    name: String, san: String = "", apiKeyDigest: Digest? = nil, methods: [String], mayFetchByEmail: Bool = false,
-    mayMerge: Bool = false, audiences: [String], redirectURIs: [String] = []
+    name: String, san: String = "", apiKeys: [APIKeySettings] = [], methods: [String],
+    mayFetchByEmail: Bool = false, mayMerge: Bool = false, mayNameActor: Bool = false,
+    mayCreateEmailLinks: Bool = false, audiences: [String], redirectURIs: [String] = []
   ) {
     self.name = name
     self.san = san
-    self.apiKeyDigest = apiKeyDigest
+    self.apiKeys = apiKeys
     self.methods = methods
     self.mayFetchByEmail = mayFetchByEmail
     self.mayMerge = mayMerge
+    self.mayNameActor = mayNameActor
+    self.mayCreateEmailLinks = mayCreateEmailLinks
     self.audiences = audiences
     self.redirectURIs = redirectURIs
   }
@@ -45,25 +52,44 @@ package enum CallerCredential: String, Sendable {
   case certificate
   case apiKey = "api_key"
   case both = "certificate_and_api_key"
+  /// A certificate that a trusted proxy has verified.
+  case forwarded = "forwarded_certificate"
 }
 
 /// A calling service with its resolved rights.
 package struct Caller: Sendable {
   package let name: CallerName
+  /// Number in `CallerLabels`.
+  package let label: Int
   /// False if the client presented neither a certificate nor a key.
   package let isIdentified: Bool
   package fileprivate(set) var credential = CallerCredential.none
+  /// The API key that identified the caller.
+  package fileprivate(set) var apiKey: APIKey?
   package let rights: Rights
   package let mayFetchByEmail: Bool
-  /// Always false for a caller without a name.
+  // Always false for a caller without a name.
   package let mayMerge: Bool
+  package let mayNameActor: Bool
+  package let mayCreateEmailLinks: Bool
   package let audiences: [String]
   package let redirectURIs: [String]
 
   /// The caller of a method that requires no caller name.
   package static let anyone = Caller(
-    name: CallerName("anyone"), isIdentified: false, rights: Rights([], paths: [], isIdentified: false),
-    mayFetchByEmail: false, mayMerge: false, audiences: [], redirectURIs: [])
+    name: CallerName("anyone"), label: CallerLabels.anyone, isIdentified: false,
+    rights: Rights([], paths: [], isIdentified: false),
+    mayFetchByEmail: false, mayMerge: false, mayNameActor: false, mayCreateEmailLinks: false, audiences: [],
+    redirectURIs: [])
+}
+
+extension Caller {
+  /// Throws if the caller's API key has expired.
+  /// - Parameter now: read only for a key that expires.
+  package func checkKey(now: @autoclosure () -> Timestamp) throws(CallerRefusal) {
+    guard let apiKey, apiKey.notAfter != nil, apiKey.isExpired(at: now()) else { return }
+    throw .expired(caller: apiKey.caller, key: apiKey.name)
+  }
 }
 
 package enum CallerRefusal: Error, Hashable, Sendable {
@@ -71,8 +97,12 @@ package enum CallerRefusal: Error, Hashable, Sendable {
   case unidentified
   /// The presented certificate or key names no known caller.
   case unknown
+  /// The API key has expired.
+  case expired(caller: CallerName, key: String)
   /// The certificate and the key name different callers.
   case contradictory
+  /// A trusted proxy states its client's certificate in a malformed field.
+  case malformedForward
   /// The request has several `authorization` fields.
   case ambiguous
 }
@@ -82,20 +112,61 @@ package struct CallerTable: Sendable {
   private let bySAN: [String: Caller]
   private let byKey: [Digest: Caller]
   private let unidentified: Caller?
+  private let trustedProxies: Set<String>
+  /// The keys of all callers, in the order of the configuration.
+  package let apiKeys: [APIKey]
 
   /// - Parameter paths: every served method, `/package.Service/Method`, in the order of the method table.
   /// - Parameter unidentified: what callers without a name may do; nil: nothing.
-  package init(_ callers: [CallerSettings], unidentified: CallerSettings?, paths: [String]) {
+  /// - Parameter trustedProxies: names in the certificates of proxies, in the form of `CallerSettings.san`.
+  /// - Parameter previous: keys of an earlier table, whose times of last use stay known.
+  package init(
+    _ callers: [CallerSettings], unidentified: CallerSettings?, paths: [String], labels: CallerLabels = CallerLabels(),
+    trustedProxies: Set<String> = [], previous: [APIKey] = []
+  ) {
     var bySAN: [String: Caller] = [:]
     var byKey: [Digest: Caller] = [:]
+    var keys: [APIKey] = []
     for settings in callers {
-      let caller = CallerTable.caller(settings, isIdentified: true, paths)
+      let caller = CallerTable.caller(settings, isIdentified: true, paths, labels)
       if !settings.san.isEmpty { bySAN[settings.san] = caller }
-      if let digest = settings.apiKeyDigest { byKey[digest] = caller }
+      for settings in settings.apiKeys {
+        let last = previous.first { $0.digest == settings.digest && $0.caller == caller.name }?.lastUseMillis ?? 0
+        let key = APIKey(settings, of: caller.name, usedAtMillis: last)
+        var keyed = caller
+        keyed.apiKey = key
+        byKey[key.digest] = keyed
+        keys.append(key)
+      }
     }
+    apiKeys = keys
+    self.trustedProxies = trustedProxies
     self.bySAN = bySAN
     self.byKey = byKey
-    self.unidentified = unidentified.map { CallerTable.caller($0, isIdentified: false, paths) }
+    self.unidentified = unidentified.map { CallerTable.caller($0, isIdentified: false, paths, labels) }
+  }
+
+  /// Returns the identified caller with this name; nil if there is none.
+  package func caller(named name: String) -> Caller? {
+    bySAN.values.first { $0.name.text == name } ?? byKey.values.first { $0.name.text == name }
+  }
+
+  /// Whether a certificate is that of a proxy, whose `x-forwarded-client-cert` counts.
+  package func trusts(_ certificateName: String?) -> Bool {
+    !trustedProxies.isEmpty && certificateName.map(trustedProxies.contains) == true
+  }
+
+  /// Identifies the caller of a request that a trusted proxy has passed on.
+  ///
+  /// - Parameter certificate: the value of `x-forwarded-client-cert`; empty without one.
+  package func identify(
+    forwarded certificate: [UInt8], authorization: [UInt8], now: @autoclosure () -> Timestamp
+  ) throws(CallerRefusal) -> Caller {
+    let name: String?
+    do { name = try ForwardedCertificate.name(certificate) } catch { throw .malformedForward }
+    var caller = try identify(certificateName: name, authorization: authorization, now: now())
+    if caller.credential == .certificate { caller.credential = .forwarded }
+    return caller
   }
 
   /// Identifies the caller by its certificate, its API key or both.
@@ -104,7 +175,10 @@ package struct CallerTable: Sendable {
   ///   is nil without a certificate, and empty if the certificate has no name.
   /// - Parameter authorization: value of that metadata field; empty without one. A user's token that a proxy forwards
   ///   with a caller's certificate is ignored.
-  package func identify(certificateName: String?, authorization: [UInt8]) throws(CallerRefusal) -> Caller {
+  /// - Parameter now: read only for a key that expires.
+  package func identify(
+    certificateName: String?, authorization: [UInt8], now: @autoclosure () -> Timestamp
+  ) throws(CallerRefusal) -> Caller {
     let certified = try certificateName.map { name throws(CallerRefusal) in
       guard let caller = bySAN[name] else { throw .unknown }
       return caller
@@ -117,6 +191,7 @@ package struct CallerTable: Sendable {
     // An unknown key is an error, unlike a missing key: the caller must notice that its key was withdrawn.
     guard let key = CallerTable.bearer(authorization), let keyed = byKey[Digest(sha256(key))] else { throw .unknown }
     if let certified, certified.name != keyed.name { throw .contradictory }
+    try keyed.checkKey(now: now())
     return CallerTable.identified(keyed, by: certified == nil ? .apiKey : .both)
   }
 
@@ -126,12 +201,17 @@ package struct CallerTable: Sendable {
     return caller
   }
 
-  private static func caller(_ settings: CallerSettings, isIdentified: Bool, _ paths: [String]) -> Caller {
-    Caller(
-      name: CallerName(settings.name), isIdentified: isIdentified,
+  private static func caller(
+    _ settings: CallerSettings, isIdentified: Bool, _ paths: [String], _ labels: CallerLabels
+  ) -> Caller {
+    let name = CallerName(settings.name)
+    return Caller(
+      name: name, label: labels.number(of: name), isIdentified: isIdentified,
       rights: Rights(settings.methods, paths: paths, isIdentified: isIdentified),
       mayFetchByEmail: settings.mayFetchByEmail, mayMerge: isIdentified && settings.mayMerge,
-      audiences: settings.audiences, redirectURIs: settings.redirectURIs)
+      mayNameActor: isIdentified && settings.mayNameActor,
+      mayCreateEmailLinks: isIdentified && settings.mayCreateEmailLinks, audiences: settings.audiences,
+      redirectURIs: settings.redirectURIs)
   }
 
   /// Returns the key in `Bearer lk_…`. The scheme is case-insensitive (RFC 9110 11.1).

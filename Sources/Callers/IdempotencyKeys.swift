@@ -6,9 +6,14 @@ package import Store
 /// An attacker who reads the table could guess the input of a plain hash: a key, or a request with a password.
 package struct IdempotencyKeys: Sendable {
   private let secret: HMACKey
+  /// The same under the other master keys. Their digests are recorded and looked up too.
+  package let others: [IdempotencyKeys]
 
   /// - Parameter secret: identical on every replica, and not in the database.
-  package init(secret: [UInt8]) { self.secret = HMACKey(Secret(copying: secret)) }
+  package init(secret: [UInt8], others: [[UInt8]] = []) {
+    self.secret = HMACKey(Secret(copying: secret))
+    self.others = others.map { IdempotencyKeys(secret: $0) }
+  }
 
   /// Returns the digest under which one caller's call of one method is recorded.
   ///

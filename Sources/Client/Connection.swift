@@ -34,7 +34,7 @@ public final class Connection {
   private var ticket = Ticket(slot: 0, generation: 0)
   private var stage: Stage
   private var descriptor: Int32 = -1
-  private var channel: Channel?
+  private var channel: ByteChannel?
   private var hasTicket = false
   /// The time at which the deadline timer fires next.
   private var deadlineMillis = Int64.max
@@ -183,7 +183,12 @@ public final class Connection {
       return connect("\(error)")
     }
     let ticket = endpoint.settings.resumesSessions ? driver.tickets[ObjectIdentifier(endpoint)] : nil
-    channel = Channel(endpoint.context, descriptor: descriptor, serverName: endpoint.serverName, ticket: ticket)
+    channel = if endpoint.settings.isPlain {
+      .plain(descriptor: descriptor)
+    } else {
+      Channel(endpoint.context, descriptor: descriptor, serverName: endpoint.serverName, ticket: ticket)
+        .map { .tls($0) }
+    }
     stage = .handshaking
     handshake()
   }
@@ -360,6 +365,19 @@ public final class Connection {
       try driver.reactor.change(descriptor, ticket, read: read, write: write)
     } catch {
       close("\(error)")
+    }
+  }
+}
+
+extension ByteChannel {
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ChannelStep {
+    switch self {
+    case .tls(let channel): return unsafe channel.read(into: buffer)
+    case .plain(let descriptor):
+      var bytes: [UInt8] = []
+      let step = receive(from: descriptor, into: &bytes, bytesMax: buffer.count)
+      unsafe buffer.copyBytes(from: bytes)
+      return ByteChannel.step(step, waiting: .wantRead)
     }
   }
 }

@@ -13,6 +13,8 @@ public struct EndpointSettings: Sendable {
   /// PEM files of the client's certificate and key; empty: none.
   public var certificateFile = ""
   public var keyFile = ""
+  /// Whether the connection has no TLS. Only for a server on the same machine.
+  public var isPlain = false
   /// Whether handshakes resume the TLS session of an earlier connection on the same loop.
   public var resumesSessions = true
   /// The timeout for connecting, including the TLS handshake.

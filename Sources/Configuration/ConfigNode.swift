@@ -2,7 +2,7 @@ internal import FoundationEssentials
 
 /// A configuration file as a tree, before its settings are read. The format is JSON5, since operators need comments and
 /// trailing commas.
-package enum ConfigNode: Decodable {
+package enum ConfigNode: Decodable, Sendable {
   case object([String: ConfigNode])
   case list([ConfigNode])
   case text(String)
@@ -26,6 +26,19 @@ package enum ConfigNode: Decodable {
       self = .list(list)
     } else {
       self = .object(try container.decode([String: ConfigNode].self))
+    }
+  }
+
+  var isNothing: Bool { if case .nothing = self { true } else { false } }
+
+  /// The value as `--list-settings` writes defaults.
+  var text: String {
+    switch self {
+    case .text(let text): "\"\(text)\""
+    case .number(let number): Int(exactly: number).map { "\($0)" } ?? "\(number)"
+    case .flag(let flag): "\(flag)"
+    case .list(let nodes): "[\(nodes.map(\.text).joined(separator: ", "))]"
+    case .object, .nothing, .leftOut: ""
     }
   }
 

@@ -32,7 +32,7 @@ extension Settings {
     }
   }
 
-  /// Reads the key files at the start. Changed files take effect after a restart.
+  /// Reads the key files, at the start and at a reload.
   package func signersOfCustomTokens() throws(ConfigurationError) -> [CustomTokenSigner] {
     try customTokenSigners.map { signer throws(ConfigurationError) in
       let setting = "\(Settings.customTokenSignersPath)[].keys_file"

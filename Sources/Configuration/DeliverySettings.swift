@@ -156,7 +156,7 @@ extension Settings {
 
   func checkDelivery(_ reader: SettingsReader) throws(ConfigurationError) {
     for (setting, transport) in [("mail", delivery.mail.rawValue), ("text_messages", delivery.textMessages.rawValue)] {
-      guard transport != "outbox" || Settings.isLoopback(listenAddress) else {
+      guard transport != "outbox" || listen.isLoopback else {
         throw reader.wrong(
           "delivery.\(setting)", "an outbox contains codes in plain text and is allowed only on a loopback address")
       }

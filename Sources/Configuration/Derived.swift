@@ -12,11 +12,16 @@ extension Settings {
 
   /// Creates the table of callers.
   /// - Parameter paths: paths of the method table, in its order.
-  package func callerTable(_ paths: [String]) -> CallerTable {
+  /// - Parameter previous: keys of an earlier table, whose times of last use stay known.
+  package func callerTable(
+    _ paths: [String], _ labels: CallerLabels = CallerLabels(), previous: [APIKey] = []
+  ) -> CallerTable {
     let unidentified = CallerSettings(
       name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
       audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
-    return CallerTable(callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths)
+    return CallerTable(
+      callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths, labels: labels,
+      trustedProxies: trustedProxies, previous: previous)
   }
 
   package var fetchSettings: FetchSettings {

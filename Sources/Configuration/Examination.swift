@@ -80,7 +80,10 @@ private enum Fix {
     switch self {
     case .remove: tree.set(path.steps, nil)
     // A unique text that is valid for most required settings, such as the name of a caller.
-    case .standIn: tree.set(path.steps, .text("dns:unset\(number)"))
+    case .standIn where path.steps.last != .name("sha256"): tree.set(path.steps, .text("dns:unset\(number)"))
+    case .standIn:
+      let digits = String(number)
+      tree.set(path.steps, .text(String(repeating: "0", count: 64 - digits.count) + digits))
     case .leaveOut: path.element.map { tree.set($0, .leftOut) }
     }
   }

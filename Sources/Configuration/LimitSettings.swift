@@ -89,6 +89,9 @@ extension Settings {
       "watchers_per_caller_max", 16, 1...10_000, "maximum number of calls that watch events for one caller")
     limits.watch.heartbeatMillis = try group.seconds(
       "watch_heartbeat_seconds", 15, 1...3_600, "maximum time between heartbeats, which state where to resume a watch")
+    limits.lameDuckMillis = try group.seconds(
+      "lame_duck_seconds", 0, 0...600,
+      "time after SIGTERM for which health reports NOT_SERVING while connections and calls are still accepted")
     limits.drainMillis = try group.seconds(
       "drain_seconds", 25, 1...3_600, "maximum time for calls in flight after SIGTERM")
     limits.life.graceMillis = limits.drainMillis

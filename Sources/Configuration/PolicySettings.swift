@@ -1,5 +1,3 @@
-internal import Callers
-internal import Encodings
 internal import Identity
 internal import Store
 
@@ -87,66 +85,6 @@ extension Settings {
       if millis > 0 { policy.recentLoginWindowsMillis[operation] = millis }
     }
   }
-
-  static func readCaller(
-    _ reader: inout SettingsReader, defaultAudience: String
-  ) throws(ConfigurationError) -> CallerSettings {
-    // Reads all settings before any check, so that the list of settings is complete.
-    let name = try reader.text("name", "", "name in the log, throttles and records")
-    let san = try reader.text(
-      "san", "", "uri:… or dns:…, the name in its client certificate: the first URI, otherwise the first DNS name")
-    let hex = try reader.text("api_key_sha256", "", "hexadecimal SHA-256 of its API key")
-    let audiences = try reader.texts(
-      "audiences", [defaultAudience], "`aud` of its sessions, followed by other accepted audiences")
-    let methods = try reader.texts(
-      "methods", Settings.ordinaryMethods, patterns: true, "package.Service/Method, package.Service/* or *")
-    let mayFetchByEmail = try reader.flag("fetch_by_email", false, "may look up accounts by email")
-    let mayMerge = try reader.flag("merge", false, "may merge two accounts with proof of both")
-    let redirectURIs = try readRedirectURIs(&reader)
-    let mayWatch = try reader.flag("events", false, "may watch the events of all accounts (EventService)")
-    guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
-    var digest: Digest?
-    if !hex.isEmpty {
-      guard let bytes = Hexadecimal.decode(hex), bytes.count == 32 else {
-        throw reader.wrong("api_key_sha256", "it must be 64 hexadecimal digits")
-      }
-      digest = Digest(bytes)
-    }
-    guard !san.isEmpty || digest != nil else {
-      throw reader.wrong("san", "set san or api_key_sha256 to identify the caller")
-    }
-    if let fault = CertificateName.fault(of: san) { throw reader.wrong("san", fault) }
-    guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name at least one") }
-    for audience in audiences { try reader.checkClaim("audiences", audience) }
-    if let wrong = methods.first(where: { !namesMethods($0) }) {
-      throw reader.wrong("methods", "\(wrong) matches no method")
-    }
-    return CallerSettings(
-      name: name, san: CertificateName.normal(san), apiKeyDigest: digest,
-          methods: methods + (mayWatch ? watchMethods : []),
-      mayFetchByEmail: mayFetchByEmail, mayMerge: mayMerge, audiences: audiences, redirectURIs: redirectURIs)
-  }
-
-  static func readRedirectURIs(_ reader: inout SettingsReader) throws(ConfigurationError) -> [String] {
-    let uris = try reader.texts(
-      "redirect_uris", [],
-      "exact URIs to which providers may redirect users and email links may lead; https, http on loopback, or an "
-        + "app's own scheme")
-    for uri in uris where !RedirectURI.isAllowed(uri) {
-      throw reader.wrong(
-        "redirect_uris",
-        "\(uri) must be an https URI, http on loopback or an app's own scheme, without user and fragment")
-    }
-    return uris
-  }
-
-  private static let watchMethods = ["latchkey.v1.EventService/*"]
-
-  /// All methods except administration and events.
-  static let ordinaryMethods = [
-    "latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
-    "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*", "latchkey.v1.VerificationService/*",
-  ]
 }
 
 extension SensitiveOperation {

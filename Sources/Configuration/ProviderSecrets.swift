@@ -7,7 +7,8 @@ package import Providers
 extension Settings {
   /// Creates the registry of the configured providers. Only this code reads their secrets, once at the start.
   package func registry(
-    fetching: any HTTPSFetching, _ notices: ProviderNotices? = nil
+    fetching: any HTTPSFetching, _ notices: ProviderNotices? = nil, previous: Registry? = nil,
+    unchanged: Set<String> = []
   ) throws(ConfigurationError) -> Registry {
     let environment = ProcessInfo.processInfo.environment
     var loaded: [ProviderSettings] = []
@@ -21,7 +22,7 @@ extension Settings {
       }
     }
     do throws(ProviderSettingsError) {
-      return try Registry(loaded, fetching: fetching)
+      return try Registry(loaded, fetching: fetching, previous: previous, unchanged: unchanged)
     } catch {
       throw Settings.wrong(error, providers.firstIndex { $0.id == error.provider } ?? 0)
     }

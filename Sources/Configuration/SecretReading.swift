@@ -23,6 +23,7 @@ extension SecretSource {
   package func bytes(_ environment: [String: String], bytesMax: Int) throws(SecretFault) -> [UInt8] {
     switch self {
     case .file(let path):
+      if let why = SystemdCredential.fault(path) { throw SecretFault(why: "is unusable: \(why)") }
       do throws(SystemError) {
         return try wholeFile(path, bytesMax: bytesMax)
       } catch {

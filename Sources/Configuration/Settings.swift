@@ -11,13 +11,13 @@ package import Identity
 package import Logging
 package import Providers
 internal import Reactor
+internal import Store
 package import TLS
 package import Transport
 
 /// All settings of the server, checked. Each has a default, except for files whose location the server cannot guess.
 package struct Settings: Sendable {
-  package var listenAddress = ""
-  package var listenPort: UInt16 = 0
+  package var listen = ListenSettings()
   package var allowUnidentified = false
   package var reflection = false
   package var tls = TLSSettings(certificateFile: "", keyFile: "")
@@ -32,7 +32,11 @@ package struct Settings: Sendable {
   /// Number of backups to keep; 0 keeps all.
   package var backupsKeptMax = 0
   package var backupMillis: Int64 = 0
-  package var masterKeyFile = ""
+  /// Maximum duration of the check of the store after the start; 0 disables it.
+  package var storeCheckMillis: Int64 = 0
+  package var tracing = TracingSettings()
+  /// The files of the master keys. The key of the first seals, and all open.
+  package var masterKeyFiles: [String] = []
   package var issuer = ""
   package var defaultAudience = ""
   package var signingAlgorithm = SignatureAlgorithm.es256
@@ -45,6 +49,8 @@ package struct Settings: Sendable {
   package var unidentifiedMayFetchByEmail = false
   package var unidentifiedRedirectURIs: [String] = []
   package var callers: [CallerSettings] = []
+  /// Names in the certificates of proxies that may state the certificates of their clients.
+  var trustedProxies: Set<String> = []
   var customTokenSigners: [CustomTokenSignerSettings] = []
   package var providers: [ProviderSettings] = []
   package var delivery = DeliverySettings()
@@ -60,6 +66,8 @@ package struct Settings: Sendable {
   package var metricsAddress = ""
   package var metricsPort: UInt16 = 0
   package var metricsAllowRemote = false
+  /// Whether the store keeps the index of searches.
+  package var search = false
   package var logLevel = Logger.Level.info
   /// Environment variables that look like settings but are unknown.
   var unknownVariables: [String] = []
@@ -67,11 +75,16 @@ package struct Settings: Sendable {
   var leftOut: [String: [Int]] = [:]
   /// Path of the configuration file; empty without a file.
   package var configurationFile = ""
+  /// Interval between checks of the configuration file for changes; 0: only SIGHUP checks it.
+  package var watchMillis: Int64 = 0
+  /// The file as a tree, and the value of each setting by name (`SettingsReader.effective`), for a reload.
+  var tree = ConfigNode.nothing
+  var effective: [String: String] = [:]
 
-  /// Warnings about valid settings that may be mistakes.
+  /// Warnings about valid settings that may be mistakes, and about API keys that end soon.
   package var warnings: [String] {
     let unknown = unknownVariables.map { "the environment variable \($0) belongs to no setting" }
-    return unknown + (postgres.warning.map { [$0] } ?? [])
+    return unknown + (postgres.warning.map { [$0] } ?? []) + warningsOfKeys(at: Timestamp(millis: wallMillis()))
   }
 
   /// Parses a configuration file.
@@ -93,9 +106,12 @@ package struct Settings: Sendable {
     _ tree: ConfigNode, folder: String, _ environment: [String: String]
   ) throws(ConfigurationError) -> Settings {
     var reader = try SettingsReader(tree, environment: environment)
-    var settings = try Settings(&reader, folder: folder)
+    var settings = try Settings(&reader, folder: folder, environment)
     try reader.finish()
-    settings.unknownVariables = Variables.unknown(environment.keys, asked: reader.variables)
+    settings.tree = tree
+    settings.effective = reader.effective
+    settings.unknownVariables = Variables.unknown(
+      environment.keys.filter { $0 != SystemdCredential.variable }, asked: reader.variables)
     return settings
   }
 
@@ -103,21 +119,29 @@ package struct Settings: Sendable {
   package static func list() -> [String] {
     guard var reader = try? SettingsReader(.nothing, environment: [:]) else { return [] }
     // Required settings are missing, but all settings have been read before the error.
-    _ = try? Settings(&reader, folder: "")
+    _ = try? Settings(&reader, folder: "", [:])
     return reader.lines.map { "\($0.path) = \($0.standard)\n    \($0.meaning)" }
   }
 
-  private init(_ reader: inout SettingsReader, folder: String) throws(ConfigurationError) {
-    func path(_ text: String) -> String { text.isEmpty || text.hasPrefix("/") ? text : folder + "/" + text }
+  private init(
+    _ reader: inout SettingsReader, folder: String, _ environment: [String: String]
+  ) throws(ConfigurationError) {
+    func path(_ text: String) -> String {
+      if let path = SystemdCredential.path(text, environment) { return path }
+      if text.isEmpty || text.hasPrefix("/") || SystemdCredential.fault(text) != nil { return text }
+      return folder + "/" + text
+    }
     try readListener(&reader, path)
     try readTokens(&reader, path)
     try readPolicy(&reader)
     try readThrottles(&reader)
     try readLimits(&reader)
     try readDelivery(&reader, path)
+    try readTracing(&reader, path)
     callers = try reader.groups("callers") { caller throws(ConfigurationError) in
       try Settings.readCaller(&caller, defaultAudience: defaultAudience)
     }
+    try readTrustedProxies(&reader)
     providers = try reader.groups("providers") { provider throws(ConfigurationError) in
       try Settings.readProvider(&provider, path)
     }
@@ -129,14 +153,7 @@ package struct Settings: Sendable {
   private mutating func readListener(
     _ reader: inout SettingsReader, _ path: (String) -> String
   ) throws(ConfigurationError) {
-    try reader.group("listen") { group throws(ConfigurationError) in
-      listenAddress = try group.text("address", "127.0.0.1", "IPv4 or IPv6 literal to listen on")
-      listenPort = UInt16(try group.integer("port", 8443, 0...65_535, "TCP port; 0: any free port"))
-      allowUnidentified = try group.flag(
-        "allow_unidentified", false, "accept callers without certificate or API key; only on a loopback address")
-      reflection = try group.flag(
-        "reflection", false, "serve gRPC reflection, which describes the service to every client")
-    }
+    try readListen(&reader)
     try reader.group("unidentified") { group throws(ConfigurationError) in
       unidentifiedMayFetchByEmail = try group.flag(
         "fetch_by_email", false, "unidentified callers may look up accounts by email")
@@ -172,15 +189,20 @@ package struct Settings: Sendable {
       guard let level = Logger.Level(rawValue: name) else { throw group.wrong("level", "there is no level \(name)") }
       logLevel = level
     }
+    try reader.group("reload") { group throws(ConfigurationError) in
+      watchMillis = try group.seconds(
+        "watch_seconds", 0, 0...3_600, "interval between checks of the configuration file; 0: only SIGHUP reloads it")
+    }
   }
 
   private mutating func readTokens(
     _ reader: inout SettingsReader, _ path: (String) -> String
   ) throws(ConfigurationError) {
     try reader.group("secrets") { group throws(ConfigurationError) in
-      masterKeyFile = path(
-        try group.text(
-          "master_key_file", "master.key", "file with 64 hexadecimal digits, from which all sealing keys are derived"))
+      masterKeyFiles = try group.texts(
+        "master_key_files", ["master.key"],
+        "files with 64 hexadecimal digits each, at most \(MasterKey.filesMax); the first key seals, all open"
+      ).map(path)
     }
     try reader.group("tokens") { group throws(ConfigurationError) in
       issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of the tokens that this service issues")
@@ -221,12 +243,7 @@ package struct Settings: Sendable {
     guard tls.clientCertificates == .none || !tls.clientAuthorityFile.isEmpty else {
       throw reader.wrong("tls.client_ca_file", "it must be set if client certificates are requested")
     }
-    guard isAddress(listenAddress) else {
-      throw reader.wrong("listen.address", "it must be an IPv4 or IPv6 literal, not \(listenAddress)")
-    }
-    guard !allowUnidentified || Settings.isLoopback(listenAddress) else {
-      throw reader.wrong("listen.allow_unidentified", "it is allowed only on a loopback address, not \(listenAddress)")
-    }
+    try checkListen(reader)
     guard metricsAddress.isEmpty || isAddress(metricsAddress) else {
       throw reader.wrong("metrics.address", "it must be an IPv4 or IPv6 literal, not \(metricsAddress)")
     }
@@ -239,9 +256,7 @@ package struct Settings: Sendable {
     try checkDelivery(reader)
     try checkKeys(reader)
     leftOut = reader.leftOut
-    try unique(callers.map(\.name), "callers", "name")
-    try unique(callers.map { $0.san.isEmpty ? nil : $0.san }, "callers", "san")
-    try unique(callers.map(\.apiKeyDigest), "callers", "api_key_sha256")
+    try checkCallers()
     try unique(providers.map(\.id), "providers", "id")
   }
 
@@ -253,7 +268,7 @@ package struct Settings: Sendable {
   package static func isLoopback(_ address: String) -> Bool { address.hasPrefix("127.") || address == "::1" }
 
   /// Throws for the first element whose key an earlier element has.
-  private func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {
+  func unique<Key: Hashable>(_ keys: [Key?], _ list: String, _ name: String) throws(ConfigurationError) {
     var seen: Set<Key> = []
     for (position, key) in keys.enumerated() {
       guard let key, !seen.insert(key).inserted else { continue }

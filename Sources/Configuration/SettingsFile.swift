@@ -11,9 +11,11 @@ extension Settings {
     try readFile(path, of: "--config", bytesMax: fileBytesMax)
   }
 
-  /// Environment variables that start with LATCHKEY_.
+  /// Environment variables that start with LATCHKEY_, and the folder of systemd's credentials.
   package static func environment() -> [String: String] {
-    ProcessInfo.processInfo.environment.filter { $0.key.hasPrefix("LATCHKEY_") }
+    ProcessInfo.processInfo.environment.filter {
+      $0.key.hasPrefix("LATCHKEY_") || $0.key == SystemdCredential.variable
+    }
   }
 
   package static func folder(of path: String) -> String {
@@ -47,7 +49,7 @@ extension Settings {
 
   /// Files of the secrets that the configuration uses.
   private func secretFiles() -> [(setting: String, path: String)] {
-    var files = [(setting: "secrets.master_key_file", path: masterKeyFile)]
+    var files = masterKeyFiles.map { (setting: MasterKey.setting, path: $0) }
     func add(_ setting: String, _ source: SecretSource?) {
       if case .file(let path)? = source { files.append((setting: setting, path: path)) }
     }
@@ -86,7 +88,7 @@ extension Settings {
       do throws(ConfigurationError) { try body() } catch { faults.append(error) }
     }
     check(checkCertificate)
-    check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFile) }
+    check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
     faults += faultsOfProviders()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
     check { () throws(ConfigurationError) in _ = try templates() }
@@ -129,6 +131,7 @@ extension Settings {
 
 /// Reads a file that a setting names.
 func readFile(_ path: String, of setting: String, bytesMax: Int) throws(ConfigurationError) -> [UInt8] {
+  if let why = SystemdCredential.fault(path) { throw ConfigurationError(setting: setting, why: why) }
   do throws(SystemError) {
     return try wholeFile(path, bytesMax: bytesMax)
   } catch {

@@ -14,6 +14,9 @@ struct SettingsReader {
   private(set) var lines: [Line] = []
   /// All environment variables that settings have or name.
   private(set) var variables: Set<String> = []
+  /// The value of each setting that was read, its default included, as `--list-settings` writes it. The name of a list
+  /// element contains its own name instead of its index: `callers[web].merge`.
+  private(set) var effective: [String: String] = [:]
   /// Indexes of the skipped elements of each list (`Settings.examine`).
   private(set) var leftOut: [String: [Int]] = [:]
 
@@ -71,6 +74,16 @@ struct SettingsReader {
     }
   }
 
+  /// Reads a number from 0 to 1.
+  mutating func share(_ name: String, _ standard: Double, _ meaning: String) throws(ConfigurationError) -> Double {
+    note(name, "\(standard)", "\(meaning) (0 to 1)")
+    switch take(name) {
+    case nil: return standard
+    case .number(let number) where (0...1).contains(number): return number
+    default: throw wrong(name, "it must be a number from 0 to 1")
+    }
+  }
+
   mutating func choice<Choice: RawRepresentable & CaseIterable>(
     _ name: String, _ standard: Choice, _ meaning: String
   ) throws(ConfigurationError) -> Choice where Choice.RawValue == String {
@@ -115,6 +128,7 @@ struct SettingsReader {
     let value = try read(&reader)
     lines += reader.lines
     variables.formUnion(reader.variables)
+    effective.merge(reader.effective) { $1 }
     try reader.finish()
     return value
   }
@@ -142,6 +156,8 @@ struct SettingsReader {
       var reader = try SettingsReader(node, prefix: "\(path(name))[\(index)].", environment: [:])
       values.append(try read(&reader))
       variables.formUnion(reader.variables)
+      leftOut.merge(reader.leftOut) { $1 }
+      effective.merge(reader.named(path(name), index)) { $1 }
       try reader.finish()
     }
     return values
@@ -168,12 +184,23 @@ struct SettingsReader {
   private mutating func take(_ name: String) -> ConfigNode? {
     let inFile = values.removeValue(forKey: name)
     variables.insert(variable(name))
-    if let text = environment[variable(name)] { return ConfigNode(environment: text) }
-    if case .nothing? = inFile { return nil }
-    return inFile
+    var node = inFile
+    if let text = environment[variable(name)] { node = ConfigNode(environment: text) }
+    guard let node, !node.isNothing else { return nil }
+    effective[path(name)] = node.text
+    return node
+  }
+
+  /// Returns `effective` of a list element under the name of the element, or under its index if it has none.
+  private func named(_ list: String, _ index: Int) -> [String: String] {
+    let name = ["name", "id", "issuer"].lazy.compactMap { effective[path($0)]?.dropFirst().dropLast() }
+      .first { !$0.isEmpty }
+    let place = "\(list)[\(name.map(String.init) ?? "\(index)")]."
+    return Dictionary(uniqueKeysWithValues: effective.map { (place + $0.key.dropFirst(prefix.count), $0.value) })
   }
 
   private mutating func note(_ name: String, _ standard: String, _ meaning: String) {
+    effective[path(name)] = standard
     lines.append(Line(path: path(name), standard: standard, meaning: meaning))
   }
 

@@ -43,6 +43,10 @@ extension Settings {
       let days = try group.integer(
         "audit_days", 400, 1...36_500, "days to keep audit rows, and events for watchers")
       policy.auditLifetimeMillis = Int64(days) * 86_400_000
+      search = try group.flag("search", false, "keep an index for AdminService.Search, which makes writes dearer")
+      let failureDays = try group.integer(
+        "failure_days", 30, 1...3_650, "days to keep failed sign-ins, and records of sent messages")
+      policy.failureLifetimeMillis = Int64(failureDays) * 86_400_000
       backupFolder = path(
         try group.text("backup_folder", "", "folder for AdminService.Backup, used by only one server; empty: disabled"))
       guard backupFolder.isEmpty || !postgres.isUsed else {
@@ -51,6 +55,9 @@ extension Settings {
       backupsKeptMax = try group.integer("backups_kept", 0, 0...100_000, "number of backups to keep; 0: all")
       backupMillis = try group.seconds(
         "backup_seconds", 600, 1...3_600, "maximum duration of a backup, during which the store's log grows")
+      storeCheckMillis = try group.seconds(
+        "check_seconds", 600, 0...86_400,
+        "maximum duration of the check of the file after the start (0: none), during which the store's log grows")
     }
   }
 

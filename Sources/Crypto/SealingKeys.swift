@@ -12,8 +12,9 @@ internal import COpenSSL
 package struct SealingKeys: Sendable {
   package static let keyByteCount = 32
   package static let overheadByteCount = idByteCount + nonceByteCount + tagByteCount
+  /// The number of bytes with which a sealed value names its key.
+  package static let idByteCount = 4
 
-  private static let idByteCount = 4
   private static let nonceByteCount = 12
   private static let tagByteCount = Int(LK_GCM_TAG_BYTES)
 
@@ -39,6 +40,9 @@ package struct SealingKeys: Sendable {
     sealing = first
     opening = keys
   }
+
+  /// The ids of the keys, in their order.
+  package var ids: [[UInt8]] { opening.map(\.id) }
 
   package func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] {
     unsafe seal(plaintext, plaintext.count, context)

@@ -10,6 +10,15 @@ package struct RequestHead: Sendable {
   package internal(set) var authorization: [UInt8] = []
   /// Whether `authorization` occurs more than once. RFC 9110 11.6.2 and 5.3 allow it once, so the value is ambiguous.
   package internal(set) var hasSeveralAuthorizations = false
+  /// The value of `x-latchkey-actor`: the human for whom the caller acts.
+  package internal(set) var actor: [UInt8] = []
+  package internal(set) var hasSeveralActors = false
+  /// The value of `x-forwarded-client-cert`. Several fields are one list (RFC 9110 5.3).
+  package internal(set) var forwardedCertificate: [UInt8] = []
+  /// The caller's trace; nil without a valid one.
+  package internal(set) var traceParent: TraceParent?
+  /// The caller's request ID; empty without a valid one.
+  package internal(set) var requestID: [UInt8] = []
 }
 
 /// A parser for the header fields of a request, which validates them at the end.
@@ -19,6 +28,7 @@ package struct HeadReader {
   private var contentTypeIsGRPC = false
   private var hasTE = false
   private var hasAuthorization = false
+  private var hasTraceParent = false
   private var authority: [UInt8]?
   private var host: [UInt8]?
   private var refusal: Refusal?
@@ -34,8 +44,14 @@ package struct HeadReader {
     case 10 where name.isText(":authority"): authority = value.array
     case 12 where name.isText("content-type"): contentTypeIsGRPC = HeadReader.isGRPC(value)
     case 12 where name.isText("grpc-timeout"): timeout(value)
+    case 12 where name.isText("x-request-id"): head.requestID = RequestID.isValid(value) ? value.array : []
+    case 11 where name.isText("traceparent"): traceParent(value)
     case 13 where name.isText("authorization"): authorization(value)
     case 13 where name.isText("grpc-encoding"): encoding(value)
+    case 16 where name.isText("x-latchkey-actor"): actor(value)
+    case 23 where name.isText("x-forwarded-client-cert"):
+      if !head.forwardedCertificate.isEmpty { head.forwardedCertificate.append(UInt8(ascii: ",")) }
+      head.forwardedCertificate += value.array
     case 4... where name.extracting(last: 4).isText("-bin"):
       guard !Base64.isValidList(value) else { break }
       refuse(Refusal(.internal, "illegal base64 in \(String(decoding: name.array, as: UTF8.self))"))
@@ -67,6 +83,17 @@ package struct HeadReader {
     if hasAuthorization { head.hasSeveralAuthorizations = true }
     hasAuthorization = true
     head.authorization = value.array
+  }
+
+  private mutating func actor(_ value: Span<UInt8>) {
+    if !head.actor.isEmpty { head.hasSeveralActors = true }
+    head.actor = value.array
+  }
+
+  /// Reads a trace. Two fields are invalid (W3C Trace Context, section 3.2).
+  private mutating func traceParent(_ value: Span<UInt8>) {
+    head.traceParent = hasTraceParent ? nil : TraceParent(value)
+    hasTraceParent = true
   }
 
   private mutating func timeout(_ value: Span<UInt8>) {

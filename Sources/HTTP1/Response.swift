@@ -6,6 +6,7 @@ enum HTTPStatus: Int, Sendable {
   case methodNotAllowed = 405
   case requestTimeout = 408
   case headTooLarge = 431
+  case serviceUnavailable = 503
   case versionNotSupported = 505
 
   var reason: String {
@@ -17,6 +18,7 @@ enum HTTPStatus: Int, Sendable {
     case .methodNotAllowed: "Method Not Allowed"
     case .requestTimeout: "Request Timeout"
     case .headTooLarge: "Request Header Fields Too Large"
+    case .serviceUnavailable: "Service Unavailable"
     case .versionNotSupported: "HTTP Version Not Supported"
     }
   }

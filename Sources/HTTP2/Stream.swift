@@ -226,6 +226,30 @@ package struct HeaderBlock {
   }
 }
 
+/// A header list whose last values each response replaces. nghttp2 copies the list, so that one serves a whole thread.
+@safe package final class RewrittenHeaders {
+  /// The list with the current values. Only the owner's thread may use it.
+  package let list: PreparedHeaders
+  private let fixedCount: Int
+
+  /// - Parameter variable: names of the last fields, with the maximum length of their values.
+  package init(_ fixed: [(name: String, value: [UInt8])], variable: [(name: String, bytesMax: Int)]) {
+    list = PreparedHeaders(fixed + variable.map { ($0.name, [UInt8](repeating: 0, count: $0.bytesMax)) })
+    fixedCount = fixed.count
+    // Values that never repeat must not fill the table of HPACK.
+    for index in fixedCount..<list.count {
+      unsafe list.fields[index].flags = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
+    }
+  }
+
+  /// Replaces the value of a variable field.
+  package func set(_ index: Int, count: Int, _ byte: (Int) -> UInt8) {
+    let value = unsafe list.fields[fixedCount + index].value!
+    for position in 0..<count { unsafe value[position] = byte(position) }
+    unsafe list.fields[fixedCount + index].valuelen = count
+  }
+}
+
 /// A header list in nghttp2's format. Created once for lists that every call sends, so that a response allocates
 /// nothing for them.
 @safe package final class PreparedHeaders: Sendable {

@@ -20,6 +20,7 @@ package final class CurlFetcher: HTTPSFetching {
   private let inboxes: [CommandQueue<Exchange>]
   private let isOfMails: Bool
   private let state: Mutex<State>
+  private let privateHosts: Mutex<Set<String>>
 
   /// - Parameter drivers: Number of threads that will call `driver`. Fetches wait until they do.
   package convenience init(_ settings: FetchSettings = FetchSettings(), drivers: Int) throws(FetchError) {
@@ -43,6 +44,7 @@ package final class CurlFetcher: HTTPSFetching {
     guard latchkey_curl_resolves_aside() else { throw .unreachable("libcurl resolves names on the calling thread") }
     self.settings = settings
     self.isOfMails = isOfMails
+    privateHosts = Mutex(settings.privateHosts)
     state = Mutex(State(idle: isOfMails ? Array((0..<drivers).reversed()) : []))
     do throws(SystemError) {
       inboxes = try (0..<drivers).map { _ throws(SystemError) in try CommandQueue() }
@@ -77,6 +79,11 @@ package final class CurlFetcher: HTTPSFetching {
       arrived(Exchange(job: job, deadline: deadline, home: home, continuation: continuation))
     }
   }
+
+  /// Replaces the hosts that may be private (`FetchSettings.privateHosts`), for fetches that have not started.
+  package func allow(privateHosts: Set<String>) { self.privateHosts.withLock { $0 = privateHosts } }
+
+  func allows(privateHost host: String) -> Bool { privateHosts.withLock { $0.contains(host) } }
 
   /// Number of waiting fetches.
   package var waitingCount: Int { state.withLock { $0.queues.values.reduce(0) { $0 + $1.waitingCount } } }

@@ -86,7 +86,8 @@ import Reactor
   }
 
   private func start(_ exchange: Exchange) {
-    guard let transfer = Transfer(exchange, fetcher.settings),
+    guard let transfer = Transfer(
+      exchange, fetcher.settings, mayBePrivate: fetcher.allows(privateHost: exchange.job.target.host)),
       unsafe curl_multi_add_handle(multi, transfer.easy) == CURLM_OK
     else { return fetcher.ended(exchange, .failure(.unreachable("libcurl rejects the transfer")), .unknown) }
     unsafe active[UInt(bitPattern: transfer.easy)] = transfer

@@ -2,6 +2,7 @@ package struct FetchSettings: Sendable {
   /// PEM file with the only trusted authorities. nil: the authorities of the system.
   package var caFile: String?
   /// Lower-case host names, and IP addresses without brackets, that may be private, loopback or link-local.
+  /// `CurlFetcher.allow` replaces them.
   package var privateHosts: Set<String> = []
   package var userAgent = "latchkey"
   package var limits = FetchLimits()

@@ -24,12 +24,12 @@ import Glibc
   private static let whyBytesMax = 200
 
   /// Returns nil if libcurl rejects an option, for example because its build lacks a feature.
-  init?(_ exchange: Exchange, _ settings: FetchSettings) {
+  init?(_ exchange: Exchange, _ settings: FetchSettings, mayBePrivate: Bool) {
     guard let easy = unsafe curl_easy_init() else { return nil }
     self.exchange = exchange
     unsafe self.easy = easy
     limits = settings.limits
-    mayBePrivate = settings.privateHosts.contains(exchange.job.target.host)
+    self.mayBePrivate = mayBePrivate
     timeMillis = max(1, Int((exchange.deadline - .now) / .milliseconds(1)))
     unsafe words = .allocate(capacity: Int(CURL_ERROR_SIZE))
     unsafe words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))

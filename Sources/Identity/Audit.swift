@@ -41,6 +41,20 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case emailVerified = "EMAIL_VERIFIED"
   case emailReverted = "EMAIL_REVERTED"
   case passwordReset = "PASSWORD_RESET"
+  case emailUnverified = "EMAIL_UNVERIFIED"
+  /// An administrator created a link that the service did not email.
+  case emailLinkCreated = "EMAIL_LINK_CREATED"
+  /// An administrator freed the id of a removed account.
+  case forgotten = "ACCOUNT_FORGOTTEN"
+  /// An administrator exported everything about one account.
+  case accountExported = "ACCOUNT_EXPORTED"
+  /// A new signing key was published.
+  case signingKeyRotated = "SIGNING_KEY_ROTATED"
+  /// An administrator removed a signing key before its end.
+  case signingKeyRevoked = "SIGNING_KEY_REVOKED"
+  /// An administrator ended the blocks of a user, whose address may have no account.
+  case unlocked = "UNLOCKED"
+  case messageResent = "MESSAGE_RESENT"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.
@@ -49,6 +63,9 @@ package struct AuditNote: Hashable, Sendable {
   package var accountID: String
   /// Names and values. They contain no secrets.
   package var details: [String: String]
+
+  /// Detail that names the human for whom the caller acts.
+  static let actor = "actor"
 
   package init(_ event: AuditEvent, accountID: String, details: [String: String] = [:]) {
     self.event = event
@@ -64,7 +81,11 @@ package struct AuditNote: Hashable, Sendable {
 
 extension Environment {
   package func audit(_ note: AuditNote, call: CallFacts, now: Timestamp) -> Write {
-    audit(note, caller: call.caller, now: now)
+    call.notes?.concerns(note.accountID)
+    var details = note.details
+    if !call.actor.isEmpty { details[AuditNote.actor] = call.actor }
+    let ordered = details.sorted { $0.key < $1.key } + call.origin
+    return audit(note.event, accountID: note.accountID, AuditJSON.object(inOrder: ordered), call.caller, now)
   }
 
   func audit(_ note: AuditNote, caller: CallerName, now: Timestamp) -> Write {
@@ -73,7 +94,10 @@ extension Environment {
 
   /// Returns the row for a session that a credential opened. Uses no dictionary, because most rows are of this kind.
   func audit(_ event: AuditEvent, opened session: SessionRecord, call: CallFacts, now: Timestamp) -> Write {
-    let details = [(key: "provider_id", value: session.signInProviderID), (key: "session_id", value: session.id)]
+    call.notes?.opened(for: session.accountID, by: session.signInProviderID)
+    var details = [(key: "provider_id", value: session.signInProviderID), (key: "session_id", value: session.id)]
+    if !call.actor.isEmpty { details.insert((key: AuditNote.actor, value: call.actor), at: 0) }
+    details += call.origin
     return audit(event, accountID: session.accountID, AuditJSON.object(inOrder: details), call.caller, now)
   }
 

@@ -92,7 +92,7 @@ extension Environment {
     decide: (Facts, Timestamp) throws -> Step<Answer>
   ) async throws -> Answer {
     let commitDecision = commitDecision ?? call.commitDecision
-    if let answer = try await carryOut(try decide(facts, clock.now()), commitDecision) { return answer }
+    if let answer = try await carryOut(try decided(facts, decide), commitDecision) { return answer }
     return try await decideAgain(query, commitDecision, decide: decide)
   }
 
@@ -101,9 +101,22 @@ extension Environment {
   ) async throws -> Answer {
     for _ in 1..<policy.decisionsMax {
       let facts = try await load(query)
-      if let answer = try await carryOut(try decide(facts, clock.now()), commitDecision) { return answer }
+      if let answer = try await carryOut(try decided(facts, decide), commitDecision) { return answer }
     }
     throw lostRaces()
+  }
+
+  /// Decides. A failure also states the account that it concerns.
+  private func decided<Answer>(
+    _ facts: Facts, _ decide: (Facts, Timestamp) throws -> Step<Answer>
+  ) throws -> Step<Answer> {
+    do {
+      let step = try decide(facts, clock.now())
+      guard case .refuse(let failure, let change) = step else { return step }
+      return .refuse(failure.concerning(facts), writing: change)
+    } catch let failure as Failure {
+      throw failure.concerning(facts)
+    }
   }
 
   /// Carries out a step. Returns nil if a race was lost. Nothing was written then.
@@ -179,7 +192,7 @@ extension Change {
       case .session(.insert), .session(.rotate): true
       case .session(.rename), .session(.close), .session(.closeAll), .session(.closeBegun), .session(.requireOpen):
         false
-      case .account, .identity, .unlink, .factor, .pending, .delivery, .throttle, .signingKey, .record: false
+      case .account, .identity, .unlink, .factor, .pending, .delivery, .throttle, .signingKey, .record, .failure: false
       }
     }
   }

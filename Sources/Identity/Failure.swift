@@ -35,10 +35,13 @@ package struct Failure: Error, Hashable, Sendable {
     case accountNotFound = "ACCOUNT_NOT_FOUND"
     case noSuchProvider = "NO_SUCH_PROVIDER"
     case secondFactorNotFound = "SECOND_FACTOR_NOT_FOUND"
+    case signingKeyNotFound = "SIGNING_KEY_NOT_FOUND"
+    case messageNotFound = "MESSAGE_NOT_FOUND"
     // Already exists.
     case emailAlreadyInUse = "EMAIL_ALREADY_IN_USE"
     case providerAlreadyLinked = "PROVIDER_ALREADY_LINKED"
     case secondFactorExists = "SECOND_FACTOR_EXISTS"
+    case accountIDInUse = "ACCOUNT_ID_IN_USE"
     // Not in this state.
     case requiresRecentLogin = "REQUIRES_RECENT_LOGIN"
     case lastSignInMethod = "LAST_SIGN_IN_METHOD"
@@ -56,6 +59,7 @@ package struct Failure: Error, Hashable, Sendable {
     case providerDenied = "PROVIDER_DENIED"
     case providerRefused = "PROVIDER_REFUSED"
     case providerMisconfigured = "PROVIDER_MISCONFIGURED"
+    case messageContentGone = "MESSAGE_CONTENT_GONE"
     case backupNotConfigured = "BACKUP_NOT_CONFIGURED"
     case backupNotSupported = "BACKUP_NOT_SUPPORTED"
     // Too much.
@@ -69,6 +73,7 @@ package struct Failure: Error, Hashable, Sendable {
     case storeUnavailable = "STORE_UNAVAILABLE"
     case signingKeyUnavailable = "SIGNING_KEY_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
+    case searchNotReady = "SEARCH_NOT_READY"
     // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
     // answer.
     case cancelled = "CANCELLED"
@@ -87,6 +92,7 @@ package struct Failure: Error, Hashable, Sendable {
   package var debug: String
   /// Throttle that rejected the call, for the metrics.
   package var throttle: ThrottleKind?
+  private var unanswered = Unanswered()
   /// Limit of watching calls that was reached, for the metrics.
   package var watchLimit: WatchLimit?
 
@@ -100,6 +106,30 @@ package struct Failure: Error, Hashable, Sendable {
     self.metadata = metadata
     self.retryAfterMillis = retryAfterMillis
     self.debug = debug
+  }
+}
+
+/// What administrators see of a failure and the status does not contain. Failures that differ only in it are equal: no
+/// client can distinguish them.
+private struct Unanswered: Hashable, Sendable {
+  var accountID: String?
+  var providerID: String?
+
+  static func == (left: Unanswered, right: Unanswered) -> Bool { true }
+  func hash(into hasher: inout Hasher) {}
+}
+
+extension Failure {
+  /// Account that the call is about, as far as it was found.
+  package var accountID: String? {
+    get { unanswered.accountID }
+    set { unanswered.accountID = newValue }
+  }
+
+  /// Provider that failed, if the request does not name it.
+  package var providerID: String? {
+    get { unanswered.providerID }
+    set { unanswered.providerID = newValue }
   }
 }
 

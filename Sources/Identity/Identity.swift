@@ -14,6 +14,8 @@ package import Store
 /// A class, because each use case passes it on several times.
 package final class CallFacts: Sendable {
   package let caller: CallerName
+  /// The human for whom the caller acts, as it names them. Empty: it names none.
+  package let actor: String
   /// Whether the caller may look up accounts by email address (`fetch_by_email`).
   package let mayFetchByEmail: Bool
   /// Whether the caller may merge two accounts (`merge`).
@@ -32,14 +34,20 @@ package final class CallFacts: Sendable {
   package let deviceID: String
   /// Settles whether the commit or a cancellation comes first. The call has one.
   package let commitDecision: CommitDecision
+  /// For the log and the metrics; nil for look-ups.
+  package let notes: CallNotes?
+  /// Names and values that identify the call in audit rows, after all other details.
+  package let origin: [(key: String, value: String)]
 
   package init(
     caller: CallerName, mayFetchByEmail: Bool, mayMerge: Bool = false, callerIdentified: Bool, audiences: [String],
     redirectURIs: [String] = [], binding: Digest? = nil,
     idempotency: IdempotencyClaim? = nil, ipAddress: String = "", userAgent: String = "", deviceID: String = "",
-    commitDecision: CommitDecision = CommitDecision()
+    actor: String = "", commitDecision: CommitDecision = CommitDecision(), notes: CallNotes? = nil,
+    origin: [(key: String, value: String)] = []
   ) {
     self.caller = caller
+    self.actor = actor
     self.mayFetchByEmail = mayFetchByEmail
     self.mayMerge = mayMerge
     self.callerIdentified = callerIdentified
@@ -52,6 +60,8 @@ package final class CallFacts: Sendable {
     self.userAgent = userAgent
     self.deviceID = deviceID
     self.commitDecision = commitDecision
+    self.notes = notes
+    self.origin = origin
   }
 }
 
@@ -73,11 +83,45 @@ extension CallFacts {
 
 /// The idempotency key of a call and its request, as keyed digests (HMAC) that reveal nothing to a reader of the table.
 package struct IdempotencyClaim: Hashable, Sendable {
-  package var key: Digest
-  package var request: Digest
+  package struct Names: Hashable, Sendable {
+    package var key: Digest
+    package var request: Digest
 
-  package init(key: Digest, request: Digest) {
+    package init(key: Digest, request: Digest) {
+      self.key = key
+      self.request = request
+    }
+  }
+
+  package let key: Digest
+  package let request: Digest
+  /// The same key and request under the other master keys.
+  package let others: [Names]
+
+  package init(key: Digest, request: Digest, others: [Names] = []) {
     self.key = key
     self.request = request
+    self.others = others
+  }
+
+  /// The digest of the request under the master key that made the digest of the key.
+  func request(under key: Digest) -> Digest? {
+    key == self.key ? request : others.first { $0.key == key }?.request
+  }
+
+  /// All names in lock order, so that servers whose master keys are in different order cannot deadlock.
+  var all: [Names] {
+    ([first] + others).sorted { $0.key.bytes.lexicographicallyPrecedes($1.key.bytes) }
+  }
+
+  var first: Names { Names(key: key, request: request) }
+}
+
+extension Query {
+  /// Looks up the record of the call's idempotency key.
+  mutating func look(for claim: IdempotencyClaim?) {
+    guard let claim else { return }
+    idempotency = claim.key
+    if !claim.others.isEmpty { otherIdempotency = claim.others.map(\.key) }
   }
 }

@@ -60,6 +60,8 @@ package struct Policy: Sendable {
   package var sessionsListedMax = 200
   /// Retention of audit rows. Clients can watch events of the same period.
   package var auditLifetimeMillis: Int64 = 400 * 86_400_000
+  /// Retention of failed attempts and of records of sent messages.
+  package var failureLifetimeMillis: Int64 = 30 * 86_400_000
   package var idempotencyLifetimeMillis: Int64 = 86_400_000
   /// Whether a mail transport and an SMS transport are configured. Without one, the server rejects calls that need it
   /// and writes no notices for it.

@@ -38,23 +38,29 @@ extension Randomness {
 }
 
 /// Hashes that the store keeps in place of secrets, and the sealing of pending rows.
+///
+/// A master key is a number below `masterKeyCount`. Key 0 seals, names and derives. The others open what was sealed
+/// under them, and their digests are looked up. MasterKeys.swift states what happens to each value in a rotation.
 package protocol Cryptography: Sendable {
+  var masterKeyCount: Int { get }
+  /// The ids of the master keys, in the same order.
+  var masterKeyIDs: [MasterKeyID] { get }
   func sha256(_ bytes: [UInt8]) -> Digest
   /// Derives the refresh token that follows `token` in `family`.
   ///
   /// An HMAC under a key that is not in the database, so that every replica derives the same token.
-  func successor(of token: [UInt8], family: String) -> [UInt8]
+  func successor(of token: [UInt8], family: String, masterKey: Int) -> [UInt8]
   /// Returns the tag that proves that this service issued a refresh token: an HMAC over family and secret.
-  func refreshTag(of token: [UInt8], family: String) -> [UInt8]
+  func refreshTag(of token: [UInt8], family: String, masterKey: Int) -> [UInt8]
   /// Returns the name under which attempts are counted.
   ///
   /// An HMAC under a key that is not in the database, so that its rows do not reveal which email addresses were tried.
-  func throttleKey(_ bytes: [UInt8]) -> Digest
+  func throttleKey(_ bytes: [UInt8], masterKey: Int) -> Digest
   /// Computes an HMAC-SHA-1. Only for one-time passwords, whose algorithm it is (RFC 4226).
   func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8]
   /// Returns a name for a secret that does not reveal it, even if it could be guessed.
   ///
-  /// An HMAC under a key that is not in the database, with one key for each purpose.
+  /// An HMAC under a key that is not in the database, with one key for each purpose. Only under the first master key.
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8]
@@ -74,6 +80,8 @@ package protocol Passwords: Sendable {
   ///   false.
   func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String
+  /// Reports whether any password could match a hash. False for an imported hash whose key is missing or unreadable.
+  func canVerify(hash: String) async throws -> Bool
   /// Reports whether the block-list contains the password. Cheap. Called when a password is set.
   func isCommon(_ password: String) -> Bool
 }

@@ -1,3 +1,4 @@
+package import Callers
 package import GRPC
 package import Reactor
 package import Services
@@ -11,8 +12,10 @@ package final class CallMetrics: Sendable {
   private let layout: CallLayout
   /// `package.Service/Method`, by index in the method table. The last entry is for unknown paths.
   private let methods: [String]
+  private let callers: CallerLabels
 
-  package init(_ methods: [Method], reactors: Int) {
+  package init(_ methods: [Method], reactors: Int, callers: CallerLabels = CallerLabels()) {
+    self.callers = callers
     self.methods = methods.map { String($0.path.dropFirst()) } + ["unknown"]
     let layout = CallLayout(methods: methods.count)
     self.layout = layout
@@ -44,6 +47,16 @@ package final class CallMetrics: Sendable {
         return (Labels([("method", methods[method])]), .count(sum(layout.begun(method)) - ended))
       }
     }
+    registry.collect(Catalogue.callerCalls) { [self] in
+      callers.all.enumerated().flatMap { number, name in
+        [("ok", true), ("failed", false)].map { result, succeeded in
+          (
+            Labels([("caller", name), ("result", result)]),
+            .count(sum(layout.ofCaller(number, succeeded: succeeded)))
+          )
+        }
+      }
+    }
     registry.collect(Catalogue.streams) { [self] in [(.none, .count(max(0, sum(layout.streams))))] }
   }
 
@@ -72,13 +85,15 @@ package final class CallMeter {
   package func began(_ method: Int) { tally.add(1, at: layout.begun(method)) }
 
   /// Counts the end of a call. `begunNanos` is `nil` for a streaming call, whose duration is not meaningful.
-  package func ended(_ method: Int, _ code: GRPC.Status.Code, begunNanos: Int64?) {
+  package func ended(_ method: Int, _ code: GRPC.Status.Code, caller: Int, begunNanos: Int64?) {
     tally.add(1, at: layout.ended(method, code: code.rawValue))
+    tally.add(1, at: layout.ofCaller(caller, succeeded: code == .ok))
     if let begunNanos { answered.append((method, begunNanos)) }
   }
 
-  /// Counts a call that ended after its headers; `nil` stands for an unknown path.
-  package func refused(_ method: Int?, _ code: GRPC.Status.Code) {
+  /// Counts a call that ended after its headers; a method of `nil` stands for an unknown path.
+  package func refused(_ method: Int?, _ code: GRPC.Status.Code, caller: Int? = nil) {
+    if let caller { tally.add(1, at: layout.ofCaller(caller, succeeded: false)) }
     let method = method ?? layout.methods
     tally.add(1, at: layout.begun(method))
     tally.add(1, at: layout.ended(method, code: code.rawValue))
@@ -116,8 +131,10 @@ package struct CallLayout: Sendable {
   /// Number of served methods; one more entry counts all other paths.
   let methods: Int
 
-  var count: Int { streams + 1 }
+  var count: Int { streams + 1 + 2 * CallerLabels.count }
   var streams: Int { (methods + 1) * CallLayout.cellsPerMethod }
+
+  func ofCaller(_ number: Int, succeeded: Bool) -> Int { streams + 1 + 2 * number + (succeeded ? 0 : 1) }
 
   func begun(_ method: Int) -> Int { method * CallLayout.cellsPerMethod }
 

@@ -12,6 +12,12 @@ package enum Catalogue {
     "Calls whose client disconnected before the response.")
   package static let failures = MetricFamily(
     "latchkey_failures_total", .counter, "Failed calls, by reason.")
+  static let signIns = MetricFamily(
+    "latchkey_sign_ins_total", .counter, "Calls that presented a credential, by method, provider and outcome.")
+  static let callerCalls = MetricFamily(
+    "latchkey_caller_calls_total", .counter, "Completed calls of each caller, by result.")
+  static let callerOutcomes = MetricFamily(
+    "latchkey_caller_outcomes_total", .counter, "Sign-ins and failed calls of each caller, by outcome.")
   static let refusals = MetricFamily(
     "latchkey_refusals_total", .counter, "Requests rejected or delayed by a limit, and unidentified callers.")
 
@@ -23,11 +29,29 @@ package enum Catalogue {
   package static let handshakes = MetricFamily("latchkey_tls_handshakes_total", .counter, "TLS handshakes, by result.")
   package static let certificateEnd = MetricFamily(
     "latchkey_certificate_not_after_seconds", .gauge, "Expiry of the current certificate, as Unix time.")
+  package static let clientAuthorityEnd = MetricFamily(
+    "latchkey_client_ca_not_after_seconds", .gauge,
+    "Earliest expiry of the authorities in tls.client_ca_file, as Unix time.")
+  package static let signingKeySince = MetricFamily(
+    "latchkey_signing_key_active_timestamp_seconds", .gauge,
+    "Time since which the current signing key signs, as Unix time.")
   package static let certificateLoaded = MetricFamily(
     "latchkey_certificate_loaded_timestamp_seconds", .gauge,
     "Last load of the certificate files, as Unix time.")
   package static let certificateReloads = MetricFamily(
     "latchkey_certificate_reloads_total", .counter, "Reloads of changed certificate files, by result.")
+
+  package static let apiKeyEnd = MetricFamily(
+    "latchkey_api_key_not_after_seconds", .gauge, "Expiry of an API key, as Unix time, by caller and key.")
+  package static let apiKeyUse = MetricFamily(
+    "latchkey_api_key_last_use_timestamp_seconds", .gauge,
+    "Last use of an API key, as Unix time, by caller and key; 0: not used since the start of the server.")
+
+  package static let configReloads = MetricFamily(
+    "latchkey_config_reloads_total", .counter, "Reloads of the configuration file, by outcome.")
+  package static let configLoaded = MetricFamily(
+    "latchkey_config_loaded_timestamp_seconds", .gauge,
+    "Last time the configuration file was read without an error, as Unix time.")
 
   package static let queueLength = MetricFamily(
     "latchkey_queue_length", .gauge, "Queued work: for password workers, the store, provider requests and reactors.")
@@ -42,7 +66,32 @@ package enum Catalogue {
     "latchkey_pending_rows", .gauge, "Pending credentials, including expired ones until the sweep.")
   static let storeReachable = MetricFamily(
     "latchkey_store_reachable", .gauge, "Whether the database is reachable: 1 or 0.")
+  package static let storeConnections = MetricFamily(
+    "latchkey_store_connections", .gauge, "Connections to the database that are open, and that are in use.")
+  package static let storeBytes = MetricFamily(
+    "latchkey_store_bytes", .gauge, "Size of the database, and of the write-ahead log of a file.")
+  package static let accounts = MetricFamily(
+    "latchkey_accounts", .gauge, "Accounts, counted every 10 minutes; an estimate in a large PostgreSQL database.")
+  package static let throttleBlocks = MetricFamily(
+    "latchkey_throttle_blocks", .gauge, "Throttle keys that are blocked, counted every minute, up to 100,000.")
+  package static let statisticsRead = MetricFamily(
+    "latchkey_store_statistics_timestamp_seconds", .gauge,
+    "Last reading of sizes and counts from the store, as Unix time; 0 before the first.")
+  static let ready = MetricFamily(
+    "latchkey_ready", .gauge, "Whether the health is SERVING, as /readyz reports it: 1 or 0.")
+  static let storeTrouble = MetricFamily(
+    "latchkey_store_trouble", .gauge, "1 while the store is corrupt, its disk is full, or its disk returns errors.")
+  package static let storeCheck = MetricFamily(
+    "latchkey_store_check", .gauge, "State of the integrity check that follows the start: 1 for the current state.")
+  package static let reactorsStalled = MetricFamily(
+    "latchkey_reactors_stalled", .gauge, "Reactors that have not answered for 10 s; /livez then fails.")
   static let sweptRows = MetricFamily("latchkey_store_swept_rows_total", .counter, "Removed expired rows.")
+  package static let masterKeyRows = MetricFamily(
+    "latchkey_master_key_rows", .gauge, "Rows sealed under each master key at the last count, by key and its use.")
+  package static let masterKeyMissingRows = MetricFamily(
+    "latchkey_master_key_missing_rows", .gauge, "Rows sealed under a master key that this server does not have.")
+  static let rowsSealedAgain = MetricFamily(
+    "latchkey_rows_sealed_again_total", .counter, "Rows sealed again under the first master key.")
   package static let newestBackup = MetricFamily(
     "latchkey_backup_newest_timestamp_seconds", .gauge,
     "Request time of the newest backup, as Unix time; 0 without a backup.")
@@ -73,6 +122,12 @@ package enum Catalogue {
   static let deliveryOldest = MetricFamily(
     "latchkey_delivery_oldest_seconds", .gauge, "Age of the oldest waiting message; 0 without one.")
 
+  static let failedAttempts = MetricFamily(
+    "latchkey_failed_attempts_total", .counter,
+    "Failed attempts to sign in, by whether they were recorded for administrators.")
+
+  static let traceSpans = MetricFamily(
+    "latchkey_trace_spans_total", .counter, "Spans of sampled calls, by result of their export.")
   package static let logLinesDropped = MetricFamily(
     "latchkey_log_lines_dropped_total", .counter, "Log lines dropped because too many waited.")
   package static let build = MetricFamily(
@@ -89,10 +144,14 @@ package enum Catalogue {
     "process_start_time_seconds", .gauge, "Start of the server, as Unix time.")
 
   package static let all = [
-    calls, callSeconds, callsInFlight, clientGone, failures, refusals, connections, accepted, streams, handshakes,
-    certificateEnd, certificateLoaded, certificateReloads, queueLength, commitSeconds, commitChanges, commitFailures,
-    changes, pendingRows, storeReachable, sweptRows, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings,
-    deliveries, throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest,
-    logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax, startTime,
+    calls, callSeconds, callsInFlight, clientGone, failures, signIns, callerCalls, callerOutcomes, refusals,
+    connections, accepted, streams, handshakes, certificateEnd, clientAuthorityEnd, certificateLoaded,
+    certificateReloads, signingKeySince, apiKeyEnd, apiKeyUse, configReloads, configLoaded, queueLength, commitSeconds,
+    commitChanges, commitFailures, changes, pendingRows, storeReachable, storeConnections, storeBytes, accounts,
+    throttleBlocks, statisticsRead, ready, storeTrouble, storeCheck, reactorsStalled, sweptRows, masterKeyRows,
+    masterKeyMissingRows, rowsSealedAgain, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings, deliveries,
+    throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest, failedAttempts,
+    traceSpans, logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
+    startTime,
   ]
 }

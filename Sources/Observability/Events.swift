@@ -11,8 +11,12 @@ package enum Refused: String, CaseIterable {
 
   case callerUnidentified = "caller_unidentified"
   case callerUnknown = "caller_unknown"
+  case callerKeyExpired = "caller_key_expired"
   case callerContradictory = "caller_contradictory"
   case callerAmbiguous = "caller_ambiguous"
+  case callerForwardMalformed = "caller_forward_malformed"
+  /// An `x-forwarded-client-cert` that was ignored, because its sender is no trusted proxy.
+  case forwardIgnored = "forward_ignored"
   case callerRights = "caller_rights"
 
   case passwordQueue = "password_queue"
@@ -52,6 +56,8 @@ package enum HandshakeEnd: Equatable {
   /// The client disconnected.
   case closed
   case timedOut
+  /// A proxy sent no valid PROXY header.
+  case proxyHeader
   case failed(HandshakeFault)
 
   var label: String {
@@ -60,12 +66,14 @@ package enum HandshakeEnd: Equatable {
     case .resumed: "resumed"
     case .closed: "closed"
     case .timedOut: "timed_out"
+    case .proxyHeader: "proxy_header"
     case .failed(let fault): fault.rawValue
     }
   }
 
   static let labels =
-    [HandshakeEnd.full, .resumed, .closed, .timedOut].map(\.label) + HandshakeFault.allCases.map(\.rawValue)
+    [HandshakeEnd.full, .resumed, .closed, .timedOut, .proxyHeader].map(\.label)
+    + HandshakeFault.allCases.map(\.rawValue)
 }
 
 /// Result of a change in the store.

@@ -1,12 +1,14 @@
-// Observability: the log and the metrics.
+// Observability: the log, the metrics and the spans of traces.
 //
 // Owns: the JSON log, the catalogue and the registry of metrics, the counters of calls and of rarer events, the names
-// of the limits in both, and the health of the store as the health service reports it.
-// Does not own: the endpoint that serves the metrics (HTTP1), the limits themselves (Transport).
+// of the limits in both, the health of the store as the health service reports it, and the spans of sampled calls.
+// Does not own: the endpoint that serves the metrics (HTTP1), the export of spans (Telemetry), the limits themselves
+// (Transport).
 // Read next: ServerMetrics.swift, MetricsRegistry.swift, CallMetrics.swift.
 
 package import Callers
 internal import Encodings
+internal import GRPC
 internal import Identity
 package import Logging
 internal import Protobuf
@@ -33,6 +35,9 @@ package struct Log: Sendable {
     if logger.logLevel <= .debug { write(.debug, message(), fields()) }
   }
 
+  /// Changes the level of this log and of all its copies.
+  package func use(_ level: Logger.Level) { lines.logLevel = level }
+
   /// Number of lines dropped because too many waited to be written.
   package var droppedLines: Int { lines.droppedInAll }
 
@@ -43,47 +48,62 @@ package struct Log: Sendable {
 
   /// Logs a call that did more than a look-up; successful look-ups are only counted. Bypasses `Logger`, because its
   /// metadata dictionary is the main cost of a line.
-  /// - Parameter clientGone: the client disconnected before the response.
-  package func call(_ context: CallContext, outcome: String, clientGone: Bool = false) {
+  /// - Parameters:
+  ///   - tookNanos: time since the call began.
+  ///   - clientGone: the client disconnected before the response.
+  package func call(_ context: CallContext, outcome: String, tookNanos: Int64, clientGone: Bool = false) {
     guard logger.logLevel <= .info else { return }
     var fields = [
       ("caller", context.caller.name.text), ("credential", context.caller.credential.rawValue),
       ("method", context.path), ("outcome", outcome), ("peer", context.peerAddress),
     ]
+    if !context.actor.isEmpty { fields.insert(("actor", context.actor), at: 0) }
+    fields += Log.identity(of: context, tookNanos)
     if clientGone { fields.append(Log.clientGone) }
     lines.write(.info, "call", fields)
+  }
+
+  /// What identifies the call in other places, and its duration.
+  private static func identity(of context: CallContext, _ tookNanos: Int64) -> [(String, String)] {
+    var fields = [("request_id", context.trace.requestID), ("took_micros", String(tookNanos / 1_000))]
+    if context.trace.hasOwnTraceID { fields.append(("trace_id", context.trace.traceID.text)) }
+    if let accountID = context.notes?.content.accountID { fields.append(("account_id", accountID)) }
+    return fields
   }
 
   private static let clientGone = ("client", "gone")
 
   /// Logs a call of an unidentified caller.
   package func call(_ path: String, of peerAddress: String, _ refusal: CallerRefusal) {
-    write(.info, "call", [
-      "debug": "\(refusal)", "method": path, "outcome": Failure.Reason.callerUnidentified.rawValue,
-      "peer": peerAddress,
-    ])
+    var fields = ["method": path, "outcome": Failure.Reason.callerUnidentified.rawValue, "peer": peerAddress]
+    if case .expired(let caller, let key) = refusal {
+      fields.merge(["caller": caller.text, "debug": "the API key has expired", "key": key]) { $1 }
+    } else {
+      fields["debug"] = "\(refusal)"
+    }
+    write(.info, "call", fields)
   }
 
   /// Logs a failed call: a rejected one at `info`, an internal error at `error`. Only the log contains the text of an
   /// internal error.
-  package func call(_ context: CallContext, error: any Error, clientGone: Bool = false) {
+  package func call(_ context: CallContext, error: any Error, tookNanos: Int64, clientGone: Bool = false) {
     switch error {
     case let failure as Failure:
       guard logger.logLevel <= .info else { return }
-      var fields = fields(context, failure.reason.rawValue)
+      var fields = fields(context, failure.reason.rawValue, tookNanos)
       if clientGone { fields[Log.clientGone.0] = .string(Log.clientGone.1) }
       if let field = failure.field { fields["field"] = .string(field) }
       if !failure.debug.isEmpty { fields["debug"] = .string(failure.debug) }
       write(.info, "call", fields)
     case let error as ProtobufError:
-      var fields = fields(context, Log.outcome(of: error))
+      var fields = fields(context, Log.outcome(of: error), tookNanos)
       if case .text(let field) = error { fields["field"] = .string(field) }
       if case .malformed(let fault) = error { fields["debug"] = .string("malformed: \(fault.rawValue)") }
       write(.info, "call", fields)
     // Without the name, which is client input of any length.
-    case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND"))
+    case is HealthService.UnknownService: write(.info, "call", fields(context, "NOT_FOUND", tookNanos))
     default:
-      var fields = fields(context, "INTERNAL")
+      var fields = fields(context, "INTERNAL", tookNanos)
       fields["error"] = .string("\(error)")
       write(.error, "call", fields)
     }
@@ -98,11 +118,17 @@ package struct Log: Sendable {
     }
   }
 
-  private func fields(_ context: CallContext, _ outcome: String) -> Logger.Metadata {
-    [
+  private func fields(_ context: CallContext, _ outcome: String, _ tookNanos: Int64) -> Logger.Metadata {
+    var fields: Logger.Metadata = [
       "caller": .string(context.caller.name.text), "credential": .string(context.caller.credential.rawValue),
       "method": .string(context.path), "outcome": .string(outcome), "peer": .string(context.peerAddress),
     ]
+    // A rejected name can have any length and any bytes.
+    if !context.actor.isEmpty, context.caller.mayNameActor, context.actor.utf8.count <= ActorShape.bytesMax {
+      fields["actor"] = .string(context.actor)
+    }
+    for (name, value) in Log.identity(of: context, tookNanos) { fields[name] = .string(value) }
+    return fields
   }
 
   private func write(_ level: Logger.Level, _ message: String, _ fields: [String: String]) {
@@ -117,13 +143,18 @@ package struct Log: Sendable {
 /// Log handler that formats JSON lines and passes them to a thread, so that no reactor waits for a terminal or a full
 /// disk.
 package struct JSONLines: LogHandler {
-  package var logLevel: Logger.Level
+  /// All copies share the level, so that a reload of the configuration can change it.
+  package var logLevel: Logger.Level {
+    get { level.value }
+    nonmutating set { level.value = newValue }
+  }
   package var metadata: Logger.Metadata = [:]
   private let writer: LineWriter
+  private let level: SharedLevel
 
   /// - Parameter waitingBytesMax: maximum number of bytes that wait to be written.
   package init(level: Logger.Level, descriptor: Int32, waitingBytesMax: Int = 4 << 20) {
-    logLevel = level
+    self.level = SharedLevel(level)
     writer = LineWriter(descriptor: descriptor, waitingBytesMax: waitingBytesMax)
   }
 
@@ -167,6 +198,40 @@ package struct JSONLines: LogHandler {
 
   /// Writes all waiting lines. Call it before the process ends.
   package func flush() { writer.flush() }
+}
+
+/// A log level that several threads read for each line.
+private final class SharedLevel: Sendable {
+  private let index: Atomic<Int>
+
+  init(_ level: Logger.Level) { index = Atomic(SharedLevel.index(of: level)) }
+
+  var value: Logger.Level {
+    get {
+      switch index.load(ordering: .relaxed) {
+      case 0: .trace
+      case 1: .debug
+      case 2: .info
+      case 3: .notice
+      case 4: .warning
+      case 5: .error
+      default: .critical
+      }
+    }
+    set { index.store(SharedLevel.index(of: newValue), ordering: .relaxed) }
+  }
+
+  private static func index(of level: Logger.Level) -> Int {
+    switch level {
+    case .trace: 0
+    case .debug: 1
+    case .info: 2
+    case .notice: 3
+    case .warning: 4
+    case .error: 5
+    case .critical: 6
+    }
+  }
 }
 
 /// Lines that wait to be written. Past the byte limit further lines are dropped, and a log line states their number.

@@ -1,11 +1,12 @@
 internal import API
-internal import Callers
+package import Callers
 internal import CoreMetrics
 package import GRPC
-internal import Identity
+package import Identity
 internal import Protobuf
 package import Reactor
 package import Store
+internal import Synchronization
 package import Tokens
 
 /// Metrics outside the call path. The events are rare enough for swift-metrics, and each handle is created once.
@@ -19,15 +20,15 @@ package final class ServerMetrics: Sendable {
   private let failures: CounterSet
   private let handshakes: CounterSet
   private let changes: CounterSet
-  private let fetches: [String: CounterSet]
-  private let skippedKeys: [String: CounterSet]
+  private let fetches = Mutex<[String: CounterSet]>([:])
+  private let skippedKeys = Mutex<[String: CounterSet]>([:])
   private let accepted, gone: Counter
   private let commitSeconds: Timer
   private let commitChanges: Recorder
   private let commitFailures: Counter
   private let pendingRows, storeReachable: Meter
-  private let sweptRows, noticesMerged: Counter
-  private let throttleAlarms: CounterSet
+  private let sweptRows, rowsSealedAgain, noticesMerged: Counter
+  private let throttleAlarms, failedAttempts: CounterSet
   private let pendingsRemoved: CounterSet
   /// Counters by message kind and transport.
   private let deliveries: [[String]: CounterSet]
@@ -35,16 +36,20 @@ package final class ServerMetrics: Sendable {
   /// Signalled when the number of waiting messages changes.
   package let queueEvent = AsyncEvent()
   private let storeHealth: StoreHealth?
+  package let outcomes: OutcomeMetrics
 
   /// - Parameters:
   ///   - providers: the configured providers, which are labels of requests.
+  ///   - callers: the labels of callers.
   ///   - transports: the configured transports, which are labels of deliveries.
   ///   - storeHealth: notified when the store becomes unreachable or reachable.
   package init(
-    _ registry: MetricsRegistry, providers: [String] = [], transports: [String] = [], storeHealth: StoreHealth? = nil
+    _ registry: MetricsRegistry, providers: [String] = [], transports: [String] = [],
+    callers: CallerLabels = CallerLabels(), storeHealth: StoreHealth? = nil
   ) {
     self.registry = registry
     self.storeHealth = storeHealth
+    outcomes = OutcomeMetrics(registry, providers: providers, callers: callers)
     registry.describe(Catalogue.commitSeconds, bounds: Bounds.seconds)
     registry.describe(Catalogue.commitChanges, bounds: Bounds.counts)
     func set(_ family: MetricFamily, _ label: String, _ values: [String]) -> CounterSet {
@@ -63,16 +68,12 @@ package final class ServerMetrics: Sendable {
     refusals = set(Catalogue.refusals, "limit", limits + ThrottleKind.allCases.map(\.rawValue))
     throttleAlarms = set(
       Catalogue.throttleAlarms, "limit", ThrottleKind.allCases.filter(\.isPerCaller).map(\.rawValue))
+    failedAttempts = set(Catalogue.failedAttempts, "result", FailureLog.End.allCases.map(\.rawValue))
     pendingsRemoved = set(Catalogue.pendingsRemoved, "purpose", PendingPurpose.allCases.map(\.rawValue))
     let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
     failures = set(Catalogue.failures, "reason", reasons)
     handshakes = set(Catalogue.handshakes, "result", HandshakeEnd.labels)
     changes = set(Catalogue.changes, "outcome", ChangeEnd.allCases.map(\.rawValue))
-    let ends = FetchEnd.allCases.map(\.rawValue)
-    fetches = ServerMetrics.byProvider(
-      registry, Catalogue.fetches, "result", ends, providers + [ServerMetrics.noProvider])
-    let skips = SkippedKey.Reason.allCases.map(\.rawValue)
-    skippedKeys = ServerMetrics.byProvider(registry, Catalogue.skippedKeys, "reason", skips, providers)
     accepted = counter(Catalogue.accepted)
     gone = counter(Catalogue.clientGone)
     commitSeconds = Timer(label: Catalogue.commitSeconds.name, factory: registry)
@@ -82,21 +83,38 @@ package final class ServerMetrics: Sendable {
     storeReachable = meter(Catalogue.storeReachable)
     storeReachable.set(1)
     sweptRows = counter(Catalogue.sweptRows)
+    rowsSealedAgain = counter(Catalogue.rowsSealedAgain)
     noticesMerged = counter(Catalogue.noticesMerged)
     deliveries = ServerMetrics.deliveries(registry, transports)
     deliveriesWaiting = meter(Catalogue.deliveriesWaiting)
     deliveriesBuried = meter(Catalogue.deliveriesBuried)
     deliveryOldest = meter(Catalogue.deliveryOldest)
+    registry.describe(Catalogue.fetches)
+    registry.describe(Catalogue.skippedKeys)
+    addFetches(from: [ServerMetrics.noProvider])
+    add(providers: providers)
   }
 
-  private static func byProvider(
-    _ registry: MetricsRegistry, _ family: MetricFamily, _ label: String, _ values: [String], _ providers: [String]
-  ) -> [String: CounterSet] {
-    registry.describe(family)
-    return Dictionary(
-      uniqueKeysWithValues: providers.map { provider in
-        (provider, CounterSet(family.name, label, values, of: [("provider", provider)], registry))
-      })
+  /// Creates the counters of configured providers that have none yet.
+  package func add(providers: [String]) {
+    outcomes.add(providers: providers)
+    addFetches(from: providers)
+    let reasons = SkippedKey.Reason.allCases.map(\.rawValue)
+    skippedKeys.withLock { sets in
+      for provider in providers where sets[provider] == nil {
+        sets[provider] = CounterSet(
+          Catalogue.skippedKeys.name, "reason", reasons, of: [("provider", provider)], registry)
+      }
+    }
+  }
+
+  private func addFetches(from providers: [String]) {
+    let ends = FetchEnd.allCases.map(\.rawValue)
+    fetches.withLock { sets in
+      for provider in providers where sets[provider] == nil {
+        sets[provider] = CounterSet(Catalogue.fetches.name, "result", ends, of: [("provider", provider)], registry)
+      }
+    }
   }
 
   private static func deliveries(_ registry: MetricsRegistry, _ transports: [String]) -> [[String]: CounterSet] {
@@ -140,8 +158,10 @@ package final class ServerMetrics: Sendable {
       switch refusal {
       case .unidentified: refused(.callerUnidentified)
       case .unknown: refused(.callerUnknown)
+      case .expired: refused(.callerKeyExpired)
       case .contradictory: refused(.callerContradictory)
       case .ambiguous: refused(.callerAmbiguous)
+      case .malformedForward: refused(.callerForwardMalformed)
       }
     case ProtobufError.tooLarge: refused(.messageParts)
     case ProtobufError.text: failures.count(Failure.Reason.invalidField.rawValue)
@@ -149,6 +169,10 @@ package final class ServerMetrics: Sendable {
     default: if code == .internal { failures.count(ServerMetrics.internalFault) }
     }
   }
+
+  package func sealedAgain(_ rows: Int) { rowsSealedAgain.increment(by: rows) }
+
+  package func failedAttempts(_ end: FailureLog.End, _ count: Int) { failedAttempts.count(end.rawValue, by: count) }
 
   package func swept(_ rows: Int) { sweptRows.increment(by: rows) }
 
@@ -163,11 +187,11 @@ package final class ServerMetrics: Sendable {
   }
 
   package func skipped(_ reason: SkippedKey.Reason, of provider: String) {
-    skippedKeys[provider]?.count(reason.rawValue)
+    skippedKeys.withLock { $0[provider] }?.count(reason.rawValue)
   }
 
   func fetched(_ end: FetchEnd, from provider: String) {
-    (fetches[provider] ?? fetches[ServerMetrics.noProvider])?.count(end.rawValue)
+    fetches.withLock { $0[provider] ?? $0[ServerMetrics.noProvider] }?.count(end.rawValue)
   }
 }
 
@@ -186,7 +210,7 @@ struct CounterSet: Sendable {
       })
   }
 
-  func count(_ value: String) { counters[value]?.increment() }
+  func count(_ value: String, by count: Int = 1) { counters[value]?.increment(by: count) }
 }
 
 extension ServerMetrics: StoreObserver {
@@ -220,6 +244,8 @@ extension ServerMetrics: StoreObserver {
     storeReachable.set(1)
     storeHealth?.found()
   }
+
+  package func met(_ trouble: StoreTrouble, _ why: String) { storeHealth?.met(trouble, why) }
 
   package func lacksConnections(_ why: String) { storeHealth?.lacksConnections(why) }
 

@@ -30,10 +30,20 @@ package struct Registry: Sendable {
   private let entries: [String: Entry]
   private var tenants: [String: TenantSettings] = [:]
 
-  package init(_ settings: [ProviderSettings], fetching: any HTTPSFetching) throws(ProviderSettingsError) {
+  /// - Parameters:
+  ///   - previous: a registry whose providers continue, with their cached keys, if their settings are unchanged.
+  ///   - unchanged: the ids of these providers.
+  package init(
+    _ settings: [ProviderSettings], fetching: any HTTPSFetching, previous: Registry? = nil,
+    unchanged: Set<String> = []
+  ) throws(ProviderSettingsError) {
     var providers: [any IdentityProvider] = []
     for one in settings {
       try one.check()
+      if unchanged.contains(one.id), let kept = previous?.entries[one.id]?.provider {
+        providers.append(kept)
+        continue
+      }
       guard let adapter = Adapters.type(of: one.id, flows: one.flows) else {
         throw one.wrong("id", "must name a supported provider")
       }

@@ -6,6 +6,7 @@ package func isAddress(_ text: String) -> Bool { unsafe lk_is_address(text) }
 /// A listening socket that no thread owns yet.
 package struct BoundSocket: Sendable {
   let descriptor: Int32
+  package let address: String
   package let port: UInt16
 
   /// - Parameters:
@@ -14,7 +15,22 @@ package struct BoundSocket: Sendable {
   package init(address: String, port: UInt16, backlog: Int32) throws {
     descriptor = unsafe lk_listen(address, port, backlog)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
+    self.address = address
     self.port = UInt16(clamping: lk_local_port(descriptor))
+  }
+
+  /// Takes over a listening socket that another process has opened, such as a service manager.
+  package init(adopting descriptor: Int32) throws {
+    self.descriptor = descriptor
+    let result = lk_adopt_listener(descriptor)
+    guard result == 0 else {
+      throw SystemError(code: -result, call: "descriptor \(descriptor) as a listening TCP socket")
+    }
+    address = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { text in
+      unsafe lk_local_address(descriptor, text.baseAddress, Int32(text.count))
+        ? unsafe String(cString: text.baseAddress!) : ""
+    }
+    port = UInt16(clamping: lk_local_port(descriptor))
   }
 }
 

@@ -27,7 +27,7 @@ final class ImportKeys: Sendable {
     query.importKeyID = id
     guard let record = try await load(query).importKey else { return leaveOut(id, "the key does not exist") }
     guard let key = try? keys.openSecret(record.sealedKey, context: ImportAccounts.context(ofKey: id)) else {
-      return leaveOut(id, "the key is sealed with another master key")
+      return leaveOut(id, "the key is sealed under master key \(MasterKeyID(bytes: record.sealedKey))")
     }
     opened.withLock { $0[id] = key }
     return key

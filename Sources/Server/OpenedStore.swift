@@ -6,7 +6,9 @@ internal import StoreSQLite
 
 /// The configured store, with its name, version and location.
 struct OpenedStore: Sendable {
-  let store: any Store
+  typealias Check = @Sendable (_ isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCheck
+
+  private(set) var store: any Store
   /// Name of the store in metrics and in the log.
   let kind: String
   let version: String
@@ -16,6 +18,19 @@ struct OpenedStore: Sendable {
   let schema: SchemaVersion
   let queuedLookUps: @Sendable () -> Int
   let queuedChanges: @Sendable () -> Int
+  /// Checks the whole store; `nil` if the database checks itself.
+  let check: Check?
+  let statistics: StatisticsWatch.Read
+  /// Counts of the connections to the database; `nil` for a file.
+  let connections: (@Sendable () -> (open: Int, inUse: Int))?
+  /// Whether other servers may use the store at the same time.
+  var isShared: Bool { kind == "postgres" }
+
+  /// Adds spans to the commits of sampled calls.
+  mutating func trace(_ tracer: CallTracer?) {
+    guard let tracer else { return }
+    store = TracedStore(store, tracer, system: kind == "postgres" ? "postgresql" : kind)
+  }
 
   /// Opens the store that the settings select.
   /// - Parameter appended: called when new audit rows are visible.
@@ -44,12 +59,15 @@ struct OpenedStore: Sendable {
   ) throws(StoreError) -> OpenedStore {
     var options = StoreSQLite.Options()
     options.migrates = migrates
+    options.search = settings.search
     let store = try SQLiteStore(path: settings.storePath, options: options, observer: observer, appended: appended)
     // Extracts the number from "SQLite 3.40.1, source …".
     let version = SQLiteStore.version.split { $0 == " " || $0 == "," }.dropFirst().first.map(String.init) ?? ""
     return OpenedStore(
       store: store, kind: "sqlite", version: version, place: settings.storePath, schema: store.schema,
-      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount })
+      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount },
+      check: { try await store.check(while: $0) },
+      statistics: { try await store.statistics(at: $0, countingAccounts: $1) }, connections: nil)
   }
 
   private static func openPostgres(
@@ -58,12 +76,15 @@ struct OpenedStore: Sendable {
   ) throws(StoreError) -> OpenedStore {
     var options = settings.postgres.options
     options.migrates = migrates
+    options.search = settings.search
     let store = try PostgresStore(options: options, observer: observer, appended: appended)
     // Extracts the number from "15.18 (Debian …)".
     let version = store.serverVersion.split(separator: " ").first.map(String.init) ?? ""
     return OpenedStore(
       store: store, kind: "postgres", version: version, place: settings.postgres.place, schema: store.schema,
-      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount })
+      queuedLookUps: { store.queuedLookUps }, queuedChanges: { store.queuedCount },
+      check: nil, statistics: { try await store.statistics(at: $0, countingAccounts: $1) },
+      connections: { store.connections })
   }
 }
 

@@ -87,7 +87,7 @@ final class AcceptorPart: Part {
   private static let stopMillis: Int64 = 2_000
 
   let name = "acceptor"
-  private let socket: BoundSocket
+  private let sockets: [BoundSocket]
   private let reactors: ReactorsPart
   private let shared: Shared
   private let commandQueue: CommandQueue<Acceptor.Command>
@@ -95,8 +95,8 @@ final class AcceptorPart: Part {
   private let closed = Completion()
   private let isRunning = Atomic<Bool>(false)
 
-  init(_ socket: BoundSocket, _ reactors: ReactorsPart, _ shared: Shared) throws {
-    self.socket = socket
+  init(_ sockets: [BoundSocket], _ reactors: ReactorsPart, _ shared: Shared) throws {
+    self.sockets = sockets
     self.reactors = reactors
     self.shared = shared
     commandQueue = try CommandQueue()
@@ -107,11 +107,11 @@ final class AcceptorPart: Part {
     try ConfigurationError.naming("listen") {
       try startPart(named: name) { [self] in
         var acceptor: Acceptor? = try Acceptor(
-          Listening(socket), commandQueue: commandQueue, workers: reactors.places, shared: shared)
+          sockets.map(Listening.init), commandQueue: commandQueue, workers: reactors.places, shared: shared)
         return {
           self.mayAccept.wait()
           acceptor?.run()
-          // The listening socket closes before the reactors drain, so no accepted connection is left unserved.
+          // The listening sockets close before the reactors drain, so no accepted connection is left unserved.
           acceptor = nil
           self.closed.end()
         }
@@ -126,7 +126,7 @@ final class AcceptorPart: Part {
     guard isRunning.exchange(false, ordering: .acquiringAndReleasing) else { return }
     commandQueue.post(.stop)
     guard await closed.wait(millis: AcceptorPart.stopMillis) else {
-      throw UnendedPart(description: "the listening socket is still open")
+      throw UnendedPart(description: "the listening sockets are still open")
     }
   }
 
@@ -142,6 +142,8 @@ final class EndpointPart: Part {
   private static let stopMillis: Int64 = 500
 
   let name: String
+  /// The socket that the service manager has passed.
+  private let passed: BoundSocket?
   private let address: String
   private let port: UInt16
   private let backlog: Int32
@@ -151,8 +153,11 @@ final class EndpointPart: Part {
   private let ended = Completion()
   private let isRunning = Atomic<Bool>(false)
 
-  init(_ name: String, address: String, port: UInt16, backlog: Int32, _ site: HTTPSite, _ log: Log) throws {
+  init(
+    _ name: String, _ passed: BoundSocket?, address: String, port: UInt16, backlog: Int32, _ site: HTTPSite, _ log: Log
+  ) throws {
     self.name = name
+    self.passed = passed
     self.address = address
     self.port = port
     self.backlog = backlog
@@ -163,7 +168,7 @@ final class EndpointPart: Part {
 
   func start() throws {
     let bound = try ConfigurationError.naming(name) {
-      let socket = try BoundSocket(address: address, port: port, backlog: backlog)
+      let socket = try passed ?? BoundSocket(address: address, port: port, backlog: backlog)
       return try HTTPEndpoint.start(site, on: socket, commandQueue, ended: ended, log: log)
     }
     isRunning.store(true, ordering: .releasing)
@@ -214,6 +219,28 @@ extension Task<Void, Never> {
       completion.end()
     }
     return completion
+  }
+}
+
+/// The health that load balancers read. Its drain reports NOT_SERVING and waits, so that they stop sending connections
+/// while the server still accepts them.
+struct HealthPart: Part {
+  let name = "health"
+  private let health: HealthState
+  private let reactors: [ReactorsPart.Place]
+  private let lameDuckMillis: Int64
+
+  init(_ health: HealthState, _ reactors: [ReactorsPart.Place], lameDuckMillis: Int64) {
+    self.health = health
+    self.reactors = reactors
+    self.lameDuckMillis = lameDuckMillis
+  }
+
+  func drain() async {
+    health.stopServing()
+    guard lameDuckMillis > 0 else { return }
+    for place in reactors { place.commandQueue.post(.healthChanged) }
+    try? await Task.sleep(nanoseconds: UInt64(lameDuckMillis) * 1_000_000)
   }
 }
 

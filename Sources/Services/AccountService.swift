@@ -15,7 +15,7 @@ package struct AccountService: Sendable {
       let call = try shared.facts(
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: CreateRequest.self))
-      let order = CreateAccountRequest(
+      let order = Identity.CreateAccountRequest(
         email: try Shape.mailableEmail(request.email, "email", shared.environment.policy),
         password: try Shape.password(request.password, "password"),
         displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
@@ -24,12 +24,20 @@ package struct AccountService: Sendable {
           continueURI: try Shape.text(request.continueURI, "continue_uri", bytesMax: Shape.urlBytesMax),
           locale: Shape.locale(request.locale)),
         code: try Shape.text(request.code, "code", bytesMax: Shape.handleBytesMax))
+      context.notes?.presents(SignInMethods.password)
       let create = CreateAccount(shared.environment)
       return .task {
-        switch try await create(order, call) {
-        case .session(let grant): CreateResponse(outcome: .session(API.Session(grant)))
-        case .verificationSent(let expiresAt):
-          CreateResponse(outcome: .verificationSent(VerificationSent(expiresAtMillis: expiresAt.millis)))
+        do {
+          let answer = try await create(order, call)
+          call.notes?.ended(answer.outcome)
+          return switch answer {
+          case .session(let grant): CreateResponse(outcome: .session(API.Session(grant)))
+          case .verificationSent(let expiresAt):
+            CreateResponse(outcome: .verificationSent(VerificationSent(expiresAtMillis: expiresAt.millis)))
+          }
+        } catch {
+          let attempt = FailedAttempt("Create", method: SignInMethods.password, subject: .email(order.email))
+          throw shared.noted(error, attempt, call)
         }
       }
     }

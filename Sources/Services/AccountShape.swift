@@ -7,8 +7,8 @@ extension Shape {
   /// Validates an Update request. Ignores fields of `account` that `update_mask` does not list.
   ///
   /// `email_verified` and other fields that a user may not set are not valid paths of the mask (check 109).
-  static func update(_ request: UpdateRequest, _ policy: Policy) throws -> UpdateAccountRequest {
-    var order = UpdateAccountRequest(idToken: try token(request.idToken, "id_token"))
+  static func update(_ request: UpdateRequest, _ policy: Policy) throws -> Identity.UpdateAccountRequest {
+    var order = Identity.UpdateAccountRequest(idToken: try token(request.idToken, "id_token"))
     let account = request.account ?? API.Account()
     for path in request.updateMask?.paths ?? [] {
       switch path {
@@ -20,7 +20,7 @@ extension Shape {
       }
     }
     if !request.newPassword.isEmpty { order.newPassword = try password(request.newPassword, "new_password") }
-    guard order != UpdateAccountRequest(idToken: order.idToken) else {
+    guard order != Identity.UpdateAccountRequest(idToken: order.idToken) else {
       throw invalid("update_mask", "List a field in update_mask, or set new_password.")
     }
     let wayBack = MailOrder(

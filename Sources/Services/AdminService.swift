@@ -1,18 +1,23 @@
-internal import Identity
+package import Identity
 internal import Store
 internal import API
 
 /// latchkey.v1.AdminService, for identified callers with the right to it.
 package struct AdminService: Sendable {
   let shared: HandlerContext
+  let signingKeys: any SigningKeyAdministration
 
-  package init(_ shared: HandlerContext) { self.shared = shared }
+  package init(_ shared: HandlerContext, signingKeys: any SigningKeyAdministration) {
+    self.shared = shared
+    self.signingKeys = signingKeys
+  }
 
   package var methods: [Method] {
     [
       lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, unlinkProvider,
-      importAccounts, exportAccounts, createCustomToken, backup,
-    ]
+      importAccounts, exportAccounts, createCustomToken, backup, getMasterKeyStatus,
+      listSigningKeys, rotateSigningKeys, revokeSigningKey,
+    ] + accountMethods + supportMethods
   }
 
   private var lookup: Method {

@@ -22,8 +22,15 @@ package struct AuthService: Sendable {
         credential: credential,
         pendingToken: try Shape.text(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         existingOnly: request.existingOnly, claimAddress: request.claimAddress)
+      context.notes?.presents(credential)
       let signIn = SignIn(shared.environment)
-      return .task { SignInResponse.of(try await signIn(order, call)) }
+      return .task {
+        do {
+          return SignInResponse.of(try await signIn(order, call), call.notes)
+        } catch {
+          throw shared.noted(error, FailedAttempt("SignIn", credential), call)
+        }
+      }
     }
   }
 
@@ -34,9 +41,12 @@ package struct AuthService: Sendable {
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.LinkRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential, setsPassword: true)
+      context.notes?.presents(credential)
       let link = Link(shared.environment)
       return .task {
-        switch try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call) {
+        let answer = try await link(Identity.LinkRequest(idToken: idToken, credential: credential), call)
+        call.notes?.ended(answer.outcome)
+        return switch answer {
         case .session(let grant, let alreadyLinked):
           LinkResponse(outcome: .session(API.Session(grant)), alreadyLinked: alreadyLinked)
         case .credentialInUse(let conflict): LinkResponse(outcome: .credentialInUse(.init(conflict)))
@@ -65,13 +75,20 @@ package struct AuthService: Sendable {
       let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let idToken = try Shape.token(request.idToken, "id_token")
       let credential = try Shape.credential(request.credential)
+      context.notes?.presents(credential)
       let reauthenticate = Reauthenticate(shared.environment)
       return .task {
         let order = Identity.ReauthenticateRequest(idToken: idToken, credential: credential)
-        return switch try await reauthenticate(order, call) {
-        case .session(let grant): ReauthenticateResponse(outcome: .session(API.Session(grant)))
-        case .secondFactorRequired(let required):
-          ReauthenticateResponse(outcome: .secondFactorRequired(.init(required)))
+        do {
+          let answer = try await reauthenticate(order, call)
+          call.notes?.ended(answer.outcome)
+          return switch answer {
+          case .session(let grant): ReauthenticateResponse(outcome: .session(API.Session(grant)))
+          case .secondFactorRequired(let required):
+            ReauthenticateResponse(outcome: .secondFactorRequired(.init(required)))
+          }
+        } catch {
+          throw shared.noted(error, FailedAttempt("Reauthenticate", credential), call)
         }
       }
     }
@@ -106,8 +123,10 @@ extension API.Credential.Kind {
 
 extension SignInResponse {
   /// Converts the result of a sign-in. Not inlined and boxed, so that the response takes no space in the call's task.
-  @inline(never) fileprivate static func of(_ answer: SignInAnswer) -> any ProtobufEncodable {
-    switch answer {
+  @inline(never)
+  fileprivate static func of(_ answer: SignInAnswer, _ notes: CallNotes?) -> any ProtobufEncodable {
+    notes?.ended(answer.outcome)
+    return switch answer {
     case .session(let grant): SignInResponse(outcome: .session(API.Session(grant)))
     case .accountExists(let conflict): SignInResponse(outcome: .accountExists(.init(conflict)))
     case .secondFactorRequired(let required): SignInResponse(outcome: .secondFactorRequired(.init(required)))

@@ -45,6 +45,25 @@ extension AuditEvent {
     case .emailVerified: .emailVerified
     case .emailReverted: .emailReverted
     case .passwordReset: .passwordReset
+    case .emailUnverified: .emailUnverified
+    case .emailLinkCreated: .emailLinkCreated
+    case .forgotten: .accountForgotten
+    case .accountExported: .accountExported
+    case .signingKeyRotated: .signingKeyRotated
+    case .signingKeyRevoked: .signingKeyRevoked
+    case .unlocked: .unlocked
+    case .messageResent: .messageResent
+    }
+  }
+}
+
+extension SigningKeyState {
+  init(_ state: SigningKeyStatus.State) {
+    switch state {
+    case .waiting: self = .waiting
+    case .signing: self = .signing
+    case .retired: self = .retired
+    case .unusable: self = .unusable
     }
   }
 }
@@ -55,6 +74,21 @@ extension API.FactorKind {
     case .totp: self = .totp
     case .phone: self = .phone
     case .recoveryCode: self = .recoveryCode
+    }
+  }
+}
+
+extension MasterKeyState {
+  init(_ state: MasterKeyStatus.State) {
+    switch state {
+    case .seals: self = .seals
+    case .sealsElsewhere: self = .sealsElsewhere
+    case .opens: self = .opens
+    case .agesOut: self = .agesOut
+    case .removable: self = .removable
+    case .unused: self = .unused
+    case .missing: self = .missing
+    case .removed: self = .removed
     }
   }
 }

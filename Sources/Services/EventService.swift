@@ -21,10 +21,11 @@ package struct EventService: Sendable {
   private let limits: WatchLimits
   private let seats: WatchSeats
 
-  package init(_ shared: HandlerContext, limits: WatchLimits = WatchLimits()) {
+  /// - Parameter seats: those of an earlier service with the same limits, whose calls still count.
+  package init(_ shared: HandlerContext, limits: WatchLimits = WatchLimits(), seats: WatchSeats? = nil) {
     self.shared = shared
     self.limits = limits
-    seats = WatchSeats(limits)
+    self.seats = seats ?? WatchSeats(limits)
   }
 
   package var methods: [Method] {
@@ -105,15 +106,6 @@ private final class EventWatcher: StreamHandler {
   }
 }
 
-extension Event {
-  fileprivate init(_ record: AuditRecord) {
-    self.init(
-      eventID: record.id, type: AuditEvent(rawValue: record.event)?.type ?? .unspecified,
-      occurredAtMillis: record.at.millis, accountID: record.accountID, caller: record.caller.text,
-      detailsJSON: record.detailsJSON)
-  }
-}
-
 extension Shape {
   /// Parses a cursor. Returns nil for `now`, which starts at the end of the events.
   fileprivate static func cursor(_ text: String) throws -> EventCursor? {
@@ -127,7 +119,7 @@ extension Shape {
 }
 
 /// The number of Watch calls for each caller, over all connections.
-private final class WatchSeats: Sendable {
+package final class WatchSeats: Sendable {
   /// The right of one call to watch. Its deinit releases it.
   final class Seat: Sendable {
     private let seats: WatchSeats
@@ -144,7 +136,7 @@ private final class WatchSeats: Sendable {
   private let taken = Mutex<[CallerName: Int]>([:])
   private let limits: WatchLimits
 
-  init(_ limits: WatchLimits) { self.limits = limits }
+  package init(_ limits: WatchLimits) { self.limits = limits }
 
   func take(_ caller: CallerName) throws -> Seat {
     try taken.withLock { taken in

@@ -49,8 +49,10 @@ package enum Failures {
     switch refusal {
     case .unidentified:
       Failure(.callerUnidentified, hint: "Present a client certificate or an API key (authorization: Bearer lk_…).")
-    case .unknown: Failure(.callerUnidentified, hint: "Use a certificate or API key of a configured caller.")
+    case .unknown, .expired: Failure(.callerUnidentified, hint: "Use a certificate or API key of a configured caller.")
     case .ambiguous: Failure(.callerUnidentified, hint: "Send only one authorization field.")
+    case .malformedForward:
+      Failure(.callerUnidentified, hint: "Correct x-forwarded-client-cert, which the trusted proxy sends.")
     case .contradictory: Failure(.callerUnidentified, hint: "Use a certificate and an API key of the same caller.")
     }
   }
@@ -97,16 +99,17 @@ package enum Failures {
       .callerUnidentified:
       .unauthenticated
     case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed: .permissionDenied
-    case .accountNotFound, .noSuchProvider, .secondFactorNotFound: .notFound
-    case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists: .alreadyExists
+    case .accountNotFound, .noSuchProvider, .secondFactorNotFound, .signingKeyNotFound, .messageNotFound:
+      .notFound
+    case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists, .accountIDInUse: .alreadyExists
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
-      .backupNotConfigured, .backupNotSupported:
+      .messageContentGone, .backupNotConfigured, .backupNotSupported:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
-    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed: .unavailable
+    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady: .unavailable
     case .cancelled: .cancelled
     case .deadlineExceeded: .deadlineExceeded
     }

@@ -9,10 +9,17 @@ internal import Protobuf
 package final class HandlerContext: Sendable {
   let environment: Environment
   private let idempotencyKeys: IdempotencyKeys
+  let callers: CallerDirectory
+  private let failures: FailureLog
 
-  package init(_ environment: Environment, idempotencyKeys: IdempotencyKeys) {
+  package init(
+    _ environment: Environment, idempotencyKeys: IdempotencyKeys, callers: CallerDirectory = CallerDirectory(),
+    failures: FailureLog = FailureLog()
+  ) {
     self.environment = environment
+    self.failures = failures
     self.idempotencyKeys = idempotencyKeys
+    self.callers = callers
   }
 
   /// Collects the facts of one call.
@@ -31,7 +38,7 @@ package final class HandlerContext: Sendable {
       binding: try Shape.binding(binding).map(environment.cryptography.sha256),
       idempotency: try claim(idempotencyKey, context, message, guest: [binding, client.deviceID]),
       ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID,
-      commitDecision: context.commitDecision)
+      actor: context.actor, commitDecision: context.commitDecision, notes: context.notes, origin: context.origin)
   }
 
   private func claim(
@@ -47,10 +54,23 @@ package final class HandlerContext: Sendable {
     let span = message.bytes.span.extracting(message.start..<message.end)
     // Exclude `client`. A phone that retries may have moved from Wi-Fi to a mobile network, with another IP address.
     let request = try key.request.omitting("client", from: span)
-    return IdempotencyClaim(
-      key: idempotencyKeys.key(
-        caller: context.caller.name, method: context.path, key: key.text, guest: key.isOfGuest ? guest : []),
-      request: idempotencyKeys.request(request))
+    func names(_ keys: IdempotencyKeys) -> IdempotencyClaim.Names {
+      IdempotencyClaim.Names(
+        key: keys.key(
+          caller: context.caller.name, method: context.path, key: key.text, guest: key.isOfGuest ? guest : []),
+        request: keys.request(request))
+    }
+    let first = names(idempotencyKeys)
+    return IdempotencyClaim(key: first.key, request: first.request, others: idempotencyKeys.others.map(names))
+  }
+
+  /// Notes a failure for administrators, and returns it. Handlers of sign-in calls throw the result.
+  ///
+  /// - Parameter attempt: what the request named.
+  @inline(never)
+  func noted(_ error: any Error, _ attempt: @autoclosure () -> FailedAttempt, _ call: CallFacts) -> any Error {
+    if let failure = error as? Failure { failures.note(failure, attempt(), call, in: environment) }
+    return error
   }
 
   /// Reads from the store, synchronously if the store can, otherwise as a task.

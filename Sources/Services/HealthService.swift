@@ -3,20 +3,55 @@ internal import Synchronization
 internal import API
 internal import Protobuf
 
+/// A reason why the server reports NOT_SERVING. If several apply, the first of them is reported.
+package enum NotServing: Int, Sendable, CaseIterable {
+  case starting
+  case stopping
+  case storeCorrupt
+  case storeUnreachable
+  case storeFull
+  case storeUnreadable
+
+  /// The reason for an operator, in one line.
+  package var text: String {
+    switch self {
+    case .starting: "the server is starting"
+    case .stopping: "the server is stopping"
+    case .storeCorrupt: "the store is corrupt"
+    case .storeUnreachable: "the database cannot be reached"
+    case .storeFull: "the disk of the store is full"
+    case .storeUnreadable: "the disk of the store returns errors"
+    }
+  }
+}
+
 /// The health of the server. All reactors of the process share one instance.
 package final class HealthState: Sendable {
-  private let serving = Atomic<Bool>(true)
-  private let storeGone = Atomic<Bool>(false)
+  /// One bit for each reason that applies.
+  private let reasons = Atomic<Int>(0)
 
   package init() {}
 
-  package var isServing: Bool { serving.load(ordering: .acquiring) && !storeGone.load(ordering: .acquiring) }
+  package var isServing: Bool { reasons.load(ordering: .acquiring) == 0 }
 
-  /// Records whether the store is unavailable. Without its store the server cannot answer calls.
-  package func storeIsGone(_ isGone: Bool) { storeGone.store(isGone, ordering: .releasing) }
+  /// The reason why the server does not serve; nil while it serves.
+  package var reason: NotServing? {
+    let reasons = reasons.load(ordering: .acquiring)
+    return NotServing.allCases.first { reasons & 1 << $0.rawValue != 0 }
+  }
+
+  /// Records whether a reason applies.
+  package func set(_ reason: NotServing, _ applies: Bool) {
+    let bit = 1 << reason.rawValue
+    if applies {
+      reasons.bitwiseOr(bit, ordering: .acquiringAndReleasing)
+    } else {
+      reasons.bitwiseAnd(~bit, ordering: .acquiringAndReleasing)
+    }
+  }
 
   /// Reports NOT_SERVING from now on. Call this before the first GOAWAY of a shutdown.
-  package func stopServing() { serving.store(false, ordering: .releasing) }
+  package func stopServing() { set(.stopping, true) }
 }
 
 /// grpc.health.v1 (doc/health-checking.md). The empty name means the whole server. Names must match exactly.

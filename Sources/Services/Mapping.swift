@@ -49,11 +49,7 @@ extension SecondFactorHint {
   }
 
   /// Masks a phone number: its owner can recognise it, but other users cannot learn it.
-  static func masked(_ number: String) -> String {
-    let shown = 4
-    guard number.count > shown else { return String(repeating: "*", count: number.count) }
-    return "+" + String(repeating: "*", count: number.count - shown - 1) + number.suffix(shown)
-  }
+  static func masked(_ number: String) -> String { OutgoingMessage.Recipient.masked(number) }
 }
 
 extension API.Session {

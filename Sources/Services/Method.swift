@@ -7,7 +7,7 @@
 
 package import Callers
 package import GRPC
-internal import Identity
+package import Identity
 package import Store
 internal import API
 package import Protobuf
@@ -118,21 +118,32 @@ package struct CallContext: Sendable {
   package let caller: Caller
   package let path: String
   package let peerAddress: String
+  /// The human for whom the caller acts, as it names them. Empty: it names none.
+  package let actor: String
   package let commitDecision: CommitDecision
+  package let trace: CallTrace
+  /// For the log and the metrics; nil for look-ups.
+  package let notes: CallNotes?
 
-  package init(caller: Caller, path: String, peerAddress: String, commitDecision: CommitDecision) {
+  package init(
+    caller: Caller, path: String, peerAddress: String, actor: String = "", commitDecision: CommitDecision,
+    trace: CallTrace = .none, notes: CallNotes? = nil
+  ) {
     self.caller = caller
     self.path = path
     self.peerAddress = peerAddress
+    self.actor = actor
     self.commitDecision = commitDecision
+    self.trace = trace
+    self.notes = notes
   }
 }
 
 extension Method {
   /// Returns a unary method whose handler receives the decoded message.
   static func unary<Request, Response>(
-    _ rpc: RPC<Request, Response>, access: Access = .right, timeLimitMillis: Int64 = 30_000,
-    isLookUp: Bool = false, _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
+    _ rpc: RPC<Request, Response>, access: Access = .right, timeLimitMillis: Int64 = 30_000, isLookUp: Bool = false,
+    _ start: @escaping @Sendable (Request, Message, CallContext, Arena) throws -> Work
   ) -> Method {
     Method(
       rpc.path, timeLimitMillis: timeLimitMillis, access: access, isLookUp: isLookUp,

@@ -15,12 +15,18 @@ package struct ProviderFlowService: Sendable {
     .unary(ProviderFlowRPC.startFlow) { request, message, context, _ in
       let call = try shared.facts(context, message, client: request.client, binding: request.binding)
       let order = try Shape.flow(request)
+      context.notes?.presents(order.providerID)
       let start = StartFlow(shared.environment)
       return .task {
-        let started = try await start(order, call)
-        return StartFlowResponse(
-          flowID: started.flowID, authorizationURL: started.authorizationURL,
-          expiresAtMillis: started.expiresAt.millis, responseMode: ResponseMode(started.responseMode))
+        do {
+          let started = try await start(order, call)
+          call.notes?.ended(.flowStarted)
+          return StartFlowResponse(
+            flowID: started.flowID, authorizationURL: started.authorizationURL,
+            expiresAtMillis: started.expiresAt.millis, responseMode: ResponseMode(started.responseMode))
+        } catch {
+          throw shared.noted(error, FailedAttempt("StartFlow", method: order.providerID), call)
+        }
       }
     }
   }

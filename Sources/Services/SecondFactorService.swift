@@ -21,9 +21,13 @@ package struct SecondFactorService: Sendable {
       let locale = Shape.locale(request.locale)
       let start = StartSecondFactor(shared.environment)
       return .task {
-        let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
-        return StartSecondFactorResponse(
-          verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis)
+        do {
+          let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
+          return StartSecondFactorResponse(
+            verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis)
+        } catch {
+          throw shared.noted(error, FailedAttempt("StartSecondFactor"), call)
+        }
       }
     }
   }
@@ -39,13 +43,20 @@ package struct SecondFactorService: Sendable {
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),
         verificationID: try Shape.text(request.verificationID, "verification_id", bytesMax: Shape.handleBytesMax),
         code: try Shape.required(request.code, "code", bytesMax: Shape.codeBytesMax))
+      context.notes?.presents(CallNotes.unknown)
       let finish = FinishSecondFactor(shared.environment)
       return .task {
-        switch try await finish(order, call) {
-        case .session(let grant, let alreadyLinked):
-          FinishSecondFactorResponse(outcome: .session(API.Session(grant)), alreadyLinked: alreadyLinked)
-        case .accountExists(let conflict): FinishSecondFactorResponse(outcome: .accountExists(.init(conflict)))
-        case .credentialInUse(let conflict): FinishSecondFactorResponse(outcome: .credentialInUse(.init(conflict)))
+        do {
+          let answer = try await finish(order, call)
+          call.notes?.ended(answer.outcome)
+          return switch answer {
+          case .session(let grant, let alreadyLinked):
+            FinishSecondFactorResponse(outcome: .session(API.Session(grant)), alreadyLinked: alreadyLinked)
+          case .accountExists(let conflict): FinishSecondFactorResponse(outcome: .accountExists(.init(conflict)))
+          case .credentialInUse(let conflict): FinishSecondFactorResponse(outcome: .credentialInUse(.init(conflict)))
+          }
+        } catch {
+          throw shared.noted(error, FailedAttempt("FinishSecondFactor"), call)
         }
       }
     }

@@ -27,7 +27,13 @@ package struct SessionService: Sendable {
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: RefreshRequest.self))
       let token = try Shape.token(request.refreshToken, "refresh_token")
       let refresh = Refresh(shared.environment)
-      return .task { RefreshResponse(session: API.Session(try await refresh(token, call))) }
+      return .task {
+        do {
+          return RefreshResponse(session: API.Session(try await refresh(token, call)))
+        } catch {
+          throw shared.noted(error, FailedAttempt("Refresh"), call)
+        }
+      }
     }
   }
 

@@ -37,6 +37,7 @@ enum Shape {
   static let deviceIDBytesMax = 128
   static let factorIDBytesMax = 128
   static let sessionIDBytesMax = 128
+  static let signingKeyIDBytesMax = 128
   /// A recovery code has 19 bytes. The limit leaves room for spaces and for digits of other scripts.
   static let codeBytesMax = 128
   /// The upper bound of the policy's limit, far above any useful password length.

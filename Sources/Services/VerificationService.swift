@@ -22,8 +22,14 @@ package struct VerificationService: Sendable {
       let order = try Shape.phoneCode(request)
       let send = SendPhoneCode(shared.environment)
       return .task {
-        let sent = try await send(order, call)
-        return SendPhoneCodeResponse(verificationID: sent.verificationID, expiresAtMillis: sent.expiresAt.millis)
+        do {
+          let sent = try await send(order, call)
+          return SendPhoneCodeResponse(verificationID: sent.verificationID, expiresAtMillis: sent.expiresAt.millis)
+        } catch {
+          let attempt = FailedAttempt(
+            "SendPhoneCode", method: SignInMethods.phone, subject: .phoneNumber(order.phoneNumber))
+          throw shared.noted(error, attempt, call)
+        }
       }
     }
   }
@@ -34,7 +40,14 @@ package struct VerificationService: Sendable {
       let email = try Shape.mailableEmail(request.email, "email", shared.environment.policy)
       let order = try Shape.mail(request.continueURI, request.locale)
       let send = SendEmailLink(shared.environment)
-      return .task { SendEmailLinkResponse(expiresAtMillis: try await send(email, order, call).millis) }
+      return .task {
+        do {
+          return SendEmailLinkResponse(expiresAtMillis: try await send(email, order, call).millis)
+        } catch {
+          let attempt = FailedAttempt("SendEmailLink", method: SignInMethods.emailLink, subject: .email(email))
+          throw shared.noted(error, attempt, call)
+        }
+      }
     }
   }
 
@@ -58,7 +71,14 @@ package struct VerificationService: Sendable {
       let email = try Shape.mailableEmail(request.email, "email", shared.environment.policy)
       let order = try Shape.mail(request.continueURI, request.locale)
       let send = SendPasswordReset(shared.environment)
-      return .task { SendPasswordResetResponse(expiresAtMillis: try await send(email, order, call).millis) }
+      return .task {
+        do {
+          return SendPasswordResetResponse(expiresAtMillis: try await send(email, order, call).millis)
+        } catch {
+          let attempt = FailedAttempt("SendPasswordReset", method: SignInMethods.password, subject: .email(email))
+          throw shared.noted(error, attempt, call)
+        }
+      }
     }
   }
 
@@ -98,8 +118,12 @@ package struct VerificationService: Sendable {
       let idToken = try Shape.text(request.idToken, "id_token", bytesMax: Shape.tokenBytesMax)
       let confirm = ConfirmEmail(shared.environment)
       return .task {
-        let confirmed = try await confirm(code: code, idToken: idToken, call)
-        return ConfirmEmailResponse(session: confirmed.session.map(API.Session.init), email: confirmed.email)
+        do {
+          let confirmed = try await confirm(code: code, idToken: idToken, call)
+          return ConfirmEmailResponse(session: confirmed.session.map(API.Session.init), email: confirmed.email)
+        } catch {
+          throw shared.noted(error, FailedAttempt("ConfirmEmail"), call)
+        }
       }
     }
   }
@@ -114,9 +138,13 @@ package struct VerificationService: Sendable {
       let claimAddress = request.claimAddress
       let reset = ResetPassword(shared.environment)
       return .task {
-        let answer = try await reset(code: code, newPassword: password, claimAddress: claimAddress, call)
-        return ResetPasswordResponse(
-          email: answer.email, revokedProviderIDs: answer.revokedProviderIDs, isNewAccount: answer.isNewAccount)
+        do {
+          let answer = try await reset(code: code, newPassword: password, claimAddress: claimAddress, call)
+          return ResetPasswordResponse(
+            email: answer.email, revokedProviderIDs: answer.revokedProviderIDs, isNewAccount: answer.isNewAccount)
+        } catch {
+          throw shared.noted(error, FailedAttempt("ResetPassword", method: SignInMethods.password), call)
+        }
       }
     }
   }

@@ -51,6 +51,12 @@ package struct DeliveryRecord: Hashable, Sendable {
   package var buriedReason: String?
   /// The time from which a sweep removes a given-up message.
   package var keptUntil: Timestamp?
+  /// The account whose user receives the message. nil: none, or queued by an earlier version.
+  package var accountID: String?
+  /// The recipient, masked for administrators.
+  package var maskedRecipient: String?
+  /// Why the last attempt failed.
+  package var lastError: String?
 
   package init(
     id: String, channel: DeliveryChannel, kind: String, sealed: [UInt8], createdAt: Timestamp, expiresAt: Timestamp
@@ -72,11 +78,14 @@ package struct DeliveryRecord: Hashable, Sendable {
 package struct NoticeLimits: Hashable, Sendable {
   /// Counts each notice that is queued. While its key is blocked, no notice is queued.
   package var count: ThrottleCount
+  /// The same count under other keys. Each has its row, and each row has the limit.
+  package var otherCounts: [ThrottleCount]
   /// The number of waiting messages, of any kind, from which no notice is queued.
   package var queueMax: Int
 
-  package init(count: ThrottleCount, queueMax: Int) {
+  package init(count: ThrottleCount, otherCounts: [ThrottleCount] = [], queueMax: Int) {
     self.count = count
+    self.otherCounts = otherCounts
     self.queueMax = queueMax
   }
 

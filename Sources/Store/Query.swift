@@ -3,8 +3,10 @@
 /// A backend may cache accounts if `lastSignInMayLag` is set. They are as true as the snapshot but may date from
 /// shortly before the call. A decision on such an account must guard its version.
 package struct Query: Hashable, Sendable {
-  /// The record under this idempotency key.
+  /// The record under this idempotency key. Of several, the one that expires last.
   package var idempotency: Digest?
+  /// Further digests of the same idempotency key, from before a rotation of the master key.
+  package var otherIdempotency: [Digest] = []
   /// This session, and its account as `sessionAccount`.
   package var sessionID: String?
   /// This account. If it was removed, `closedAccount` describes what remains of it.
@@ -45,8 +47,51 @@ package struct Query: Hashable, Sendable {
   /// The key of imported password hashes with this id.
   package var importKeyID: String?
   package var events: EventRange?
+  package var masterKeys: MasterKeyQuery?
+  /// A page of an account's rows of one kind. Held, because few calls have it.
+  @Held package var rows: AccountRowsQuery?
+  /// What an administrator needs to help a user. Held, because few calls have it.
+  @Held package var support: SupportQuery?
 
   package init() {}
+}
+
+/// A page of what is kept about an account apart from its own records.
+package struct AccountRowsQuery: Hashable, Sendable {
+  package enum Kind: String, Hashable, Sendable, CaseIterable {
+    /// In the order of their ids, open and ended.
+    case sessions
+    /// In the order of their digests.
+    case pendings
+    /// Failed attempts, in the order of their keys.
+    case failures
+    /// In the order of their ids: messages that wait or were given up, and those that were sent.
+    case deliveries
+    case sentMessages = "sent_messages"
+    /// The newest first.
+    case events
+  }
+
+  package var kind: Kind
+  package var accountID: String
+  package var offset: Int
+  package var rowsMax: Int
+
+  package init(_ kind: Kind, of accountID: String, offset: Int, rowsMax: Int) {
+    self.kind = kind
+    self.accountID = accountID
+    self.offset = offset
+    self.rowsMax = rowsMax
+  }
+}
+
+package enum AccountRows: Hashable, Sendable {
+  case sessions([SessionRecord])
+  case pendings([PendingRecord])
+  case failures([FailureRecord])
+  case deliveries([DeliveryRecord])
+  case sentMessages([SentMessageRecord])
+  case events([AuditRecord])
 }
 
 package struct OpenSessionsQuery: Hashable, Sendable {
@@ -222,6 +267,18 @@ package struct Facts: Hashable, Sendable {
   package var events: [AuditRecord] = []
   /// With `events`: the position of the newest audit row, or 0 if there never was one.
   package var lastEvent: Int64 = 0
+  @Held package var masterKeys: MasterKeyFacts?
+  @Held package var rows: AccountRows?
+  @Held package var support: SupportFacts?
 
   package init() {}
+}
+
+extension Facts {
+  /// Keeps a record that was found under another digest, unless the one that is kept expires later.
+  package mutating func keepIdempotency(_ found: IdempotencyRecord?) {
+    guard let found else { return }
+    if let kept = idempotency, kept.expiresAt >= found.expiresAt { return }
+    idempotency = found
+  }
 }

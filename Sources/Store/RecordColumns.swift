@@ -56,6 +56,7 @@ extension ClosedAccountRecord: StoredRecord {
     visitor.column("moved_provider_ids", &list)
     if list != joined { movedProviderIDs = list.split(separator: ",").map(String.init) }
     visitor.column("closed_at", &closedAt)
+    visitor.column("forgotten_at", &forgottenAt)
   }
 }
 
@@ -199,6 +200,53 @@ extension DeliveryRecord: StoredRecord {
     visitor.column("buried_at", &buriedAt)
     visitor.column("buried_reason", &buriedReason)
     visitor.column("kept_until", &keptUntil)
+    visitor.column("account_id", &accountID)
+    visitor.column("masked_recipient", &maskedRecipient)
+    visitor.column("last_error", &lastError)
+  }
+}
+
+extension SentMessageRecord: StoredRecord {
+  package static let table = StoredTable.sentMessages
+  package static let columns = describe()
+  package static let blank = SentMessageRecord(
+    id: "", accountID: "", channel: .mail, kind: "", maskedRecipient: "", createdAt: beginning, attempts: 0,
+    sentAt: beginning, keptUntil: beginning)
+
+  package mutating func visit(_ visitor: some ColumnVisitor) {
+    visitor.column("id", &id)
+    visitor.column("account_id", &accountID)
+    visitor.column("channel", &channel)
+    visitor.column("kind", &kind)
+    visitor.column("masked_recipient", &maskedRecipient)
+    visitor.column("created_at", &createdAt)
+    visitor.column("attempts", &attempts)
+    visitor.column("sent_at", &sentAt)
+    visitor.column("kept_until", &keptUntil)
+  }
+}
+
+extension FailureRecord: StoredRecord {
+  package static let table = StoredTable.failures
+  package static let columns = describe()
+  package static let blank = FailureRecord(
+    key: noDigest, accountID: "", reason: "", firstAt: beginning, lastAt: beginning, keptUntil: beginning)
+
+  package mutating func visit(_ visitor: some ColumnVisitor) {
+    visitor.column("key", &key)
+    visitor.column("account_id", &accountID)
+    visitor.column("subject", &subject)
+    visitor.column("reason", &reason)
+    visitor.column("call", &call)
+    visitor.column("method", &method)
+    visitor.column("limit_name", &limit)
+    visitor.column("caller", &caller)
+    visitor.column("network", &network)
+    visitor.column("device", &device)
+    visitor.column("count", &count)
+    visitor.column("first_at", &firstAt)
+    visitor.column("last_at", &lastAt)
+    visitor.column("kept_until", &keptUntil)
   }
 }
 
@@ -260,6 +308,19 @@ extension ImportKeyRecord: StoredRecord {
     visitor.column("id", &id)
     visitor.column("sealed_key", &sealedKey)
     visitor.column("created_at", &createdAt)
+  }
+}
+
+extension MasterKeyRecord: StoredRecord {
+  package static let table = StoredTable.masterKeys
+  package static let columns = describe()
+  package static let blank = MasterKeyRecord(id: "", knownAt: beginning, seenAt: beginning)
+
+  package mutating func visit(_ visitor: some ColumnVisitor) {
+    visitor.column("id", &id)
+    visitor.column("known_at", &knownAt)
+    visitor.column("seen_at", &seenAt)
+    visitor.column("sealed_at", &sealedAt)
   }
 }
 

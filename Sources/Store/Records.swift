@@ -196,14 +196,16 @@ extension SessionRecord {
 
 /// What remains of a removed account.
 ///
-/// The id is never assigned again. If a merge closed the account, the record also names the account that received its
-/// contents.
+/// The id is not assigned again, unless an administrator frees it. If a merge closed the account, the record also names
+/// the account that received its contents.
 package struct ClosedAccountRecord: Hashable, Sendable {
   package var id: String
   /// Empty: the account was not merged.
   package var survivorID: String
   package var movedProviderIDs: [String]
   package var closedAt: Timestamp
+  /// When an administrator freed the id. A new account may have it, with a cut-off of tokens at this time or later.
+  package var forgottenAt: Timestamp?
 
   package init(id: String, survivorID: String = "", movedProviderIDs: [String] = [], closedAt: Timestamp) {
     self.id = id

@@ -47,6 +47,13 @@ package protocol Store: Sendable {
   /// after a commit, a conflict or staleness decides again on these facts.
   func load(_ query: Query) async throws -> Facts
 
+  /// Finds accounts by a part of their texts, with facts at least as new as the call.
+  func search(_ query: SearchQuery) async throws -> SearchResult
+
+  /// Continues to build the index of `search`, if it is wanted and incomplete. Returns the number of accounts that it
+  /// added, at most `accountsMax`; fewer: nothing is left to do.
+  func buildSearchIndex(accountsMax: Int) async throws -> Int
+
   /// Writes all of `change` or nothing, durably, and returns the outcome.
   ///
   /// Many callers share one transaction and one sync. On an attached thread, the changes of a turn leave together, at
@@ -59,12 +66,17 @@ package protocol Store: Sendable {
 
   /// Removes expired data, at most `rowsMax` rows of each kind so that callers are not delayed.
   ///
-  /// Expired data are pending rows, idempotency records, spent tokens, attempt counts and given-up messages past their
-  /// retention. Sessions that ended before today (UTC) and audit rows written before `auditedBefore` expire too. The
-  /// newest audit row stays, so that no position is assigned twice.
+  /// Expired data are pending rows, idempotency records, spent tokens and attempt counts; also given-up messages,
+  /// records of sent messages and failures past their retention. Sessions that ended before today (UTC) and audit rows
+  /// written before `auditedBefore` expire too. The newest audit row stays, so that no position is assigned twice. Of
+  /// more failures than a limit of the backend, the oldest are removed. Given-up messages that have expired lose their
+  /// content.
   ///
   /// - Returns: the number of removed rows.
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int
+
+  /// Writes and reads a little, durably. Throws while the store cannot do both.
+  func probe() async throws
 
   /// Writes one snapshot of everything committed before the call into the existing, empty file at `path`.
   ///
@@ -84,6 +96,10 @@ extension Store {
   // Defaults for a backend that answers immediately or from its own threads.
   package var watchedDescriptor: Int32? { nil }
   package func turn() {}
+
+  // Defaults for a backend without an index of searches.
+  package func search(_ query: SearchQuery) async throws -> SearchResult { .disabled }
+  package func buildSearchIndex(accountsMax: Int) async throws -> Int { 0 }
 }
 
 /// A storage failure. The domain maps each case to `STORE_UNAVAILABLE`.

@@ -14,6 +14,8 @@ package protocol StoreObserver: Sendable {
   func lostDatabase(_ why: String)
   /// The database is reachable again.
   func foundDatabase()
+  /// The store failed in a way that affects further calls. Reported with each failed call. `why` is for the log.
+  func met(_ trouble: StoreTrouble, _ why: String)
   /// The database answers but accepts no further connections. `why` is for the log.
   func lacksConnections(_ why: String)
   /// A sweep could not remove the expired rows of one kind. `why` is for the log. The other kinds were swept.

@@ -18,6 +18,9 @@ package enum StoredTable: String, CaseIterable, Sendable {
   case throttles
   case signingKeys = "signing_keys"
   case importKeys = "import_keys"
+  case masterKeys = "master_keys"
+  case sentMessages = "sent_messages"
+  case failures
   case audit
 
   package var name: String { rawValue }
@@ -25,12 +28,12 @@ package enum StoredTable: String, CaseIterable, Sendable {
   /// The unique key, which also orders the rows. Texts and bytes are compared bytewise.
   package var key: [String] {
     switch self {
-    case .accounts, .closedAccounts, .sessions, .deliveries, .importKeys: ["id"]
+    case .accounts, .closedAccounts, .sessions, .deliveries, .sentMessages, .importKeys, .masterKeys: ["id"]
     case .identities, .unlinks: ["account_id", "provider_id", "subject"]
     case .factors: ["account_id", "id"]
     case .pendings, .spentTokens: ["digest"]
     case .pendingCounts: ["scope", "name"]
-    case .idempotency, .throttles: ["key"]
+    case .idempotency, .throttles, .failures: ["key"]
     case .signingKeys: ["key_id"]
     case .audit: ["position"]
     }
@@ -53,7 +56,10 @@ package enum StoredTable: String, CaseIterable, Sendable {
     case .throttles: ThrottleRecord.columns
     case .signingKeys: SigningKeyRecord.columns
     case .importKeys: ImportKeyRecord.columns
+    case .masterKeys: MasterKeyRecord.columns
     case .audit: AuditRecord.columns
+    case .sentMessages: SentMessageRecord.columns
+    case .failures: FailureRecord.columns
     }
   }
 }

@@ -14,10 +14,12 @@ package enum Write: Hashable, Sendable {
   case throttle(ThrottleWrite)
   case signingKey(SigningKeyWrite)
   case record(RecordWrite)
+  case failure(FailureWrite)
 }
 
 package indirect enum AccountWrite: Hashable, Sendable {
-  /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`.
+  /// Fails with `.conflict(.accountID)`, `.conflict(.email)` or `.conflict(.phoneNumber)`. A freed id of a removed
+  /// account is no conflict if `tokensValidAfter` is not before the time at which it was freed.
   case insert(AccountRecord)
   /// Stores the record as version + 1 if the stored version still is `record.version`, else `.stale`. Unique keys fail
   /// as above. `lastSignInAt` never moves back: a touch, which does not raise the version, may have come in between.
@@ -45,9 +47,11 @@ package indirect enum AccountWrite: Hashable, Sendable {
   case requireFreeEmail(String)
   /// Removes the account and its dependents: identities, factors, unlinks, sessions, pending rows.
   ///
-  /// The id is never assigned again: every later `insert` with it fails with `.conflict(.accountID)`. `.stale` if the
+  /// The id is not assigned again: every later `insert` with it fails with `.conflict(.accountID)`. `.stale` if the
   /// account is gone or the version differs. A nil version matches any version.
   case close(ClosedAccountRecord, version: Int64?)
+  /// Frees the id of a removed account. `.stale` unless there is one whose id is not free yet.
+  case forget(id: String, at: Timestamp)
   /// `.stale` if a session of the account was used at or after this time.
   case requireIdle(accountID: String, since: Timestamp)
   /// Records a use of an anonymous account. `Query.idleAnonymous` finds the account again only once this time is old
@@ -131,11 +135,20 @@ package indirect enum DeliveryWrite: Hashable, Sendable {
   /// Claims one attempt and sets the time of the next. `.stale` if another process has claimed it, or the message is
   /// gone or given up. Of several concurrent senders, only one sends.
   case claim(id: String, attempts: Int, nextAttemptAt: Timestamp)
-  /// Removes a message that was sent or is obsolete. Has no effect if the message is gone.
+  /// Removes an obsolete message. Has no effect if the message is gone.
   case remove(id: String)
-  /// Gives the message up. Its content is deleted, the rest stays until `keptUntil`. Has no effect if the message is
-  /// gone or given up already.
+  /// Removes a message that was sent. If it was sent to the user of an account, a record without its content stays
+  /// until `keptUntil`. Has no effect if the message is gone.
+  case removeSent(id: String, at: Timestamp, keptUntil: Timestamp)
+  /// Notes why the last attempt failed. Has no effect if the message is gone or given up.
+  case noteError(id: String, error: String)
+  /// Gives the message up. Its content stays until the message expires, the rest until `keptUntil`. Has no effect if
+  /// the message is gone or given up already.
   case bury(id: String, at: Timestamp, reason: String, keptUntil: Timestamp)
+  /// Makes the message due at this time. One that was given up waits again, with all attempts, and is no longer merged
+  /// with equal notices. `.stale` if it is gone, has expired by then, or has no content any more. Fails with
+  /// `.limited(.deliveries)` if `queueMax` messages wait already.
+  case requeue(id: String, at: Timestamp, queueMax: Int)
 }
 
 package indirect enum ThrottleWrite: Hashable, Sendable {
@@ -156,6 +169,20 @@ package indirect enum SigningKeyWrite: Hashable, Sendable {
   case retire(keyID: String, at: Timestamp)
   /// Removes the keys retired at or before this time.
   case delete(retiredBy: Timestamp)
+  /// `.stale` unless the key is stored with these times. No other change can replace or remove the key before this one
+  /// is applied. Guards a decision that depends on the key. Changes with several of these name the keys in the order in
+  /// which lookups return them.
+  case confirm(SigningKeyRecord)
+  /// Replaces the times of a key that the change confirms. `.stale` if the key is unknown.
+  case reschedule(keyID: String, activeFrom: Timestamp, retiredAt: Timestamp?)
+  /// Removes a key. `.stale` if the key is unknown: of several revocations of one key, one succeeds.
+  case revoke(keyID: String)
+}
+
+package indirect enum FailureWrite: Hashable, Sendable {
+  /// Adds the attempts to the row with the same key, or to a new one. If the hour has no room for a new row, adds them
+  /// to the row of the remainder.
+  case add(FailureCount)
 }
 
 /// Records that depend on no other.
@@ -168,4 +195,9 @@ package indirect enum RecordWrite: Hashable, Sendable {
   case appendAudit(AuditRecord)
   /// Has no effect if a key with this id exists: the id is derived from the key.
   case keepImportKey(ImportKeyRecord)
+  /// Records that a server has this master key, and whether the key comes first there. No time moves back.
+  case noteMasterKey(MasterKeyID, seals: Bool, at: Timestamp)
+  /// Replaces the sealed column of a row that still has these bytes. Has no effect if the row is gone or another write
+  /// has replaced them.
+  case seal(SealedRowName, from: [UInt8], to: [UInt8])
 }

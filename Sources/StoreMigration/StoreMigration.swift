@@ -1,8 +1,8 @@
-// StoreMigration: copies everything in an embedded store into PostgreSQL while no server runs.
+// StoreMigration: work on stores while no server runs. Copies an embedded store into PostgreSQL, and restores a backup.
 //
-// Owns: the order of a move, the comparison of both sides, and when a move takes effect.
-// Does not own: how each backend is read and written (StoreSQLite, StorePostgres), what the operator sees.
-// Read next: ComparedTable.swift, StoreSQLite/SQLiteTables.swift, StorePostgres/PostgresTables.swift.
+// Owns: the order of a move, the comparison of both sides, and when a move takes effect; the digest of a backup.
+// Does not own: how each backend is read, written and replaced (StoreSQLite, StorePostgres), what the operator sees.
+// Read next: Restore.swift, ComparedTable.swift, StoreSQLite/SQLiteTables.swift, StorePostgres/PostgresTables.swift.
 
 import Store
 import StorePostgres

@@ -6,7 +6,9 @@ extension Script {
     case .insert(let account):
       add(.insertAccount) { $0.bind(account) }
       // Follows the insert, which waits for a transaction that closes the same account. This step then sees its writes.
-      add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id) }
+      add(.guardNeverClosed, refusing: .conflict(.accountID)) { $0.bind(account.id).bind(account.tokensValidAfter) }
+      // Only an account that takes a freed id begins with a cut-off of tokens.
+      if account.tokensValidAfter != nil { add(.deleteClosedAccount) { $0.bind(account.id) } }
     case .update(let account): add(.updateAccount, refusing: .stale) { $0.bind(account) }
     case .raise(let id, let version): add(.raiseAccount, refusing: .stale) { $0.bind(id).bind(version) }
     case .touch(let id, let version, let at):
@@ -20,6 +22,7 @@ extension Script {
       add(.holdEmail) { $0.bind(id.bytes).bind(email) }
       add(.letGoOfEmail) { $0.bind(id.bytes) }
     case .close(let closed, let version): close(closed, version)
+    case .forget(let id, let at): add(.forgetAccount, refusing: .stale) { $0.bind(id).bind(at) }
     case .requireIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session. The guard sees every one of them that came first.
       add(.lockAccount) { $0.bind(accountID) }
@@ -86,7 +89,15 @@ extension Statement {
     VALUES (\(AccountRecord.columns.placeholders("$")), \(AccountRecord.columns.placeholder("$", "created_at")))
     """)
   static let guardNeverClosed = Statement(
-    "guard_never_closed", "SELECT 1 / (1 - count(*)) FROM closed_accounts WHERE id = $1")
+    "guard_never_closed",
+    """
+    SELECT 1 / (1 - count(*)) FROM closed_accounts
+    WHERE id = $1 AND coalesce(forgotten_at > coalesce($2::bigint, -1), true)
+    """)
+  static let deleteClosedAccount = Statement("delete_closed_account", "DELETE FROM closed_accounts WHERE id = $1")
+  static let forgetAccount = guarding(
+    "forget_account",
+    "UPDATE closed_accounts SET forgotten_at = $2 WHERE id = $1 AND forgotten_at IS NULL RETURNING 1")
   static let updateAccount = guarding(
     "update_account",
     """
@@ -184,7 +195,8 @@ extension Statement {
     "SELECT 1 / (1 - count(*)) FROM (SELECT 1 FROM factors WHERE account_id = $1 LIMIT 1) AS enrolled")
 
   static let ofAccounts = [
-    insertAccount, guardNeverClosed, updateAccount, raiseAccount, touchAccount, confirmAccount, cutOff, holdEmail,
+    insertAccount, guardNeverClosed, deleteClosedAccount, forgetAccount, updateAccount, raiseAccount,
+    touchAccount, confirmAccount, cutOff, holdEmail,
     letGoOfEmail, deleteAccount, deleteAnyAccount, deleteIdentities,
     deleteFactors, deleteUnlinks, deleteSessions, insertClosedAccount, lockSessions, guardIdle, noteIdle,
     insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink, insertFactor, updateFactor,

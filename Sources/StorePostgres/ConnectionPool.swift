@@ -20,6 +20,8 @@ final class ConnectionPool {
   private var readings = FIFOQueue<StoreRequest>()
   private var writings = FIFOQueue<StoreRequest>()
   private var isAlarmSet = false
+  /// What `counters` has of this pool.
+  private var counted = (open: 0, inUse: 0)
   private var isClosed = false
 
   init(
@@ -71,6 +73,13 @@ final class ConnectionPool {
       }
     }
     replaceLost()
+    countConnections()
+  }
+
+  private func countConnections() {
+    let now = (open: pipelines.count, inUse: pipelines.count { !$0.pipeline.isIdle })
+    counters.changed(open: now.open - counted.open, inUse: now.inUse - counted.inUse)
+    counted = now
   }
 
   /// Sends waiting requests while connections are available.
@@ -78,6 +87,7 @@ final class ConnectionPool {
     dispatch()
     for (ticket, pipeline) in pipelines where !pipeline.isIdle { flush(pipeline, ticket) }
     replaceLost()
+    countConnections()
     if !isAlarmSet, !isIdle {
       isAlarmSet = true
       poll.setAlarm(millis: ConnectionPool.tickMillis)
@@ -92,6 +102,7 @@ final class ConnectionPool {
     refuse(\.readings) { _ in .closed }
     refuse(\.writings) { _ in .closed }
     while let (_, pipeline) = pipelines.popLast() { leave(pipeline) }
+    countConnections()
     availability.poolClosed()
   }
 
@@ -112,7 +123,7 @@ final class ConnectionPool {
     } catch {
       return connector.want(queue)
     }
-    pipelines.append((lastTicket, Pipeline(connection)))
+    pipelines.append((lastTicket, Pipeline(connection, counters)))
     availability.gained(isFirst: pipelines.count == 1)
   }
 

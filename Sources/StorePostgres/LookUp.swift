@@ -5,7 +5,7 @@ import Store
 /// No statement needs the result of another, so all are sent together. Several statements run in one transaction with
 /// one snapshot.
 final class LookUp {
-  private(set) var facts = Facts()
+  var facts = Facts()
   /// Whether audit rows without a position exist. The rows read are then not all that were committed.
   private(set) var hasUnplacedEvents = false
   private var steps: [BoundStatement] = []
@@ -19,6 +19,8 @@ final class LookUp {
     askThrottles(query)
     askDeliveries(query)
     askAdministration(query)
+    if let wanted = query.masterKeys { ask(wanted) }
+    if let support = query.support { askSupport(support) }
     askEvents(query)
   }
 
@@ -53,13 +55,13 @@ final class LookUp {
     ask(step) { answer throws(RequestError) in while answer.step() { keep(try make(answer)) } }
   }
 
-  private func askOne<Record: StoredRecord>(
+  func askOne<Record: StoredRecord>(
     _ step: BoundStatement, _: Record.Type, _ keep: @escaping (Record) -> Void
   ) {
     askOne(step, { row throws(RequestError) in try row.record() }, keep)
   }
 
-  private func askAll<Record: StoredRecord>(
+  func askAll<Record: StoredRecord>(
     _ step: BoundStatement, _: Record.Type, _ keep: @escaping (Record) -> Void
   ) {
     askAll(step, { row throws(RequestError) in try row.record() }, keep)
@@ -138,6 +140,11 @@ final class LookUp {
       askOne(BoundStatement(.idempotency).bind(key), IdempotencyRecord.self) { [unowned self] in facts.idempotency = $0
       }
     }
+    for key in query.otherIdempotency {
+      askOne(BoundStatement(.idempotency).bind(key), IdempotencyRecord.self) { [unowned self] in
+        facts.keepIdempotency($0)
+      }
+    }
     if let digest = query.spentToken {
       ask(BoundStatement(.spentToken).bind(digest)) { [unowned self] answer in facts.tokenSpent = answer.step() }
     }
@@ -203,20 +210,78 @@ final class LookUp {
         }
       }
     }
+    if let wanted = query.rows { askRows(wanted) }
     if let id = query.importKeyID {
       askOne(BoundStatement(.importKey).bind(id), ImportKeyRecord.self) { [unowned self] in facts.importKey = $0 }
     }
   }
 
+  private func ask(_ query: MasterKeyQuery) {
+    switch query {
+    case .keys:
+      ask(BoundStatement(.masterKeys)) { [unowned self] answer throws(RequestError) in
+        var keys: [MasterKeyRecord] = []
+        while answer.step() { keys.append(try answer.record()) }
+        facts.masterKeys = .keys(keys)
+      }
+    case .rows(let table, let after, let rowsMax):
+      ask(table.page(after: after, rowsMax: rowsMax)) { [unowned self] answer throws(RequestError) in
+        var rows: [SealedRow] = []
+        var next: SealedCursor?
+        while answer.step() {
+          let (row, cursor) = try table.row(answer)
+          rows.append(row)
+          next = cursor
+        }
+        facts.masterKeys = .rows(rows, next: rows.count < rowsMax ? nil : next)
+      }
+    case .refreshTokens(let afterID, let rowsMax, let issuedBy, let at):
+      let step = BoundStatement(.refreshTokenAges).bind(afterID).bind(rowsMax).bind(issuedBy).bind(at)
+      ask(step) { [unowned self] answer throws(RequestError) in
+        guard answer.step() else { return }
+        let (count, lastEnd) = (try answer.int(), try answer.optionalTimestamp())
+        let (rowCount, lastID) = (try answer.int(), answer.optionalText())
+        facts.masterKeys = .refreshTokens(
+          RefreshTokenAges(count: count, lastEnd: lastEnd, nextID: rowCount < rowsMax ? nil : lastID))
+      }
+    }
+  }
+
+  private func askRows(_ wanted: AccountRowsQuery) {
+    func page(_ statement: Statement) -> BoundStatement {
+      BoundStatement(statement).bind(wanted.accountID).bind(wanted.rowsMax).bind(wanted.offset)
+    }
+    func all<Record: StoredRecord>(_ statement: Statement, _ make: @escaping ([Record]) -> AccountRows) {
+      ask(page(statement)) { [unowned self] answer throws(RequestError) in
+        var records: [Record] = []
+        while answer.step() { records.append(try answer.record()) }
+        facts.rows = make(records)
+      }
+    }
+    switch wanted.kind {
+    case .sessions: all(.everySessionOfAccount, AccountRows.sessions)
+    case .pendings: all(.everyPendingOfAccount, AccountRows.pendings)
+    case .failures: all(.everyFailureOfAccount, AccountRows.failures)
+    case .deliveries: all(.everyDeliveryOfAccount, AccountRows.deliveries)
+    case .sentMessages: all(.everySentMessageOfAccount, AccountRows.sentMessages)
+    case .events: all(.everyEventOfAccount, AccountRows.events)
+    }
+  }
+
   private func askEvents(_ query: Query) {
     guard let range = query.events else { return }
-    ask(BoundStatement(.lastEvent)) { [unowned self] answer throws(RequestError) in
-      guard answer.step() else { throw .corrupt("the position of audit rows is missing") }
-      facts.lastEvent = try answer.int64()
-      hasUnplacedEvents = try answer.bool()
-    }
+    askLastEvent { [unowned self] in facts.lastEvent = $0 }
     askAll(BoundStatement(.events).bind(range.after).bind(range.rowsMax), AuditRecord.self) { [unowned self] in
       facts.events.append($0)
+    }
+  }
+
+  /// Asks whether audit rows without a position exist.
+  func askLastEvent(_ keep: @escaping (Int64) -> Void = { _ in }) {
+    ask(BoundStatement(.lastEvent)) { [unowned self] answer throws(RequestError) in
+      guard answer.step() else { throw .corrupt("the position of audit rows is missing") }
+      keep(try answer.int64())
+      hasUnplacedEvents = try answer.bool()
     }
   }
 }

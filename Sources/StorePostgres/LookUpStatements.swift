@@ -93,6 +93,20 @@ extension Statement {
     ORDER BY a.idle_since LIMIT $2
     """)
 
+  private static let rowsPage = "LIMIT $2 OFFSET $3"
+  static let everySessionOfAccount = Statement(
+    "every_session_of_account", SessionRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
+  static let everyPendingOfAccount = Statement(
+    "every_pending_of_account", PendingRecord.select("WHERE account_id = $1 ORDER BY digest \(rowsPage)"))
+  static let everyFailureOfAccount = Statement(
+    "every_failure_of_account", FailureRecord.select("WHERE account_id = $1 ORDER BY key \(rowsPage)"))
+  static let everyDeliveryOfAccount = Statement(
+    "every_delivery_of_account", DeliveryRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
+  static let everySentMessageOfAccount = Statement(
+    "every_sent_message_of_account", SentMessageRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
+  static let everyEventOfAccount = Statement(
+    "every_event_of_account", AuditRecord.select("WHERE account_id = $1 ORDER BY position DESC \(rowsPage)"))
+
   static let events = Statement("events", AuditRecord.select("WHERE position > $1 ORDER BY position LIMIT $2"))
   /// The newest position, and whether rows without a position exist.
   static let lastEvent = Statement(
@@ -102,6 +116,7 @@ extension Statement {
     AccountSelector.all.flatMap { [$0.account, $0.dependent] } + [
       closedAccount, methodsByEmail, methodsByLinkedEmail, session, openSessionCount, openSessions, device, pending,
       idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, page,
-      pageDependent, idleAnonymous, events, lastEvent,
+      pageDependent, idleAnonymous, everySessionOfAccount, everyPendingOfAccount, everyFailureOfAccount,
+      everyDeliveryOfAccount, everySentMessageOfAccount, everyEventOfAccount, events, lastEvent,
     ]
 }

@@ -6,7 +6,22 @@ import Store
 /// Steps that the previous release does not need are additive, so that its servers continue (`SchemaStep`). Each
 /// statement is sent on its own: a coordinator of Citus accepts only one in a query.
 enum Migrations {
-  static let steps: [SchemaStep] = [SchemaStep(Schema.baseline), SchemaStep(CountParts.tables)]
+  static let steps: [SchemaStep] = [
+    SchemaStep(Schema.baseline), SchemaStep(CountParts.tables), masterKeys, SchemaStep(Schema.forgottenAccounts),
+    SchemaStep(index: "audit_by_account", on: "audit (account_id, position)"), SchemaStep(Schema.support),
+  ]
+
+  private static let masterKeys = SchemaStep([
+    """
+    CREATE TABLE master_keys (
+      id TEXT COLLATE "C" NOT NULL,
+      known_at BIGINT NOT NULL,
+      seen_at BIGINT NOT NULL,
+      sealed_at BIGINT,
+      CONSTRAINT master_keys_id PRIMARY KEY (id)
+    )
+    """
+  ])
 
   /// The conflicts between processes that start at the same time: rows of the catalog, and each other's transactions.
   private static let collisions = ["23505", "42710", "42P07", "42P06", "40001", "40P01", lockTimeout]

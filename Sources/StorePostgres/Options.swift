@@ -35,8 +35,15 @@ package struct Options: Sendable {
   package var placedMax = 1_000
   /// The interval between counts of pending rows and waiting messages.
   package var countingMillis: Int64 = 5_000
+  /// The number of failure rows from which a sweep removes the oldest.
+  package var failuresMax = 1_000_000
   /// How long the database remembers which changes were committed.
   package var changeMillis: Int64 = 3_600_000
+
+  /// Whether the store builds and uses the indexes of searches.
+  package var search = false
+  /// Whether these indexes may need the extension pg_trgm. Only tests say no.
+  var mayUseTrigrams = true
 
   package init(conninfo: String) { self.conninfo = conninfo }
 }

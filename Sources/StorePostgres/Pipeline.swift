@@ -3,6 +3,7 @@ import Reactor
 /// A connection with its round trips in progress, oldest first.
 final class Pipeline {
   let connection: Connection
+  private let counters: StoreCounters
   private var roundTrips: [UnderWay] = []
   /// Whether the previous round trip has left a transaction open.
   private var isInTransaction = false
@@ -26,7 +27,10 @@ final class Pipeline {
     var hasResult = false
   }
 
-  init(_ connection: Connection) { self.connection = connection }
+  init(_ connection: Connection, _ counters: StoreCounters) {
+    self.connection = connection
+    self.counters = counters
+  }
 
   var isLost: Bool { fault != nil }
   /// Whether no round trip is in progress.
@@ -88,6 +92,7 @@ final class Pipeline {
         let error = ServerError(step: roundTrips[0].stepsEnded, state: state, constraint: constraint, message: message)
         if roundTrips[0].failure == nil { roundTrips[0].failure = .refused(error) }
         roundTrips[0].hasResult = true
+        counters.report(error)
         if error.endsConnection { isWorn = true }
       case .stepEnded:
         guard roundTrips[0].hasResult else { return lose("the server sent an unexpected response") }

@@ -13,6 +13,15 @@ import Store
     var state = ""
     /// The server did not respond in time on an open connection.
     var isSilent = false
+    /// Whether it is lasting although neither the text nor the state says so.
+    private var isDeclaredLasting = false
+
+    init(text: String, state: String = "", isSilent: Bool = false, isLasting: Bool = false) {
+      self.text = text
+      self.state = state
+      self.isSilent = isSilent
+      isDeclaredLasting = isLasting
+    }
 
     /// Parts of the libpq messages that indicate a lasting failure. libpq has no error state for a failed connection,
     /// only text. Any other text, such as that of a server in another language, counts as passing.
@@ -27,6 +36,7 @@ import Store
 
     /// Whether every retry would fail in the same way until the operator fixes the cause.
     var isLasting: Bool {
+      if isDeclaredLasting { return true }
       let stateClass = state.prefix(2)
       // Connection failures, conflicts, resources, locks, operator intervention, system errors.
       if !state.isEmpty { return !["08", "40", "53", "55", "57", "58"].contains(stateClass) }
@@ -85,6 +95,9 @@ import Store
       throw Refusal(text: "\(what) cannot be read: \(error.reason)")
     }
   }
+
+  /// The process ID that the server stated at the start of the connection.
+  var startedProcessID: Int32 { unsafe PQbackendPID(handle) }
 
   /// The host that the connection leads to.
   var host: Host? {

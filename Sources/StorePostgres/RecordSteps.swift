@@ -9,6 +9,10 @@ extension Script {
     case .spendToken(let digest, let expiresAt): add(.spendToken) { $0.bind(digest).bind(expiresAt) }
     case .appendAudit(let record): append(record)
     case .keepImportKey(let key): add(.keepImportKey) { $0.bind(key) }
+    case .noteMasterKey(let id, let seals, let at):
+      let record = MasterKeyRecord(id: id.text, knownAt: at, seenAt: at, sealedAt: seals ? at : nil)
+      add(.noteMasterKey) { $0.bind(record) }
+    case .seal(let name, let old, let new): seal(name, old, new)
     }
   }
 
@@ -22,6 +26,11 @@ extension Script {
       add(.guardNoSigningKey, refusing: .stale)
     case .retire(let keyID, let at): add(.retireSigningKey, refusing: .stale) { $0.bind(keyID).bind(at) }
     case .delete(let retiredBy): add(.deleteSigningKeys) { $0.bind(retiredBy) }
+    case .confirm(let key):
+      add(.confirmSigningKey, refusing: .stale) { $0.bind(key.keyID).bind(key.activeFrom).bind(key.retiredAt) }
+    case .reschedule(let keyID, let activeFrom, let retiredAt):
+      add(.rescheduleSigningKey, refusing: .stale) { $0.bind(keyID).bind(activeFrom).bind(retiredAt) }
+    case .revoke(let keyID): add(.revokeSigningKey, refusing: .stale) { $0.bind(keyID) }
     }
   }
 }
@@ -41,11 +50,22 @@ extension Statement {
     "retire_signing_key",
     "UPDATE signing_keys SET retired_at = $2 WHERE key_id = $1 AND retired_at IS NULL RETURNING 1")
   static let deleteSigningKeys = Statement("delete_signing_keys", "DELETE FROM signing_keys WHERE retired_at <= $1")
+  static let confirmSigningKey = guarding(
+    "confirm_signing_key",
+    """
+    SELECT 1 FROM signing_keys
+      WHERE key_id = $1 AND active_from = $2 AND retired_at IS NOT DISTINCT FROM $3 FOR UPDATE
+    """)
+  static let rescheduleSigningKey = guarding(
+    "reschedule_signing_key",
+    "UPDATE signing_keys SET active_from = $2, retired_at = $3 WHERE key_id = $1 RETURNING 1")
+  static let revokeSigningKey = guarding(
+    "revoke_signing_key", "DELETE FROM signing_keys WHERE key_id = $1 RETURNING 1")
   static let keepImportKey = Statement(
     "keep_import_key", "\(ImportKeyRecord.insert("$")) ON CONFLICT (id) DO NOTHING")
 
   static let ofRecords = [
     deleteExpiredIdempotency, insertIdempotency, spendToken, insertSigningKey, lockSchema, guardNoSigningKey,
-    retireSigningKey, deleteSigningKeys, keepImportKey,
+    retireSigningKey, deleteSigningKeys, confirmSigningKey, rescheduleSigningKey, revokeSigningKey, keepImportKey,
   ]
 }

@@ -75,6 +75,16 @@ struct ServerError: Hashable, Sendable {
     isUnknown || (isOfConnection && state != "25P02") || stateClass == "53" || stateClass == "XX"
   }
 
+  /// The condition of the database that the error reveals; nil: the error concerns one request only.
+  var trouble: StoreTrouble? {
+    switch state {
+    case "XX001", "XX002": .corrupt
+    case "53100": .full
+    case "58030", "58P01": .unreadable
+    default: nil
+    }
+  }
+
   /// Whether a guard failed: it divides by the number of rows found.
   var isGuard: Bool { state == "22012" }
 

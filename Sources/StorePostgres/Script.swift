@@ -120,6 +120,7 @@ final class Script {
     case .throttle(let write): throttles.add(write, to: self)
     case .signingKey(let write): add(write)
     case .record(let write): add(write)
+    case .failure(let write): add(write)
     }
   }
 

@@ -10,7 +10,7 @@ struct Statement: Sendable {
 
   static let all: [Statement] = [
     transactions, lookUps, ofAccounts, ofBatches, ofSessions, ofCounts, ofPendings, ofDeliveries, ofRecords,
-    ofThrottles, ofEvents, ofSweeps,
+    ofThrottles, ofEvents, ofSweeps, ofMasterKeys, ofSearches, ofSupport, ofStatistics,
   ].flatMap { $0 }
 
   /// Returns a guard, which fails unless `hit` returns one row: with 22012 for none, with 21000 for several. `hit` is a

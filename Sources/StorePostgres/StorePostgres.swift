@@ -21,7 +21,7 @@ package final class PostgresStore: Store {
   let appended: (@Sendable () -> Void)?
   private let availability: Availability
   private let connector: Connector
-  private let counters: StoreCounters
+  let counters: StoreCounters
   private let thread: StoreThread
   private let pools: ThreadSlot<ConnectionPool>
   private let closed = Atomic<Bool>(false)
@@ -32,6 +32,8 @@ package final class PostgresStore: Store {
   /// The kinds of rows that the last sweep skipped because of another transaction's lock, each with the number of
   /// consecutive skips.
   let passedOver = Mutex<[String: Int]>([:])
+  /// A `SearchAbility`.
+  let searchAbility: Atomic<Int>
   private let watching = Mutex<Task<Void, Never>?>(nil)
 
   /// The version of the server on which the store was opened.
@@ -48,6 +50,7 @@ package final class PostgresStore: Store {
     self.options = options
     self.observer = observer
     self.appended = appended
+    searchAbility = Atomic((options.search ? SearchAbility.missing : .disabled).rawValue)
     (serverVersion, schema) = try PostgresStore.prepare(options)
     availability = Availability(observer)
     connector = Connector(options, availability)
@@ -72,6 +75,7 @@ package final class PostgresStore: Store {
     do throws(ReadyConnection.Refusal) {
       let connection = try ReadyConnection.connect(options)
       defer { connection.abandon() }
+      try Pooler.check(connection, options)
       let schema = try Migrations.run(
         on: connection, isAllowed: options.migrates, by: ReadyConnection.deadline(options))
       return (try connection.text("SHOW server_version", by: ReadyConnection.deadline(options)), schema)
@@ -165,7 +169,7 @@ package final class PostgresStore: Store {
 
   package func load(_ query: Query) async throws -> Facts {
     var found = try await retrying { await self.lookOnce(query) }
-    if query.events != nil, found.hasUnplacedEvents {
+    if query.events != nil || query.support?.events != nil, found.hasUnplacedEvents {
       // The result must include everything committed before this call, so all of it must have a position.
       try await placeAll()
       found = try await retrying { await self.lookOnce(query) }
@@ -182,7 +186,7 @@ package final class PostgresStore: Store {
   ///
   /// All connections may have ended at the same time. A failed lookup also fails the lookups behind it on its
   /// connection.
-  private func retrying<Found>(_ look: () async -> Result<Found, RequestError>) async throws(StoreError) -> Found {
+  func retrying<Found>(_ look: () async -> Result<Found, RequestError>) async throws(StoreError) -> Found {
     let begun = monotonicMillis()
     var attempts = 0
     while true {

@@ -1,3 +1,4 @@
+import Reactor
 package import Store
 import Synchronization
 
@@ -5,6 +6,7 @@ extension PostgresStore {
   /// Sweeps each kind of row in its own transaction, so that a failure of one kind does not affect the others. Skips
   /// rows that another process is sweeping. In a cancelled task, begins no further kind.
   package func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int {
+    let failuresMax = options.failuresMax
     let changesBefore = now.adding(millis: -options.changeMillis)
     do {
       try await placeAll()
@@ -15,12 +17,18 @@ extension PostgresStore {
     var removed = 0
     for steps in [
       { [BoundStatement(.lockCounts), BoundStatement(.sweepPendings).bind(now).bind(rowsMax)] },
-      { [BoundStatement(.sweepDeliveries).bind(now).bind(rowsMax)] },
+      {
+        let steps = [BoundStatement(.sweepContents), BoundStatement(.sweepDeliveries)]
+        return steps.map { $0.bind(now).bind(rowsMax) }
+      },
       { [BoundStatement(.sweepIdempotency).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepSpentTokens).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepThrottles).bind(now).bind(rowsMax)] },
       { [BoundStatement(.sweepSessions).bind(now.day).bind(rowsMax)] },
       { [BoundStatement(.sweepEvents).bind(auditedBefore).bind(rowsMax)] },
+      { [BoundStatement(.sweepSentMessages).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepFailures).bind(now).bind(rowsMax)] },
+      { [BoundStatement(.sweepSurplusFailures).bind(failuresMax).bind(rowsMax)] },
       { [BoundStatement(.sweepChanges).bind(changesBefore).bind(rowsMax)] },
     ] as [@Sendable () -> [BoundStatement]] where !Task.isCancelled {
       removed += try await remove(steps)
@@ -30,6 +38,18 @@ extension PostgresStore {
     // Not counted as removed rows: counts that only earlier versions use.
     _ = try await remove { [BoundStatement(.sweepCounts).bind(rowsMax)] }
     return removed
+  }
+
+  /// Inserts a fence of no change, which a later sweep removes, and reads the signing keys.
+  package func probe() async throws {
+    let steps: @Sendable () -> [BoundStatement] = {
+      [BoundStatement(.insertFence).bind(ChangeID.random().bytes).bind(wallMillis()), BoundStatement(.withoutTimeLimit)]
+    }
+    let written = await ask(.writing, begin: .beginWriting, steps) { _ throws(RequestError) in }
+    if case .failure(let failure) = written { throw failure.storeError }
+    var query = Query()
+    query.signingKeys = true
+    _ = try await load(query)
   }
 
   /// Runs the steps and returns the number of rows that the last one removed.
@@ -80,6 +100,8 @@ extension Statement {
   static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", request: "expires_at")
   static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", request: "expires_at")
   static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", request: "ends_day")
+  static let sweepSentMessages = sweep("sent_messages", by: "id", where: "kept_until <= $1", request: "kept_until")
+  static let sweepFailures = sweep("failures", by: "key", where: "kept_until <= $1", request: "kept_until")
   static let sweepChanges = sweep("changes", by: "id", where: "at < $1", request: "at")
   /// Removes old audit rows. Considers only the rows with the lowest positions, which are ordered by time unless a
   /// clock was set back. A later sweep removes any row that this one skips. The newest row stays.
@@ -106,6 +128,7 @@ extension Statement {
     """)
 
   static let ofSweeps = [
-    sweepIdempotency, sweepSpentTokens, sweepThrottles, sweepSessions, sweepChanges, sweepEvents, sweepCounts,
+    sweepIdempotency, sweepSpentTokens, sweepThrottles, sweepSessions, sweepSentMessages, sweepFailures, sweepChanges,
+    sweepEvents, sweepCounts,
   ]
 }

@@ -15,7 +15,7 @@ final class ThrottleRows {
   private static let placeholderEnd = Timestamp(millis: .min)
 
   init(_ change: Change) {
-    self.keys = Set(change.writes.compactMap(\.throttleKey)).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    self.keys = Set(change.writes.flatMap(\.throttleKeys)).sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
   }
 
   var isEmpty: Bool { keys.isEmpty }
@@ -51,25 +51,30 @@ final class ThrottleRows {
     }
   }
 
-  /// Returns the row after one more notice. nil: the limit is reached.
-  func counting(_ limits: NoticeLimits) -> ThrottleRecord? {
-    let old = records[limits.count.key]
-    if limits.isReached(old) { return nil }
-    let record = ThrottleRecord.counting(limits.count, after: old)
-    records[limits.count.key] = limits.count.rule.countMax > 0 ? record : old
-    return record
+  /// Returns the rows after one more notice, in the order of the counts. nil: the limit is reached.
+  func counting(_ limits: NoticeLimits) -> [ThrottleRecord]? {
+    let counts = [limits.count] + limits.otherCounts
+    if counts.contains(where: { limits.isReached(records[$0.key]) }) { return nil }
+    return counts.map { count in
+      let old = records[count.key]
+      let record = ThrottleRecord.counting(count, after: old)
+      records[count.key] = count.rule.countMax > 0 ? record : old
+      return record
+    }
   }
 }
 
 extension Write {
-  /// The key of the throttle that the write reads.
-  fileprivate var throttleKey: Digest? {
+  /// The keys of the throttles that the write reads.
+  fileprivate var throttleKeys: [Digest] {
     switch self {
-    case .throttle(.count(let count)): count.key
-    case .throttle(.reset(let key, _, _, _)): key
-    case .delivery(.enqueueNotice(_, let limits)): limits.count.key
-    case .delivery(.enqueue), .delivery(.claim), .delivery(.remove), .delivery(.bury): nil
-    case .account, .identity, .unlink, .factor, .session, .pending, .signingKey, .record: nil
+    case .throttle(.count(let count)): [count.key]
+    case .throttle(.reset(let key, _, _, _)): [key]
+    case .delivery(.enqueueNotice(_, let limits)): [limits.count.key] + limits.otherCounts.map(\.key)
+    case .delivery(.enqueue), .delivery(.claim), .delivery(.remove), .delivery(.removeSent), .delivery(.noteError),
+      .delivery(.bury), .delivery(.requeue):
+      []
+    case .account, .identity, .unlink, .factor, .session, .pending, .signingKey, .record, .failure: []
     }
   }
 }

@@ -32,7 +32,7 @@ extension Write {
     case .session(let write): write.locks
     case .pending(let write): write.locks
     // Their rows are locked by the statements themselves, or before the script (`ThrottleRows`).
-    case .delivery, .throttle, .signingKey, .record: .none
+    case .delivery, .throttle, .signingKey, .record, .failure: .none
     }
   }
 }
@@ -45,7 +45,7 @@ extension AccountWrite {
     case .raise(let id, _), .touch(let id, _, _), .cutOff(let id, _, _): WriteLocks(account: id)
     case .close(let closed, _): WriteLocks(account: closed.id, sessions: true, pendings: true)
     case .requireIdle(let id, _): WriteLocks(account: id, sessions: true)
-    case .confirm, .requireFreeEmail, .noteIdle: .none
+    case .confirm, .requireFreeEmail, .noteIdle, .forget: .none
     }
   }
 }

@@ -10,6 +10,7 @@ extension Writer {
         try markKept(write)
         if let refusal = try apply(write, of: change) { return refusal }
       }
+      if keepsSearch { try keepSearch(change) }
       return .committed
     } catch {
       guard let key = error.uniqueKey else { throw error }
@@ -30,7 +31,13 @@ extension Writer {
     case .throttle(let write): try apply(write)
     case .signingKey(let write): try apply(write) ? nil : .stale
     case .record(let write): try apply(write)
+    case .failure(let write): try applied(write)
     }
+  }
+
+  private func applied(_ write: FailureWrite) throws(SQLiteError) -> Outcome? {
+    try apply(write)
+    return nil
   }
 
   private func apply(_ write: AccountWrite, of change: Change) throws(SQLiteError) -> Outcome? {
@@ -44,6 +51,7 @@ extension Writer {
     case .cutOff(let id, let at, let disabling): return try cutOff(id, at, disabling: disabling) ? nil : .stale
     case .requireFreeEmail(let email): return try isTaken(email) ? .conflict(.email) : nil
     case .close(let closed, let version): return try close(closed, version) ? nil : .stale
+    case .forget(let id, let at): return try forget(id, at) ? nil : .stale
     case .requireIdle(let accountID, let since): return try isUsed(accountID, since: since) ? .stale : nil
     case .noteIdle(let accountID, let since):
       try noteIdle(accountID, since)
@@ -77,6 +85,8 @@ extension Writer {
     case .spendToken(let digest, let expiresAt): try spend(digest, until: expiresAt)
     case .appendAudit(let record): try insert(record)
     case .keepImportKey(let key): try keep(key)
+    case .noteMasterKey(let id, let seals, let at): try noteMasterKey(id, seals: seals, at)
+    case .seal(let name, let old, let new): try seal(name, old, new)
     }
     return nil
   }
@@ -88,6 +98,12 @@ extension Writer {
     case .requireNone: return try !hasSigningKey()
     case .retire(let keyID, let at): return try retire(keyID, at)
     case .delete(let retiredBy): try deleteSigningKeys(retiredBy: retiredBy)
+    case .confirm(let key): return try hasSigningKey(key)
+    case .reschedule(let keyID, let activeFrom, let retiredAt):
+      return try connection.statement("UPDATE signing_keys SET active_from = ?, retired_at = ? WHERE key_id = ?")
+        .bind(activeFrom).bind(retiredAt).bind(keyID).runHitsRow()
+    case .revoke(let keyID):
+      return try connection.statement("DELETE FROM signing_keys WHERE key_id = ?").bind(keyID).runHitsRow()
     }
     return true
   }
@@ -115,6 +131,13 @@ extension Writer {
     let statement = try connection.statement("SELECT 1 FROM signing_keys WHERE retired_at IS NULL LIMIT 1")
     defer { statement.reset() }
     return try statement.step()
+  }
+
+  private func hasSigningKey(_ key: SigningKeyRecord) throws(SQLiteError) -> Bool {
+    let statement = try connection.statement(
+      "SELECT 1 FROM signing_keys WHERE key_id = ? AND active_from = ? AND retired_at IS ?")
+    defer { statement.reset() }
+    return try statement.bind(key.keyID).bind(key.activeFrom).bind(key.retiredAt).step()
   }
 
   private func retire(_ keyID: String, _ at: Timestamp) throws(SQLiteError) -> Bool {

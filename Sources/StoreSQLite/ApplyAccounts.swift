@@ -5,9 +5,19 @@ import Store
 // The account's row counts its dependents. A dependent of a removed account finds no account number and is rejected.
 
 extension Writer {
-  /// False: an account with this id was closed.
+  /// False: an account with this id was closed, and the id is not free.
   func insert(_ account: AccountRecord) throws(SQLiteError) -> Bool {
-    try connection.statement(.insertAccount).bind(account).runHitsRow()
+    guard try connection.statement(.insertAccount).bind(account).runHitsRow() else { return false }
+    // Only an account that takes a freed id begins with a cut-off of tokens.
+    if account.tokensValidAfter != nil {
+      try connection.statement("DELETE FROM closed_accounts WHERE id = ?").bind(account.id).run()
+    }
+    return true
+  }
+
+  func forget(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
+    try connection.statement("UPDATE closed_accounts SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL")
+      .bind(at).bind(id).runHitsRow()
   }
 
   func update(_ account: AccountRecord) throws(SQLiteError) -> Bool {
@@ -65,6 +75,7 @@ extension Writer {
     defer { statement.reset() }
     guard try statement.step() else { return false }
     let number = statement.int64()
+    if keepsSearch { try removeFromSearch(number: number) }
     try connection.statement("DELETE FROM identities WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM factors WHERE account_number = ?").bind(number).run()
     try connection.statement("DELETE FROM unlinks WHERE account_number = ?").bind(number).run()
@@ -212,7 +223,9 @@ extension GeneratedSQL {
       """
       INSERT INTO accounts (\(columns.names), idle_since)
       SELECT \(columns.placeholders("?")), \(columns.placeholder("?", "created_at"))
-      WHERE NOT EXISTS (SELECT 1 FROM closed_accounts WHERE id = \(columns.placeholder("?", "id")))
+      WHERE NOT EXISTS (
+        SELECT 1 FROM closed_accounts WHERE id = \(columns.placeholder("?", "id"))
+          AND coalesce(forgotten_at > coalesce(\(columns.placeholder("?", "tokens_valid_after")), -1), 1))
       """)
   }()
   fileprivate static let updateAccount: GeneratedSQL = {

@@ -15,9 +15,34 @@ extension Writer {
     case .claim(let id, let attempts, let nextAttemptAt):
       return try claimDelivery(id, attempts, nextAttemptAt) ? nil : .stale
     case .remove(let id): try removeDelivery(id)
+    case .removeSent(let id, let at, let keptUntil):
+      try connection.statement(.keepSentMessage).bind(at).bind(keptUntil).bind(id).run()
+      try removeDelivery(id)
+    case .noteError(let id, let error):
+      try connection.statement("UPDATE deliveries SET last_error = ? WHERE id = ? AND buried_at IS NULL")
+        .bind(error).bind(id).run()
     case .bury(let id, let at, let reason, let keptUntil): try buryDelivery(id, at, reason, keptUntil)
+    case .requeue(let id, let at, let queueMax): return try requeueDelivery(id, at, queueMax: queueMax)
     }
     return nil
+  }
+
+  private func requeueDelivery(_ id: String, _ at: Timestamp, queueMax: Int) throws(SQLiteError) -> Outcome? {
+    let isWaiting = try connection.statement(
+      "UPDATE deliveries SET next_attempt_at = ? WHERE id = ? AND buried_at IS NULL AND expires_at > ?"
+    ).bind(at).bind(id).bind(at).runHitsRow()
+    if isWaiting { return nil }
+    guard
+      try connection.statement(
+        """
+        UPDATE deliveries SET next_attempt_at = ?, attempts = 0, merge_key = NULL, buried_at = NULL,
+          buried_reason = NULL, kept_until = NULL
+        WHERE id = ? AND buried_at IS NOT NULL AND expires_at > ? AND length(sealed) > 0
+        """
+      ).bind(at).bind(id).bind(at).runHitsRow()
+    else { return .stale }
+    try letGo(.buried, "", 1)
+    return try hold(.waiting, "", atMost: queueMax) ? nil : .limited(.deliveries)
   }
 
   /// False: the queue is full.
@@ -32,9 +57,12 @@ extension Writer {
     let merging = try connection.statement(
       "UPDATE deliveries SET expires_at = max(expires_at, ?) WHERE merge_key = ? AND buried_at IS NULL")
     if try merging.bind(notice.expiresAt).bind(notice.mergeKey).runHitsRow() { return .merged }
-    if limits.isReached(try throttle(limits.count.key)) { return .overLimit }
+    for count in [limits.count] + limits.otherCounts where limits.isReached(try throttle(count.key)) {
+      return .overLimit
+    }
     guard try enqueue(notice, queueMax: limits.queueMax) else { return .queueFull }
-    if limits.count.rule.countMax > 0 { _ = try count(limits.count) }
+    guard limits.count.rule.countMax > 0 else { return nil }
+    for count in [limits.count] + limits.otherCounts { _ = try self.count(count) }
     return nil
   }
 
@@ -61,17 +89,26 @@ extension Writer {
     guard
       try connection.statement(
         """
-        UPDATE deliveries SET buried_at = ?, buried_reason = ?, kept_until = ?, sealed = x''
+        UPDATE deliveries SET buried_at = ?, buried_reason = ?, kept_until = ?,
+          sealed = CASE WHEN expires_at > ? THEN sealed ELSE x'' END
         WHERE id = ? AND buried_at IS NULL
         """
-      ).bind(at).bind(reason).bind(keptUntil).bind(id).runHitsRow()
+      ).bind(at).bind(reason).bind(keptUntil).bind(at).bind(id).runHitsRow()
     else { return }
     try letGo(.waiting, "", 1)
     _ = try hold(.buried, "", atMost: .max)
   }
 
-  /// Removes the given-up messages whose retention has ended. Only given-up messages have a `kept_until`.
+  /// Removes the given-up messages whose retention has ended, and the content of those that have expired. Only given-up
+  /// messages have a `kept_until`.
   func sweepDeliveries(_ now: Timestamp, _ rowsMax: Int) throws(SQLiteError) -> Int {
+    try connection.statement(
+      """
+      UPDATE deliveries SET sealed = x'' WHERE id IN (
+        SELECT id FROM deliveries WHERE buried_at IS NOT NULL AND length(sealed) > 0 AND expires_at <= ?
+        ORDER BY expires_at LIMIT ?)
+      """
+    ).bind(now).bind(rowsMax).run()
     let removed = try connection.statement(
       """
       DELETE FROM deliveries WHERE id IN
@@ -84,5 +121,13 @@ extension Writer {
 }
 
 extension GeneratedSQL {
+  /// Rows of messages to no account, and of earlier versions, name no account.
+  fileprivate static let keepSentMessage = GeneratedSQL(
+    """
+    INSERT INTO sent_messages
+      (id, account_id, channel, kind, masked_recipient, created_at, attempts, sent_at, kept_until)
+    SELECT id, account_id, channel, kind, coalesce(masked_recipient, ''), created_at, attempts, ?, ? FROM deliveries
+    WHERE id = ? AND account_id IS NOT NULL AND buried_at IS NULL
+    """)
   fileprivate static let insertDelivery = GeneratedSQL(DeliveryRecord.insert("?"))
 }

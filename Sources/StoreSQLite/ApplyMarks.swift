@@ -22,7 +22,16 @@ extension Writer {
       try markAddresses(of: factor.accountID)
     case .factor(.update(let factor)): markAccount(factor.accountID)
     case .factor(.requireNone): break
-    case .session, .pending, .delivery, .throttle, .signingKey, .record: break
+    case .record(let write): markKept(write)
+    case .session, .pending, .delivery, .throttle, .signingKey, .failure: break
+    }
+  }
+
+  private func markKept(_ write: RecordWrite) {
+    switch write {
+    case .seal(.factor(_, let accountID), _, _): markAccount(accountID)
+    case .seal(.signingKey, _, _), .seal(.importKey, _, _), .seal(.pending, _, _), .seal(.delivery, _, _): break
+    case .insertIdempotency, .spendToken, .appendAudit, .keepImportKey, .noteMasterKey: break
     }
   }
 
@@ -45,7 +54,8 @@ extension Writer {
     case .cutOff(let id, _, _): markAccount(id)
     // Cached accounts are not used for the last sign-in.
     case .touch: break
-    case .confirm, .requireFreeEmail, .requireIdle, .noteIdle: break
+    // Removed accounts are not cached.
+    case .confirm, .requireFreeEmail, .requireIdle, .noteIdle, .forget: break
     }
   }
 

@@ -261,7 +261,8 @@ extension Writer {
     let throttles = try sweepThrottles(now, rowsMax)
     let deliveries = try sweepDeliveries(now, rowsMax)
     let events = try sweepEvents(before: auditedBefore, rowsMax)
-    return pendings + deliveries + Int(idempotency + spentTokens + sessions + throttles + events)
+    let failures = try sweepFailures(now, rowsMax)
+    return pendings + deliveries + Int(idempotency + spentTokens + sessions + throttles + events + failures)
   }
 }
 

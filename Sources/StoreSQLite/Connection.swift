@@ -160,11 +160,12 @@ import Store
   }
 
   /// Interrupts later statements with SQLITE_INTERRUPT once `isWanted` returns false.
-  func giveUp(unless isWanted: @escaping @Sendable () -> Bool) {
+  /// - Parameter steps: SQLite virtual machine steps, or pages of a check, between two calls of `isWanted`.
+  func giveUp(every steps: Int32 = 100_000, unless isWanted: @escaping @Sendable () -> Bool) {
     let patience = Patience(isWanted)
     self.patience = patience
     unsafe sqlite3_progress_handler(
-      handle, Patience.steps,
+      handle, steps,
       { raw in
         guard let raw = unsafe raw else { return 0 }
         return unsafe Unmanaged<Patience>.fromOpaque(raw).takeUnretainedValue().isWanted() ? 0 : 1
@@ -190,8 +191,6 @@ import Store
 
 /// The check that a connection makes during a long statement.
 private final class Patience {
-  /// The SQLite virtual machine steps between two checks.
-  static let steps: Int32 = 100_000
   let isWanted: @Sendable () -> Bool
 
   init(_ isWanted: @escaping @Sendable () -> Bool) { self.isWanted = isWanted }

@@ -30,7 +30,9 @@ struct Copier: Sendable {
     defer { copy.close() }
     copy.giveUp(unless: isWanted)
     let findings = try copy.texts("PRAGMA integrity_check(8)")
-    guard findings == ["ok"] else { throw .corrupt("the copy is corrupt: \(findings.joined(separator: "; "))") }
+    guard findings == ["ok"] else {
+      throw SQLiteError(code: SQLITE_CORRUPT, text: "the copy is corrupt: \(findings.joined(separator: "; "))")
+    }
     return StoreCopy(
       accountCount: Int(clamping: try copy.integer("SELECT count(*) FROM accounts")),
       lastEvent: try copy.integer("SELECT coalesce(max(position), 0) FROM audit"))
@@ -58,12 +60,14 @@ struct Copier: Sendable {
     }
   }
 
+  private func standAlone(_ copyPath: String) throws(SQLiteError) { try Copier.standAlone(copyPath, mark: 0) }
+
   /// Clears the WAL flag in the copy (bytes 18 and 19 of the first page, "File format version numbers" in SQLite's file
-  /// format description).
+  /// format description), and replaces its mark (`FileMark`).
   ///
   /// The copy is then a single file, which can be read on read-only media too. A store that opens it sets the flag
   /// again.
-  private func standAlone(_ copyPath: String) throws(SQLiteError) {
+  static func standAlone(_ copyPath: String, mark: UInt32) throws(SQLiteError) {
     let versions: [UInt8] = [1, 1]
     let descriptor = unsafe Glibc.open(copyPath, O_WRONLY | O_CLOEXEC)
     guard descriptor >= 0 else {
@@ -71,7 +75,9 @@ struct Copier: Sendable {
       throw SQLiteError(code: SQLITE_CANTOPEN, text: "\(copyPath) cannot be opened, errno \(code)")
     }
     defer { _ = Glibc.close(descriptor) }
-    guard unsafe pwrite(descriptor, versions, versions.count, 18) == versions.count else {
+    guard unsafe pwrite(descriptor, versions, versions.count, 18) == versions.count,
+      FileMark.write(mark, to: descriptor)
+    else {
       let code = errno
       let isFull = code == ENOSPC || code == EDQUOT
       throw SQLiteError(code: isFull ? SQLITE_FULL : SQLITE_IOERR, text: "\(copyPath) cannot be written")

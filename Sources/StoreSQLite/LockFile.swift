@@ -29,6 +29,28 @@ struct LockFile: ~Copyable {
   /// Unlocks but does not remove the file. Otherwise two processes could hold two locks of the same name.
   deinit { _ = Glibc.close(descriptor) }
 
+  /// Returns the record about the locked file; nil if there is none yet.
+  borrowing func record() -> FileMark? {
+    var bytes = [UInt8](repeating: 0, count: FileMark.byteCount)
+    guard unsafe pread(descriptor, &bytes, bytes.count, 0) == bytes.count else { return nil }
+    return FileMark(record: bytes)
+  }
+
+  /// Replaces the record, durably.
+  borrowing func write(_ record: FileMark) throws(SQLiteError) {
+    let bytes = record.bytes
+    let count = unsafe pwrite(descriptor, bytes, bytes.count, 0)
+    guard count == bytes.count, fdatasync(descriptor) == 0 else {
+      let code = errno
+      let isFull = (0..<bytes.count).contains(count) || code == ENOSPC || code == EDQUOT
+      let text = "the lock file cannot be written, errno \(code)"
+      throw SQLiteError(code: isFull ? SQLITE_FULL : SQLITE_IOERR, text: text)
+    }
+  }
+
+  /// Gives the lock file to the owner of the file that it locks.
+  borrowing func give(to owner: uid_t, _ group: gid_t) -> Bool { fchown(descriptor, owner, group) == 0 }
+
   /// Checks that the file exists, before a lock file is created next to it.
   static func requireFile(_ path: String) throws(StoreError) {
     guard unsafe Glibc.access(path, R_OK) == 0 else {

@@ -5,7 +5,21 @@ import Store
 ///
 /// Steps that the previous release does not need are additive, so that it can still open the file (`SchemaStep`).
 enum Migrations {
-  static let steps: [SchemaStep] = [SchemaStep([Schema.baseline])]
+  static let steps: [SchemaStep] = [
+    SchemaStep([Schema.baseline]), masterKeys, SchemaStep(Schema.forgottenAccounts),
+    SchemaStep(index: "audit_by_account", on: "audit (account_id, position)"), SchemaStep(Schema.support),
+  ]
+
+  private static let masterKeys = SchemaStep([
+    """
+    CREATE TABLE master_keys (
+      id TEXT NOT NULL PRIMARY KEY,
+      known_at INTEGER NOT NULL,
+      seen_at INTEGER NOT NULL,
+      sealed_at INTEGER
+    ) STRICT, WITHOUT ROWID
+    """
+  ])
 
   /// Not a part of the baseline, because it describes the schema of every version.
   private static let compatibility = """

@@ -41,10 +41,18 @@ package struct Options: Sendable {
   package var copyPagesPerStep: Int32 = 256
   package var copyPauseMillis: UInt32 = 2
   package var copyCacheKiB = 2 * 1024
+  /// The number of failure rows from which a sweep removes the oldest.
+  package var failuresMax = 1_000_000
   /// Whether opening the store migrates its schema. If not, a store that lacks a step is rejected.
   package var migrates = true
+  /// A check of the file works and rests in turn, so that it takes a fifth of one processor.
+  package var checkWorkMillis: Int64 = 10
+  package var checkRestMillis: UInt32 = 40
   /// The largest size of the file. nil: limited by the disk only.
   package var pagesMax: Int64?
+
+  /// Whether the store keeps the index of searches. nil: it leaves the file as it is.
+  package var search: Bool?
 
   package init() {}
 }

@@ -3,7 +3,7 @@ import Store
 
 /// A read-only connection with every lookup of `Query` prepared, and the snapshot of the turn.
 final class Reader {
-  private let connection: Connection
+  let connection: Connection
   private let marks: CommitMarks
   private let methods: SignInMethodsCache
   private let accounts: AccountCache
@@ -20,6 +20,7 @@ final class Reader {
   private let closedAccount, idleAnonymous: Statement
   private let firstPage, nextPage, importKey: Statement
   private let throttle, device, events, lastEvent: Statement
+  private lazy var searches = Result { () throws(SQLiteError) in try SearchReader(connection) }
 
   init(path: String, options: Options, marks: CommitMarks, methods: SignInMethodsCache) throws(SQLiteError) {
     connection = try Connection.reader(path: path, options: options)
@@ -110,6 +111,7 @@ final class Reader {
     if let digest = query.alsoPending { facts.alsoPending = try one(pending.bind(digest)) }
     if let digest = query.code { facts.code = try one(pending.bind(digest)) }
     if let key = query.idempotency { facts.idempotency = try one(idempotency.bind(key)) }
+    for key in query.otherIdempotency { facts.keepIdempotency(try one(idempotency.bind(key))) }
     if let digest = query.spentToken {
       facts.tokenSpent = try one(spentToken.bind(digest)) { _ in true } ?? false
     }
@@ -127,6 +129,7 @@ final class Reader {
       facts.idleAnonymous = try all(idleAnonymous.bind(idle.before).bind(idle.accountsMax), IdleAccount.init)
     }
     try administer(query, &facts)
+    if let query = query.support { facts.support = try support(query) }
     if let range = query.events {
       facts.lastEvent = try one(lastEvent) { $0.int64() } ?? 0
       if range.after < facts.lastEvent {
@@ -177,6 +180,80 @@ final class Reader {
       facts.page = try rows.map { row throws(SQLiteError) in try state(row) }
     }
     if let id = query.importKeyID { facts.importKey = try one(importKey.bind(id)) }
+    if let wanted = query.masterKeys { facts.masterKeys = try read(wanted) }
+    if let wanted = query.rows { facts.rows = try rows(wanted) }
+  }
+
+  /// Prepares its statements when it runs, because most servers never look up most of them.
+  private func read(_ query: MasterKeyQuery) throws(SQLiteError) -> MasterKeyFacts {
+    switch query {
+    case .keys: return .keys(try all(connection.statement(.masterKeys)))
+    case .rows(let table, let after, let rowsMax):
+      let after = after ?? SealedCursor()
+      var rows: [SealedRow] = []
+      var next: SealedCursor?
+      let statement = try connection.statement(table.page)
+      let bound = switch table {
+      case .factors: statement.bind(Int64(after.owner) ?? .min).bind(after.id)
+      case .pendings: statement.bind(after.digest)
+      case .signingKeys, .importKeys, .deliveries: statement.bind(after.id)
+      }
+      _ = try all(bound.bind(rowsMax)) { row throws(SQLiteError) in
+        let (sealed, cursor) = try table.row(row)
+        rows.append(sealed)
+        next = cursor
+      }
+      return .rows(rows, next: rows.count < rowsMax ? nil : next)
+    case .refreshTokens(let afterID, let rowsMax, let issuedBy, let at):
+      let bound = try connection.statement(.refreshTokenAges).bind(issuedBy).bind(at).bind(afterID).bind(rowsMax)
+      let ages = try one(bound) { row in
+        let (count, lastEnd) = (row.int(), row.optionalTimestamp())
+        let (rowCount, lastID) = (row.int(), row.optionalText())
+        return RefreshTokenAges(count: count, lastEnd: lastEnd, nextID: rowCount < rowsMax ? nil : lastID)
+      }
+      return .refreshTokens(ages ?? RefreshTokenAges())
+    }
+  }
+
+  /// Prepared at their first use, because few readers need them.
+  private lazy var rowStatements = Result { () throws(SQLiteError) in
+    let page = "LIMIT ? OFFSET ?"
+    return (
+      sessions: try connection.prepare(SessionRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
+      pendings: try connection.prepare(PendingRecord.select("WHERE account_id = ? ORDER BY digest \(page)")),
+      failures: try connection.prepare(FailureRecord.select("WHERE account_id = ? ORDER BY key \(page)")),
+      deliveries: try connection.prepare(DeliveryRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
+      sentMessages: try connection.prepare(SentMessageRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
+      events: try connection.prepare(AuditRecord.select("WHERE account_id = ? ORDER BY position DESC \(page)"))
+    )
+  }
+
+  private func rows(_ wanted: AccountRowsQuery) throws(SQLiteError) -> AccountRows {
+    let statements = try rowStatements.get()
+    func page(_ statement: Statement) -> Statement {
+      statement.bind(wanted.accountID).bind(wanted.rowsMax).bind(wanted.offset)
+    }
+    return switch wanted.kind {
+    case .sessions: .sessions(try all(page(statements.sessions)))
+    case .pendings: .pendings(try all(page(statements.pendings)))
+    case .failures: .failures(try all(page(statements.failures)))
+    case .deliveries: .deliveries(try all(page(statements.deliveries)))
+    case .sentMessages: .sentMessages(try all(page(statements.sentMessages)))
+    case .events: .events(try all(page(statements.events)))
+    }
+  }
+
+  /// Searches in the snapshot.
+  func search(_ query: SearchQuery) throws(SQLiteError) -> SearchResult {
+    try openSnapshot()
+    guard let search = try searches.get() else { return .disabled }
+    if let progress = try search.progress() { return .building(progress) }
+    let found = try search.ids(query)
+    var accounts: [AccountState] = []
+    for id in found.ids {
+      if let state = try state(accountByID.bind(id)) { accounts.append(state) }
+    }
+    return .page(SearchPage(accounts: accounts, next: found.next, match: .part))
   }
 
   /// Closes the snapshot. The ROLLBACK cannot fail, because every statement is reset after its last step.
@@ -255,11 +332,11 @@ final class Reader {
     try begin.run()
   }
 
-  private func one<Record: StoredRecord>(_ statement: Statement) throws(SQLiteError) -> Record? {
+  func one<Record: StoredRecord>(_ statement: Statement) throws(SQLiteError) -> Record? {
     try one(statement) { row throws(SQLiteError) in try row.record() }
   }
 
-  private func all<Record: StoredRecord>(
+  func all<Record: StoredRecord>(
     _ statement: Statement, ownerID: String = ""
   ) throws(SQLiteError) -> [Record] {
     try all(statement) { row throws(SQLiteError) in try row.record(ownerID: ownerID) }
@@ -298,38 +375,4 @@ extension SessionRecord {
       AND (closed_reason IS NULL OR closed_reason = 'signed_out' AND closed_at > coalesce(
         (SELECT tokens_valid_after FROM accounts WHERE accounts.id = account_id), 0)) LIMIT 1
     """
-}
-
-/// A lookup from a thread without its own connection.
-enum ReadOrder: Sendable {
-  case facts(Query, CheckedContinuation<Facts, any Error>)
-  case methods(SignInMethodsQuery, CheckedContinuation<SignInMethodsRecord?, any Error>)
-}
-
-/// The reader thread. It serves all threads that are not attached.
-final class ReadServer {
-  private let reader: Reader
-  private let queue: WorkQueue<ReadOrder>
-  private static let groupMax = 64
-
-  init(_ reader: Reader, queue: WorkQueue<ReadOrder>) {
-    self.reader = reader
-    self.queue = queue
-  }
-
-  /// Runs until the queue is closed. Opens each snapshot after it has taken the lookups, so the snapshot is as new as
-  /// each call.
-  func run() {
-    while let orders = queue.take(atMost: ReadServer.groupMax) {
-      for order in orders {
-        switch order {
-        case .facts(let query, let answer):
-          answer.resume(with: Result { () throws(SQLiteError) in try reader.facts(query) }.mapError(\.storeError))
-        case .methods(let query, let answer):
-          answer.resume(with: Result { () throws(SQLiteError) in try reader.methods(query) }.mapError(\.storeError))
-        }
-      }
-      reader.endSnapshot()
-    }
-  }
 }

@@ -7,6 +7,8 @@ struct SQLiteError: Error {
   /// The extended result code.
   let code: Int32
   let text: String
+  /// Whether a single row has a value that this code never wrote. SQLite itself found no damage.
+  private(set) var isOfRow = false
 
   init(code: Int32, text: String) {
     self.code = code
@@ -17,13 +19,35 @@ struct SQLiteError: Error {
   init(_ error: SystemError) { self.init(code: SQLITE_ERROR, text: "\(error)") }
 
   /// A row contains a value that this code never wrote.
-  static func corrupt(_ text: String) -> SQLiteError { SQLiteError(code: SQLITE_CORRUPT, text: text) }
+  static func corrupt(_ text: String) -> SQLiteError {
+    var error = SQLiteError(code: SQLITE_CORRUPT, text: text)
+    error.isOfRow = true
+    return error
+  }
 
   var storeError: StoreError {
     switch code & 0xff {
     case SQLITE_CORRUPT, SQLITE_NOTADB: .corrupt(text)
     default: .unavailable("\(text) (SQLite \(code))")
     }
+  }
+
+  /// The condition of the store that the error reveals; nil: the error concerns one call only.
+  ///
+  /// An unusual row is not such a condition: a newer version may have written it.
+  var trouble: StoreTrouble? {
+    switch code & 0xff {
+    case SQLITE_CORRUPT, SQLITE_NOTADB: isOfRow ? nil : .corrupt
+    case SQLITE_FULL: .full
+    case SQLITE_IOERR: code == csqlite_ioerr_nomem ? nil : .unreadable
+    case SQLITE_CANTOPEN: .unreadable
+    default: nil
+    }
+  }
+
+  /// Reports the condition of the store, if the error reveals one.
+  func report(to observer: (any StoreObserver)?) {
+    if let trouble { observer?.met(trouble, "\(text) (SQLite \(code))") }
   }
 
   /// The error while a file is opened. CANTOPEN counts as passing: the file itself is accessible, so SQLite lacks

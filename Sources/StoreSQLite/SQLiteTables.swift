@@ -16,6 +16,7 @@ package final class SQLiteTables {
     try LockFile.requireFile(path)
     let path = try LockFile.resolve(path)
     lock = try LockFile(of: path)
+    try lock.settleLog(of: path)
     let version: Int
     do throws(SQLiteError) {
       connection = try Connection.reader(path: path, options: Options())

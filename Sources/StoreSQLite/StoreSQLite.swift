@@ -30,7 +30,8 @@ package final class SQLiteStore: Store {
   private let methods: SignInMethodsCache
 
   /// Opens the file, creates it with mode 0600 if needed, and migrates its schema. Rejects a file that another process
-  /// holds, that a newer version wrote, or that does not keep `synchronous=FULL`.
+  /// holds, that a newer version wrote, that has the log of another file next to it (`FileMark`), or that does not keep
+  /// `synchronous=FULL`.
   ///
   /// - Parameter appended: called on the writer thread whenever audit rows have become visible. Must not block.
   package init(
@@ -50,16 +51,20 @@ package final class SQLiteStore: Store {
       throw .unavailable("\(error)")
     }
     let lock = try LockFile(of: path)
+    try lock.settleLog(of: path)
     do throws(SQLiteError) {
       let connection = try Connection.writer(path: path, options: options)
       schema = try Migrations.run(on: connection, isAllowed: options.migrates)
+      try lock.renewMark(of: path, connection)
+      let keepsSearch = try SearchIndex.prepare(connection, isWanted: options.search)
       // Numbers are assigned in order and rarely removed, so the last one approximates the count without a scan.
       let accounts = Int(clamping: try connection.integer("SELECT coalesce(max(number), 0) FROM accounts"))
       methods = SignInMethodsCache(accounts: accounts, bytesMax: options.methodsCacheBytesMax, marks: marks)
       let writer = try Writer(
         connection, lock: lock, queue: writing, options: options, progress: progress, marks: marks,
-        methods: methods, observer: observer, appended: appended)
-      let server = ReadServer(try Reader(path: path, options: options, marks: marks, methods: methods), queue: reading)
+        methods: methods, keepsSearch: keepsSearch, observer: observer, appended: appended)
+      let server = ReadServer(
+        try Reader(path: path, options: options, marks: marks, methods: methods), queue: reading, observer: observer)
       do throws(SystemError) {
         try tryStartThread(named: "store-writer") { [writerEnd] in
           writer.run()
@@ -152,6 +157,7 @@ package final class SQLiteStore: Store {
     do throws(SQLiteError) {
       return try look(reader)
     } catch {
+      error.report(to: observer)
       throw error.storeError
     }
   }
@@ -176,6 +182,15 @@ package final class SQLiteStore: Store {
     try await answer(from: writing) { .sweep(at: now, rowsMax: rowsMax, auditedBefore: auditedBefore, $0) }
   }
 
+  /// Always on the reader thread: a search may examine thousands of accounts.
+  package func search(_ query: SearchQuery) async throws -> SearchResult {
+    try await answer(from: reading) { .search(query, $0) }
+  }
+
+  package func buildSearchIndex(accountsMax: Int) async throws -> Int {
+    try await answer(from: writing) { .buildSearch(accountsMax: accountsMax, $0) }
+  }
+
   /// Waits for the writer thread before it opens the snapshot. A checkpoint that the writer has begun, and that waits
   /// for readers, would otherwise wait for this one.
   package func copy(to copyPath: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
@@ -192,12 +207,71 @@ package final class SQLiteStore: Store {
             continuation.resume(returning: try copier.copy(to: copyPath) { hold.release() })
           } catch {
             let isClosed = isClosed.load(ordering: .acquiring)
+            if error.trouble == .corrupt { error.report(to: observer) }
             continuation.resume(throwing: isClosed ? StoreError.closed : error.copyError)
           }
         }
       } catch {
         continuation.resume(throwing: StoreError.unavailable("\(error)"))
       }
+    }
+  }
+
+  /// Checks the structure of the file, on a thread of its own that takes a fifth of one processor. Reports damage to
+  /// the observer too. The WAL grows during the check.
+  ///
+  /// - Parameter isWanted: called from time to time, on any thread. Once it returns false, the check is unfinished.
+  package func check(while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCheck {
+    try ensureOpen()
+    let result = try await inspect(while: isWanted) { inspector throws(SQLiteError) in try inspector.check() }
+    if case .corrupt(let findings) = result { observer?.met(.corrupt, findings.joined(separator: "; ")) }
+    return result
+  }
+
+  /// Reads sizes and counts, on a thread of its own that takes a fifth of one processor.
+  package func statistics(at now: Timestamp, countingAccounts: Bool) async throws -> StoreStatistics {
+    try ensureOpen()
+    return try await inspect(while: { true }) { inspector throws(SQLiteError) in
+      try inspector.statistics(at: now, countingAccounts: countingAccounts)
+    }
+  }
+
+  private func inspect<Value: Sendable>(
+    while isWanted: @escaping @Sendable () -> Bool,
+    _ work: @escaping @Sendable (Inspector) throws(SQLiteError) -> Value
+  ) async throws -> Value {
+    let hold = LogHold(progress)
+    try await answer(from: writing) { .settle($0) }
+    let inspector = Inspector(path: path, options: options) { [self] in
+      !isClosed.load(ordering: .acquiring) && isWanted()
+    }
+    return try await withCheckedThrowingContinuation { continuation in
+      do throws(SystemError) {
+        try tryStartThread(named: "store-inspector", niceness: Inspector.niceness) { [self] in
+          defer { hold.release() }
+          do throws(SQLiteError) {
+            continuation.resume(returning: try work(inspector))
+          } catch {
+            error.report(to: observer)
+            continuation.resume(throwing: error.storeError)
+          }
+        }
+      } catch {
+        continuation.resume(throwing: StoreError.unavailable("\(error)"))
+      }
+    }
+  }
+
+  package func probe() async throws {
+    try ensureOpen()
+    try await answer(from: writing) { .probe($0) }
+    do throws(SQLiteError) {
+      // A new connection has nothing in its cache.
+      let connection = try Connection.reader(path: path, options: options)
+      defer { connection.close() }
+      _ = try connection.integer("SELECT coalesce(max(number), 0) FROM accounts")
+    } catch {
+      throw error.storeError
     }
   }
 

@@ -13,8 +13,11 @@ struct ChangeOrder: Sendable {
 enum WriteOrder: Sendable {
   case change(ChangeOrder)
   case sweep(at: Timestamp, rowsMax: Int, auditedBefore: Timestamp, CheckedContinuation<Int, any Error>)
+  case buildSearch(accountsMax: Int, CheckedContinuation<Int, any Error>)
   /// Resumed when the writer thread has finished its current work.
   case settle(CheckedContinuation<Void, any Error>)
+  /// Resumed after a small change was written and read back.
+  case probe(CheckedContinuation<Void, any Error>)
 }
 
 /// The writer thread. It takes waiting changes, applies them in one transaction, and resumes their callers only after
@@ -24,6 +27,7 @@ final class Writer {
   private var lock: LockFile?
   private let queue: WorkQueue<WriteOrder>
   private let options: Options
+  var failuresMax: Int { options.failuresMax }
   private let progress: Progress
   private let observer: (any StoreObserver)?
   /// Whether a count has changed since the last report to the observer.
@@ -42,6 +46,8 @@ final class Writer {
   let methods: SignInMethodsCache
   /// The versions of accounts that recently confirmed theirs.
   let versions: MarkedCache<String, Int64>
+  /// Whether the file has the index of searches.
+  let keepsSearch: Bool
   private var checkpoints: CheckpointPlan
 
   /// The statements around changes. Prepared at the start, because a rollback must not fail for lack of memory.
@@ -57,8 +63,8 @@ final class Writer {
 
   init(
     _ connection: Connection, lock: consuming LockFile, queue: WorkQueue<WriteOrder>, options: Options,
-    progress: Progress, marks: CommitMarks, methods: SignInMethodsCache, observer: (any StoreObserver)?,
-    appended: (@Sendable () -> Void)?
+    progress: Progress, marks: CommitMarks, methods: SignInMethodsCache, keepsSearch: Bool = false,
+    observer: (any StoreObserver)?, appended: (@Sendable () -> Void)?
   ) throws(SQLiteError) {
     self.connection = connection
     self.lock = consume lock
@@ -68,6 +74,7 @@ final class Writer {
     self.observer = observer
     self.marks = marks
     self.methods = methods
+    self.keepsSearch = keepsSearch
     versions = MarkedCache(room: options.versionsKept, marks: marks)
     self.appended = appended
     checkpoints = CheckpointPlan(options)
@@ -106,9 +113,20 @@ final class Writer {
           try transaction { () throws(SQLiteError) in try sweep(now, rowsMax, auditedBefore: auditedBefore) }
         }
         tellOfCounts()
+      case .buildSearch(let accountsMax, let answer):
+        reply(to: answer) { () throws(SQLiteError) in
+          try transaction { () throws(SQLiteError) in try buildSearch(accountsMax) }
+        }
       case .settle(let answer): answer.resume()
+      case .probe(let answer):
+        reply(to: answer) { () throws(SQLiteError) in try transaction(rewriteHeader) }
       }
     }
+  }
+
+  /// Writes the first page of the file without a change, which needs room in the WAL and a sync.
+  private func rewriteHeader() throws(SQLiteError) {
+    try connection.execute("PRAGMA application_id = \(try connection.integer("PRAGMA application_id"))")
   }
 
   // MARK: Group commit
@@ -210,6 +228,7 @@ final class Writer {
       result = .success(try apply(order.change))
     } catch {
       guard connection.isInTransaction else { throw error }
+      error.report(to: observer)
       result = .failure(error.storeError)
     }
     if result != .success(.committed) {
@@ -240,6 +259,7 @@ final class Writer {
       return value
     } catch {
       stopIfSyncFailed(error)
+      error.report(to: observer)
       if connection.isInTransaction { try run(Bracket.rollback) }
       throw error
     }

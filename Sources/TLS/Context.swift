@@ -71,6 +71,8 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
   nonisolated(unsafe) let handle: OpaquePointer
   private let ticketKeys: TicketKeys
   let certificate: LeafCertificate
+  /// Earliest expiry of the authorities of client certificates; nil without them.
+  let clientAuthorityNotAfterMillis: Int64?
 
   init(_ settings: TLSSettings, ticketKeys: TicketKeys, wallMillis: Int64) throws(TLSError) {
     guard let context = unsafe SSL_CTX_new(TLS_server_method()) else {
@@ -79,7 +81,8 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     unsafe handle = context
     self.ticketKeys = ticketKeys
     do throws(TLSError) {
-      certificate = try unsafe TLSContext.configure(context, settings, ticketKeys, wallMillis / 1_000)
+      (certificate, clientAuthorityNotAfterMillis) = try unsafe TLSContext.configure(
+        context, settings, ticketKeys, wallMillis / 1_000)
     } catch {
       // `deinit` does not run for a partially initialized object.
       unsafe SSL_CTX_free(context)
@@ -91,7 +94,7 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
 
   private static func configure(
     _ context: OpaquePointer, _ settings: TLSSettings, _ ticketKeys: TicketKeys, _ now: Int64
-  ) throws(TLSError) -> LeafCertificate {
+  ) throws(TLSError) -> (LeafCertificate, Int64?) {
     let step = unsafe lk_tls_configure(
       context, settings.tls13Only ? 1 : 0, settings.serves == .http1 ? 1 : 0)
     guard step == 0 else { throw TLSError(setting: "tls", why: "configuration step \(step) failed: \(lastError())") }
@@ -99,8 +102,7 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
       throw TLSError(setting: "tls", why: "libssl rejects the ticket keys: \(lastError())")
     }
     let leaf = try unsafe usePair(context, settings, now)
-    try unsafe trustClients(context, settings)
-    return leaf
+    return (leaf, try unsafe trustClients(context, settings))
   }
 
   private static func usePair(
@@ -113,11 +115,15 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
     return unsafe LeafCertificate(of: context, notAfterSeconds: verdict.not_after)
   }
 
-  private static func trustClients(_ context: OpaquePointer, _ settings: TLSSettings) throws(TLSError) {
+  /// Returns the earliest expiry of the trusted authorities; nil without them.
+  private static func trustClients(
+    _ context: OpaquePointer, _ settings: TLSSettings
+  ) throws(TLSError) -> Int64? {
     let required: Int32 = settings.clientCertificates == .required ? 1 : 0
     guard settings.clientCertificates != .none else {
       let nobody = unsafe lk_tls_file(bytes: nil, count: 0, error: 0)
-      return try bind(unsafe lk_tls_bind_sessions(context, nobody, 0))
+      try bind(unsafe lk_tls_bind_sessions(context, nobody, 0))
+      return nil
     }
     let file = try PEMFile(settings.clientAuthorityFile, of: "tls.client_ca_file", settings.limits)
     guard unsafe lk_tls_verify_clients(context, file.content, required) == 1 else {
@@ -125,6 +131,7 @@ package struct TLSError: Error, Hashable, CustomStringConvertible {
         setting: "tls.client_ca_file", why: "\(settings.clientAuthorityFile) cannot be used: \(lastError())")
     }
     try bind(unsafe lk_tls_bind_sessions(context, file.content, 1 + required))
+    return unsafe lk_tls_first_expiry(file.content) * 1_000
   }
 
   private static func bind(_ result: Int32) throws(TLSError) {

@@ -3,6 +3,8 @@ internal import Synchronization
 /// State of the server's certificate, for the log and the metrics.
 package struct CertificateStatus: Hashable, Sendable {
   package var certificate: LeafCertificate
+  /// Earliest expiry of the authorities of client certificates, in milliseconds since 1970; nil without them.
+  package var clientAuthorityNotAfterMillis: Int64?
   /// When the files were last loaded, in milliseconds since 1970.
   package var loadedMillis: Int64
   /// Number of loads, including the one at the start.
@@ -40,7 +42,9 @@ package final class CurrentContext: Sendable {
     let marks = FileMarks(settings)
     let context = try TLSContext(settings, ticketKeys: ticketKeys, wallMillis: wallMillis)
     served = Mutex(context)
-    let status = CertificateStatus(certificate: context.certificate, loadedMillis: wallMillis)
+    let status = CertificateStatus(
+      certificate: context.certificate, clientAuthorityNotAfterMillis: context.clientAuthorityNotAfterMillis,
+      loadedMillis: wallMillis)
     loaded = Mutex(Loaded(marks: marks, fault: nil, status: status))
   }
 
@@ -62,6 +66,7 @@ package final class CurrentContext: Sendable {
         served.withLock { $0 = context }
         loaded.fault = nil
         loaded.status.certificate = context.certificate
+        loaded.status.clientAuthorityNotAfterMillis = context.clientAuthorityNotAfterMillis
         loaded.status.loadedMillis = wallMillis
         loaded.status.loads += 1
         return .loaded(loaded.status)

@@ -30,6 +30,16 @@ package struct Network: Hashable, Sendable {
     }
   }
 
+  /// Returns the region of an address for records that must not name the client: its /24 or /48. Empty if `address` is
+  /// not an address.
+  package static func region(_ address: String) -> String {
+    guard let parsed = IPAddress(address) else { return "" }
+    guard let groups = parsed.groups else {
+      return parsed.text.split(separator: ".").prefix(3).joined(separator: ".") + ".0/24"
+    }
+    return groups.prefix(3).map { String($0, radix: 16) }.joined(separator: ":") + "::/48"
+  }
+
   /// Formats the prefix of an address in CIDR notation.
   /// - Parameter bits: the length of the prefix, 48 to 64.
   private static func prefix(of groups: [UInt16], bits: Int) -> String {

@@ -6,38 +6,43 @@ internal import Synchronization
 package final class Acceptor: ReactorDriver {
   package enum Command: Sendable { case stop }
 
-  private static let listenerTicket = Ticket(slot: 0, generation: 0)
+  private static let pauseTicket = Ticket(slot: .max - 1, generation: 0)
   private static let acceptsPerTurnMax = 64
   private static let pauseMillis: Int64 = 10
 
   private let reactor: Reactor<Acceptor>
-  private let listening: Listening
+  /// The listening sockets. Their tickets are their indexes.
+  private let listeners: [Listening]
   private let workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)]
   private let loads: [Load]
   private let shared: Shared
   private var paused = false
 
   package init(
-    _ listening: Listening, commandQueue: CommandQueue<Command>,
+    _ listeners: [Listening], commandQueue: CommandQueue<Command>,
     workers: [(commandQueue: CommandQueue<WorkerCommand>, load: Load)],
     shared: Shared
   ) throws {
-    self.listening = listening
+    self.listeners = listeners
     self.workers = workers
     loads = workers.map { $0.load }
     self.shared = shared
     reactor = try Reactor(commandQueue: commandQueue)
-    try reactor.watch(listening.descriptor, Acceptor.listenerTicket, read: true, write: false)
+    for (index, listener) in listeners.enumerated() {
+      try reactor.watch(listener.descriptor, Acceptor.ticket(index), read: true, write: false)
+    }
   }
+
+  private static func ticket(_ index: Int) -> Ticket { Ticket(slot: UInt32(index), generation: 0) }
 
   package func run() { reactor.run(self) }
 
-  package func ready(_ ticket: Ticket, readable: Bool, writable: Bool) { accept() }
+  package func ready(_ ticket: Ticket, readable: Bool, writable: Bool) { accept(from: listeners[Int(ticket.slot)]) }
 
   package func timerFired(_ ticket: Ticket, kind: UInt32) {
     paused = false
     watch(true)
-    accept()
+    for listener in listeners where !paused { accept(from: listener) }
   }
 
   package func received(_ command: Command) { reactor.stop() }
@@ -45,7 +50,7 @@ package final class Acceptor: ReactorDriver {
   package func endTurn() {}
   package var hasLeftovers: Bool { false }
 
-  private func accept() {
+  private func accept(from listening: Listening) {
     for _ in 0..<Acceptor.acceptsPerTurnMax {
       // A handshake is the most expensive work that an unauthenticated client can request. Past the limit, further
       // connections wait in the kernel's accept queue.
@@ -59,7 +64,8 @@ package final class Acceptor: ReactorDriver {
       case .exhausted: return pause()
       case .turnedAway(let address): shared.reached(.descriptors, address)
       case .connection(let descriptor, let address):
-        if let limit = shared.counts.enter(address, nowMillis: reactor.nowMillis) {
+        let isProxied = shared.isProxy(address)
+        if let limit = shared.counts.enter(address, isProxied: isProxied, nowMillis: reactor.nowMillis) {
           shared.reached(limit, address)
           closeDescriptor(descriptor)
           continue
@@ -68,7 +74,7 @@ package final class Acceptor: ReactorDriver {
         let worker = workers[index]
         worker.load.connections.add(1, ordering: .relaxed)
         worker.load.newcomers.add(1, ordering: .relaxed)
-        worker.commandQueue.post(.accepted(descriptor: descriptor, address: address))
+        worker.commandQueue.post(.accepted(descriptor: descriptor, address: address, isProxied: isProxied))
       }
     }
   }
@@ -77,12 +83,14 @@ package final class Acceptor: ReactorDriver {
     guard !paused else { return }
     paused = true
     watch(false)
-    reactor.startTimer(Acceptor.listenerTicket, kind: 0, delayMillis: Acceptor.pauseMillis)
+    reactor.startTimer(Acceptor.pauseTicket, kind: 0, delayMillis: Acceptor.pauseMillis)
   }
 
   private func watch(_ read: Bool) {
     do {
-      try reactor.change(listening.descriptor, Acceptor.listenerTicket, read: read, write: false)
+      for (index, listener) in listeners.enumerated() {
+        try reactor.change(listener.descriptor, Acceptor.ticket(index), read: read, write: false)
+      }
     } catch {
       preconditionFailure("the listening socket cannot be watched: \(error)")
     }

@@ -15,7 +15,12 @@ internal import TLS
 final class Connection {
   let ticket: Ticket
   let descriptor: Int32
-  let address: String
+  /// The address of the client, as far as it is known.
+  var address: String
+  /// The address for which the connection counts; nil for one that a proxy opened, until its client is known.
+  var countedAddress: String?
+  /// The bytes of an incomplete PROXY header; nil if none is expected any more.
+  var proxyHeader: [UInt8]?
   private let channel: Channel
   /// The worker that owns this connection. `close` breaks the reference cycle at the latest.
   let worker: Worker
@@ -33,10 +38,13 @@ final class Connection {
   var queues: QueueMembership = []
   var caller = ConnectionCaller()
 
-  init(ticket: Ticket, descriptor: Int32, address: String, channel: Channel, worker: Worker) {
+  /// - Parameter isProxied: the address is that of a proxy, which sends a PROXY header.
+  init(ticket: Ticket, descriptor: Int32, address: String, isProxied: Bool, channel: Channel, worker: Worker) {
     self.ticket = ticket
     self.descriptor = descriptor
     self.address = address
+    countedAddress = isProxied ? nil : address
+    proxyHeader = isProxied ? [] : nil
     self.channel = channel
     self.worker = worker
     life = Life(worker.limits.life, nowMillis: worker.nowMillis, jitter: Double.random(in: -1...1))
@@ -54,7 +62,7 @@ final class Connection {
   }
 
   func handshake() {
-    guard isHandshaking else { return }
+    guard isHandshaking, proxyHeader == nil || readProxyHeader() else { return }
     switch channel.handshake() {
     case .done:
       switch channel.peerName {
@@ -72,6 +80,7 @@ final class Connection {
       watch(read: true, write: false)
       worker.queues.addTouched(self)
       worker.queues.addReader(self)
+      if worker.draining { drain() }
     case .wantRead: watch(read: true, write: false)
     case .wantWrite: watch(read: false, write: true)
     case .closed, .tooManyKeyUpdates:
@@ -218,7 +227,8 @@ final class Connection {
   func answer(_ call: ServerCall, _ message: [UInt8]) {
     guard let session, !call.stage.isAnswered else { return }
     settle(call, .ok)
-    session.respond(call.stream, head: Replies.okHead, body: message, trailers: Replies.okTrailers)
+    let head = worker.heads.head(of: call.context.trace)
+    session.respond(call.stream, head: head, body: message, trailers: Replies.okTrailers)
     life.used(nowMillis: worker.nowMillis)
     worker.queues.addTouched(self)
   }
@@ -233,7 +243,7 @@ final class Connection {
     if call.headSent {
       session.finish(call.stream, PreparedHeaders(status.fields))
     } else {
-      session.respondTrailersOnly(call.stream, Replies.trailersOnly(status))
+      session.respondTrailersOnly(call.stream, Replies.trailersOnly(status, call.context.trace))
     }
     life.used(nowMillis: worker.nowMillis)
     worker.queues.addTouched(self)

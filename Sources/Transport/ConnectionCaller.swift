@@ -1,28 +1,68 @@
 internal import Callers
 internal import Crypto
+internal import Reactor
+internal import Store
 
 /// The caller of a connection: the name in its certificate, and the caller of its last call. Most calls carry the same
 /// credentials as the call before.
 struct ConnectionCaller {
   private var certificateName: String?
   private var authorization: [UInt8] = []
+  private var forwarded: [UInt8] = []
   private var caller: Caller?
   private var hasLoggedUnknown = false
+  private var hasLoggedIgnored = false
 
   /// - Parameter certificateName: `nil` if the client has no certificate, empty if its name is unusable.
   init(certificateName: String? = nil) { self.certificateName = certificateName }
 
   /// Returns the caller. Evaluates `table` only if the credentials differ from the last call, so most calls do not copy
-  /// it.
+  /// it. Records the use of an API key.
+  /// - Parameter forwarded: the value of `x-forwarded-client-cert`, which counts only if a trusted proxy sends it.
   mutating func identify(
-    _ table: @autoclosure () -> CallerTable, authorization: [UInt8]
+    _ table: @autoclosure () -> CallerTable, authorization: [UInt8], forwarded: [UInt8] = [], nowMillis: Int64
   ) throws(CallerRefusal) -> Caller {
-    if let caller, constantTimeEquals(self.authorization, authorization) { return caller }
-    let found = try table().identify(certificateName: certificateName, authorization: authorization)
-    self.authorization = authorization
+    if let caller, constantTimeEquals(self.authorization, authorization), self.forwarded == forwarded {
+      try caller.checkKey(now: Timestamp(millis: wallMillis()))
+      caller.apiKey?.used(nowMillis: nowMillis)
+      return caller
+    }
+    let found = try evaluate(table(), authorization: authorization, forwarded: forwarded)
+    (self.authorization, self.forwarded) = (authorization, forwarded)
     caller = found
+    found.apiKey?.used(nowMillis: nowMillis)
     return found
   }
+
+  private func evaluate(
+    _ table: CallerTable, authorization: [UInt8], forwarded: [UInt8]
+  ) throws(CallerRefusal) -> Caller {
+    if table.trusts(certificateName) {
+      return try table.identify(
+        forwarded: forwarded, authorization: authorization, now: Timestamp(millis: wallMillis()))
+    }
+    return try table.identify(
+      certificateName: certificateName, authorization: authorization, now: Timestamp(millis: wallMillis()))
+  }
+
+  /// Returns whether an `x-forwarded-client-cert` of this connection is ignored.
+  func ignoresForward(_ table: CallerTable) -> Bool { !table.trusts(certificateName) }
+
+  /// Whether this is the first ignored `x-forwarded-client-cert`. Only the first is logged.
+  mutating func isFirstIgnored() -> Bool {
+    defer { hasLoggedIgnored = true }
+    return !hasLoggedIgnored
+  }
+
+  /// Identifies the cached caller again after a reload of the configuration. Returns its present form, or nil if its
+  /// credentials are no longer valid.
+  mutating func refresh(_ table: CallerTable) -> Caller? {
+    guard caller != nil else { return nil }
+    caller = try? evaluate(table, authorization: authorization, forwarded: forwarded)
+    return caller
+  }
+
+  var isCached: Bool { caller != nil }
 
   /// Whether this is the first rejected call of an unidentified caller. Only the first is logged, so unauthenticated
   /// clients cannot flood the log.

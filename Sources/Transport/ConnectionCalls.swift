@@ -4,6 +4,7 @@ internal import HTTP2
 internal import Identity
 internal import Observability
 internal import Protobuf
+internal import Reactor
 internal import Services
 
 /// Start of a call: reads its headers, identifies its caller and finds its method.
@@ -27,7 +28,7 @@ extension Connection {
     guard let number = worker.shared.methodTable[head.path] else {
       return refuse(stream, Refusal(.unimplemented, "no such method"), session)
     }
-    let method = worker.shared.methods[number]
+    let method = worker.callTable.methods[number]
     let caller: Caller
     do throws(CallerRefusal) {
       caller = try admitted(head, to: method)
@@ -37,13 +38,21 @@ extension Connection {
     }
     if caller.isIdentified { session.sink.callerIsIdentified() }
     let call = ServerCall(
-      stream, head, number, method, caller, address: address, messageBytesMax: worker.limits.messageBytesMax,
+      stream, head, number, method, caller, worker.traces.make(head), address: address,
+      messageBytesMax: worker.limits.messageBytesMax,
       nowMillis: worker.nowMillis, nowNanos: worker.nowNanos)
+    if let tracer = worker.shared.tracer,
+      tracer.sampler.samples(call.context.trace, isIdentified: caller.isIdentified)
+    {
+      call.span = tracer.start(call: method.path, call.context.trace)
+    }
     do throws(Failure) {
       try call.admit()
     } catch {
-      worker.log.call(call.context, error: error)
-      return turnAway(stream, error, session, number)
+      worker.log.call(call.context, error: error, tookNanos: 0)
+      worker.metrics.outcomes.failed(call.context, error, .permissionDenied)
+      call.span?.end(.permissionDenied, requestID: call.context.trace.requestID)
+      return turnAway(stream, error, session, number, call)
     }
     if call.isStreaming {
       guard load.streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
@@ -60,7 +69,8 @@ extension Connection {
   func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
     let isNonsense = error is ProtobufError || error is HealthService.UnknownService
     if isNonsense, !call.context.caller.isIdentified, !caller.isFirstUnknown() { return }
-    worker.log.call(call.context, error: error, clientGone: clientGone)
+    let tookNanos = monotonicNanos() - call.begunNanos
+    worker.log.call(call.context, error: error, tookNanos: tookNanos, clientGone: clientGone)
   }
 
   private func take(_ call: ServerCall, _ session: Session) {
@@ -78,19 +88,46 @@ extension Connection {
   private func admitted(_ head: RequestHead, to method: Method) throws(CallerRefusal) -> Caller {
     do throws(CallerRefusal) {
       guard !head.hasSeveralAuthorizations else { throw .ambiguous }
-      return try caller.identify(worker.shared.callers, authorization: head.authorization)
+      if !head.forwardedCertificate.isEmpty { noteForward() }
+      return try caller.identify(
+        worker.callTable.callers, authorization: head.authorization, forwarded: head.forwardedCertificate,
+        nowMillis: worker.nowMillis)
     } catch {
       guard method.access == .anyone else { throw error }
       return .anyone
     }
   }
 
+  /// Counts an `x-forwarded-client-cert` of a client that is no trusted proxy, and logs the first of each connection.
+  private func noteForward() {
+    guard caller.ignoresForward(worker.callTable.callers) else { return }
+    worker.metrics.refused(.forwardIgnored)
+    guard caller.isFirstIgnored() else { return }
+    worker.log.warning("x-forwarded-client-cert ignored: its sender is no trusted proxy", ["peer": address])
+  }
+
+  /// Applies a reloaded configuration. The calls in flight finish, but a connection drains if its caller is no longer
+  /// valid, or may no longer make a call that only watches.
+  func checkCaller(_ callers: CallerTable) {
+    guard caller.isCached else { return }
+    guard let present = caller.refresh(callers) else { return drain() }
+    guard load.followingCalls > 0, let session else { return }
+    var mayWatch = true
+    session.sink.forEachStream { stream in
+      guard let call = stream.call as? ServerCall, call.kind.follows, call.method.access == .right else { return }
+      if !present.rights.include(methodNumber: call.number) { mayWatch = false }
+    }
+    if !mayWatch { drain() }
+  }
+
   /// Rejects a call that its caller may not make.
-  private func turnAway(_ stream: HTTP2.Stream, _ error: any Error, _ session: Session, _ method: Int) {
+  private func turnAway(
+    _ stream: HTTP2.Stream, _ error: any Error, _ session: Session, _ method: Int, _ call: ServerCall? = nil
+  ) {
     let status = Failures.status(of: error, arena: worker.arena)
     worker.metrics.failed(error, status.code)
-    worker.meter.refused(method, status.code)
-    session.respondTrailersOnly(stream, Replies.trailersOnly(status))
+    worker.meter.refused(method, status.code, caller: call?.context.caller.label)
+    session.respondTrailersOnly(stream, Replies.trailersOnly(status, call?.context.trace))
   }
 
   /// Rejects a call after its headers. `method` is `nil` if the service has no such method.

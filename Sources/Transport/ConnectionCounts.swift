@@ -25,26 +25,39 @@ final class ConnectionCounts: Sendable {
   init(_ limits: Limits) { self.limits = limits }
 
   /// Counts a new connection. Returns `nil` if it is admitted, otherwise the limit that rejects it.
-  func enter(_ address: String, nowMillis: Int64) -> LimitKind? {
-    let network = Network.name(address)
-    return counts.withLock { counts in
-      let held = counts.byAddress[network, default: 0]
+  /// - Parameter isProxied: a proxy opened it. It counts for no address until `admit`.
+  func enter(_ address: String, isProxied: Bool = false, nowMillis: Int64) -> LimitKind? {
+    counts.withLock { counts in
       guard counts.total < limits.connectionsMax else { return .connections }
-      guard held < limits.connectionsPerAddressMax else { return .connectionsPerAddress }
-      if let offences = counts.offences[network], offences.count > limits.offencesPerAddressMax {
-        guard nowMillis - offences.sinceMillis >= limits.offencesMillis else { return .offencesPerAddress }
-        counts.offences[network] = nil
-      }
+      if !isProxied, let limit = take(address, nowMillis, &counts) { return limit }
       counts.total += 1
-      counts.byAddress[network] = held + 1
       return nil
     }
   }
 
-  func left(_ address: String) {
+  /// Counts a proxied connection for its client. Returns `nil` if it is admitted, otherwise the limit that rejects it.
+  func admit(_ address: String, nowMillis: Int64) -> LimitKind? {
+    counts.withLock { take(address, nowMillis, &$0) }
+  }
+
+  private func take(_ address: String, _ nowMillis: Int64, _ counts: inout Counts) -> LimitKind? {
     let network = Network.name(address)
+    let held = counts.byAddress[network, default: 0]
+    guard held < limits.connectionsPerAddressMax else { return .connectionsPerAddress }
+    if let offences = counts.offences[network], offences.count > limits.offencesPerAddressMax {
+      guard nowMillis - offences.sinceMillis >= limits.offencesMillis else { return .offencesPerAddress }
+      counts.offences[network] = nil
+    }
+    counts.byAddress[network] = held + 1
+    return nil
+  }
+
+  /// - Parameter address: the address for which the connection counted; `nil` for a proxied one without a client.
+  func left(_ address: String?) {
+    let network = address.map(Network.name)
     counts.withLock { counts in
       counts.total -= 1
+      guard let network else { return }
       let held = counts.byAddress[network, default: 0] - 1
       counts.byAddress[network] = held > 0 ? held : nil
     }

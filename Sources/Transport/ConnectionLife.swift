@@ -1,3 +1,4 @@
+internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Identity
@@ -60,7 +61,9 @@ extension Connection {
     guard !call.stage.isAnswered else { return }
     if call.stage.isDelivering { load.endedDelivery() }
     call.stage.settle()
-    worker.meter.ended(call.number, code, begunNanos: call.isStreaming ? nil : call.begunNanos)
+    call.span?.end(code, requestID: call.context.trace.requestID)
+    worker.meter.ended(
+      call.number, code, caller: call.context.caller.label, begunNanos: call.isStreaming ? nil : call.begunNanos)
   }
 
   /// Updates the meter with the session's stream count.
@@ -99,7 +102,10 @@ extension Connection {
   private var callsOpen: Bool { load.calls > 0 }
 
   func drain() {
-    guard let session else { return close() }
+    guard let session else {
+      // The client connected while the server still accepted: it is served, unless its handshake takes long.
+      return worker.startTimer(self, kind: Worker.handshakeTimer, delayMillis: worker.limits.lateHandshakeMillis)
+    }
     perform(life.drain(nowMillis: worker.nowMillis), session)
     scheduleLife()
   }

@@ -36,6 +36,7 @@ extension Connection {
       let status = Failures.status(of: error, arena: worker.arena)
       log(call, error)
       worker.metrics.failed(error, status.code)
+      worker.metrics.outcomes.failed(call.context, error, status.code)
       finish(call, status, session)
     }
   }
@@ -44,11 +45,11 @@ extension Connection {
     let leftBytes = call.stream.unsentBytes
     if !step.messages.isEmpty || step.isLast, !call.headSent {
       call.headSent = true
-      session.start(call.stream, Replies.okHead)
+      session.start(call.stream, worker.heads.head(of: call.context.trace))
     }
     for message in step.messages { session.send(call.stream, message) }
     if step.isLast {
-      if call.hasWorked { worker.log.call(call.context, outcome: "OK") }
+      if call.hasWorked { worker.log.call(call.context, outcome: "OK", tookNanos: worker.nowNanos - call.begunNanos) }
       settle(call, .ok)
       session.finish(call.stream, Replies.okTrailers)
     }

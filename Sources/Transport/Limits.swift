@@ -78,7 +78,11 @@ package struct Limits: Sendable {
   package var storeGoneMillis: Int64 = 5_000
 
   // Shutdown.
+  /// Time after SIGTERM for which health reports NOT_SERVING while the server still accepts connections and calls.
+  package var lameDuckMillis: Int64 = 0
   package var drainMillis: Int64 = 25_000
+  /// Time from the start of a drain to the end of the handshakes in progress.
+  package var lateHandshakeMillis: Int64 = 1_000
   /// How long a closed connection without errors waits for its client to close. The wait repeats, up to `drainMillis`
   /// in total, while the client still reads the last responses.
   package var lingerMillis: Int64 = 1_000

@@ -4,7 +4,7 @@ internal import Reactor
 /// A closed connection whose socket is still open.
 struct Lingering {
   var descriptor: Int32
-  var address: String
+  var countedAddress: String?
   /// Time to close the socket even if bytes are still in transit, in milliseconds.
   var untilMillis: Int64
 }
@@ -21,7 +21,8 @@ extension Worker {
   func linger(_ connection: Connection) {
     let ticket = connection.ticket
     lingering[ticket] = Lingering(
-      descriptor: connection.descriptor, address: connection.address, untilMillis: nowMillis + limits.drainMillis)
+      descriptor: connection.descriptor, countedAddress: connection.countedAddress,
+      untilMillis: nowMillis + limits.drainMillis)
     endSending(to: connection.descriptor)
     startTimer(connection, kind: Worker.lingerTimer, delayMillis: limits.lingerMillis)
     do {
@@ -51,6 +52,6 @@ extension Worker {
 
   func endLingering(_ ticket: Ticket) {
     guard let connection = lingering.removeValue(forKey: ticket) else { return }
-    leave(connection.descriptor, connection.address)
+    leave(connection.descriptor, connection.countedAddress)
   }
 }

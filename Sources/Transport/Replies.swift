@@ -5,11 +5,11 @@ internal import HTTP2
 enum Replies {
   private static let grpc = (name: "content-type", value: Array("application/grpc".utf8))
 
-  static let okHead = PreparedHeaders([status(200), grpc])
+  static let head = [status(200), grpc]
   static let okTrailers = PreparedHeaders(Status(.ok).fields)
 
-  static func trailersOnly(_ status: Status) -> PreparedHeaders {
-    PreparedHeaders([Replies.status(200), grpc] + status.fields)
+  static func trailersOnly(_ status: Status, _ trace: CallTrace? = nil) -> PreparedHeaders {
+    PreparedHeaders(head + (trace?.fields ?? []) + status.fields)
   }
 
   static func refusal(_ refusal: Refusal) -> PreparedHeaders {

@@ -2,6 +2,7 @@ internal import Callers
 internal import GRPC
 internal import HTTP2
 internal import Identity
+internal import Observability
 internal import Protobuf
 internal import Services
 internal import Store
@@ -19,6 +20,8 @@ final class ServerCall {
   /// Where the call counts. Fixed, because the call leaves the counts that it entered.
   let kind: ConnectionLoad.Kind
   var stage = CallStage.receiving
+  /// The span of a sampled call.
+  var span: RecordedSpan?
   var headSent = false
   /// Messages that a streaming call has received.
   var messagesReceived = 0
@@ -26,19 +29,25 @@ final class ServerCall {
   var hasWorked = false
   /// Buffered bytes at the last count; see `Connection.recount`.
   var heldBytes = 0
+  private let hasSeveralActors: Bool
   private var call: Call
   private let handler: (any StreamHandler)?
 
   /// - Parameter messageBytesMax: limit for methods without a limit of their own.
   init(
-    _ stream: HTTP2.Stream, _ head: RequestHead, _ number: Int, _ method: Method, _ caller: Caller, address: String,
-    messageBytesMax: Int, nowMillis: Int64, nowNanos: Int64
+    _ stream: HTTP2.Stream, _ head: RequestHead, _ number: Int, _ method: Method, _ caller: Caller, _ trace: CallTrace,
+    address: String, messageBytesMax: Int, nowMillis: Int64, nowNanos: Int64
   ) {
     self.stream = stream
     self.number = number
     self.method = method
     begunNanos = nowNanos
-    context = CallContext(caller: caller, path: method.path, peerAddress: address, commitDecision: CommitDecision())
+    let concernsMany = if case .unary = method.handler { false } else { true }
+    context = CallContext(
+      caller: caller, path: method.path, peerAddress: address, actor: String(decoding: head.actor, as: UTF8.self),
+      commitDecision: CommitDecision(), trace: trace,
+      notes: method.isLookUp ? nil : CallNotes(concernsMany: concernsMany))
+    hasSeveralActors = head.hasSeveralActors
     let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
     deadlineMillis = allowed == .max ? .max : nowMillis + allowed
     let bytesMax = method.messageBytesMax ?? messageBytesMax
@@ -73,6 +82,7 @@ final class ServerCall {
     guard method.access != .right || context.caller.rights.include(methodNumber: number) else {
       throw Failure(.callerNotAllowed, hint: "Ask the operator to grant this method to the caller.")
     }
+    try ActorShape.check(context.actor, isRepeated: hasSeveralActors, of: context.caller)
   }
 
   /// Buffered bytes of undelivered messages.

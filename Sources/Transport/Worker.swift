@@ -1,3 +1,4 @@
+internal import GRPC
 internal import HTTP2
 package import HTTPClient
 package import Observability
@@ -39,7 +40,10 @@ internal import Synchronization
   /// Connections with calls that follow the store.
   var following: [ObjectIdentifier: Connection] = [:]
   var writeBuffer = WriteBuffer()
+  let heads = ResponseHeads()
+  var traces = CallTraceMaker()
   private(set) var draining = false
+  private(set) var callTable: CallTable
   private let fetches: FetchDriver
   /// Buffered bytes of undelivered messages of all connections.
   var heldBytes = 0
@@ -52,6 +56,7 @@ internal import Synchronization
     self.commandQueue = commandQueue
     self.load = load
     self.fetches = fetches
+    callTable = shared.initialCallTable
     reactor = try Reactor(commandQueue: commandQueue)
     arena = Arena(budgetBytes: shared.limits.messageBytesMax * shared.limits.arenaFactor)
     unsafe readBuffer = .allocate(byteCount: shared.limits.readBytesMax, alignment: 16)
@@ -117,14 +122,18 @@ internal import Synchronization
 
   package func received(_ command: WorkerCommand) {
     switch command {
-    case .accepted(let descriptor, let address): adopt(descriptor, address)
+    case .accepted(let descriptor, let address, let isProxied): adopt(descriptor, address, isProxied: isProxied)
     case .answered(let task, let result): answered(task, result)
     case .worked(let task, let result): worked(task, result)
     case .news:
       // First, so that later commits send a new command.
       load.hasNews.store(false, ordering: .sequentiallyConsistent)
       for connection in following.values { connection.hearNews() }
+    case .beat: load.beatMillis.store(0, ordering: .releasing)
     case .healthChanged: for connection in connections.all { connection.wakeStreams() }
+    case .configured(let table):
+      callTable = table
+      for connection in connections.all { connection.checkCaller(table.callers) }
     case .drain:
       draining = true
       for connection in connections.all {

@@ -4,6 +4,7 @@ internal import Observability
 internal import Protobuf
 internal import Reactor
 internal import Services
+internal import Tracing
 
 /// Execution of calls: decided immediately, or by one task at a time whose end arrives as a command.
 extension Worker {
@@ -27,9 +28,21 @@ extension Worker {
     _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
     let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
+    guard let context = call.span?.context else {
+      Task.immediate(executorPreference: commandQueue) {
+        let result: Result<any ProtobufEncodable, any Error>
+        do { result = .success(try await work()) } catch { result = .failure(error) }
+        commandQueue.post(.answered(task: task, result))
+      }
+      return
+    }
     Task.immediate(executorPreference: commandQueue) {
       let result: Result<any ProtobufEncodable, any Error>
-      do { result = .success(try await work()) } catch { result = .failure(error) }
+      do {
+        result = .success(try await ServiceContext.$current.withValue(context) { try await work() })
+      } catch {
+        result = .failure(error)
+      }
       commandQueue.post(.answered(task: task, result))
     }
   }
@@ -56,9 +69,12 @@ extension Worker {
     case .success(let message):
       switch call.stage {
       case .answered: break
-      case .unheard: leave(call, .ok, on: connection)
+      case .unheard:
+        metrics.outcomes.ended(call.context)
+        leave(call, .ok, on: connection)
       default:
-        if !call.method.isLookUp { log.call(call.context, outcome: "OK") }
+        if !call.method.isLookUp { metrics.outcomes.ended(call.context) }
+        if !call.method.isLookUp { log.call(call.context, outcome: "OK", tookNanos: nanos(of: call)) }
         connection.answer(call, message.encode(arena: arena))
       }
     case .failure(let error): refuse(call, error, on: connection)
@@ -77,11 +93,17 @@ extension Worker {
     stopWhenEmpty()
   }
 
+  /// Time since the turn in which a call began. Reads the clock, because a task may have ended within the same turn.
+  private func nanos(of call: ServerCall) -> Int64 { monotonicNanos() - call.begunNanos }
+
   /// Ends a call without a response because its client has gone.
   func leave(_ call: ServerCall, _ code: Status.Code, on connection: Connection) {
     if call.isWorthALine {
       let isQuiet = code == .ok && call.method.isLookUp
-      if !isQuiet { log.call(call.context, outcome: StatusName.all[code.rawValue], clientGone: true) }
+      if !isQuiet {
+        let outcome = StatusName.all[code.rawValue]
+        log.call(call.context, outcome: outcome, tookNanos: nanos(of: call), clientGone: true)
+      }
       metrics.clientGone()
     }
     connection.settle(call, code)
@@ -91,13 +113,14 @@ extension Worker {
     let error = call.reason(of: error, nowMillis: nowMillis)
     guard !call.stage.isAnswered else {
       // The client and the log already have the deadline status. Only an internal error still needs a line.
-      if !(error is Failure) { log.call(call.context, error: error) }
+      if !(error is Failure) { log.call(call.context, error: error, tookNanos: nanos(of: call)) }
       return
     }
     let isGone = call.stage.isUnheard
     let status = Failures.status(of: error, arena: arena)
     connection.log(call, error, clientGone: isGone)
     metrics.failed(error, status.code)
+    metrics.outcomes.failed(call.context, error, status.code)
     if isGone {
       metrics.clientGone()
       connection.settle(call, status.code)

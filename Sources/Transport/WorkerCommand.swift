@@ -5,7 +5,8 @@ package import Synchronization
 
 /// Commands that other threads send to a worker.
 package enum WorkerCommand: Sendable {
-  case accepted(descriptor: Int32, address: String)
+  /// `isProxied`: the address is that of a proxy, which sends a PROXY header.
+  case accepted(descriptor: Int32, address: String, isProxied: Bool)
   /// The result of a unary call's task, by its ticket in `Worker.running`.
   case answered(task: Ticket, Result<any ProtobufEncodable, any Error>)
   /// The result of a streaming call's task.
@@ -14,6 +15,10 @@ package enum WorkerCommand: Sendable {
   case news
   /// The health changed: calls that watch it must check again.
   case healthChanged
+  /// The configuration was reloaded: further calls use this table.
+  case configured(CallTable)
+  /// Confirm that the worker still processes commands.
+  case beat
   /// Stop accepting work and let calls finish.
   case drain
   /// Stop immediately.
@@ -28,6 +33,8 @@ package final class Load: Sendable {
   /// Connections that the worker has not processed yet. A stalled handshake does not count, since it uses no CPU time.
   /// Otherwise a few hundred silent sockets would block all new connections.
   let newcomers = Atomic<Int>(0)
+  /// Monotonic time of a `beat` that the worker has not processed yet; 0 if there is none.
+  let beatMillis = Atomic<Int64>(0)
   /// Calls that follow the store.
   let following = Atomic<Int>(0)
   /// A `news` command is queued and not processed yet.

@@ -7,17 +7,19 @@ internal import TLS
 /// Connections of a worker: their start, their end, their timers and their limits.
 extension Worker {
   /// Takes over an accepted socket, which `ConnectionCounts` and `load` already count.
-  func adopt(_ descriptor: Int32, _ address: String) {
-    guard !draining, let channel = Channel(shared.tls.context, descriptor: descriptor) else {
+  /// - Parameter isProxied: the address is that of a proxy, which sends a PROXY header.
+  func adopt(_ descriptor: Int32, _ address: String, isProxied: Bool) {
+    guard let channel = Channel(shared.tls.context, descriptor: descriptor) else {
       closeDescriptor(descriptor)
       load.newcomers.subtract(1, ordering: .relaxed)
       load.connections.subtract(1, ordering: .relaxed)
-      shared.counts.left(address)
+      shared.counts.left(isProxied ? nil : address)
       return stopWhenEmpty()
     }
     let ticket = connections.reserve()
     let connection = Connection(
-      ticket: ticket, descriptor: descriptor, address: address, channel: channel, worker: self)
+      ticket: ticket, descriptor: descriptor, address: address, isProxied: isProxied, channel: channel,
+      worker: self)
     connections.insert(connection, at: ticket)
     do {
       try reactor.watch(descriptor, ticket, read: true, write: false)
@@ -25,7 +27,8 @@ extension Worker {
       log.error("cannot add a connection to epoll", ["why": "\(error)"])
       return connection.close()
     }
-    startTimer(connection, kind: Worker.handshakeTimer, delayMillis: limits.handshakeMillis)
+    let handshakeMillis = draining ? limits.lateHandshakeMillis : limits.handshakeMillis
+    startTimer(connection, kind: Worker.handshakeTimer, delayMillis: handshakeMillis)
     // The ClientHello has often already arrived.
     connection.ready(readable: true, writable: false)
   }
@@ -34,11 +37,11 @@ extension Worker {
     connections.remove(connection.ticket)
     switch kind {
     case .inOrder: linger(connection)
-    case .abrupt: leave(connection.descriptor, connection.address)
+    case .abrupt: leave(connection.descriptor, connection.countedAddress)
     }
   }
 
-  func leave(_ descriptor: Int32, _ address: String) {
+  func leave(_ descriptor: Int32, _ countedAddress: String?) {
     do {
       try reactor.unwatch(descriptor)
     } catch {
@@ -46,7 +49,7 @@ extension Worker {
     }
     closeDescriptor(descriptor)
     load.connections.subtract(1, ordering: .relaxed)
-    shared.counts.left(address)
+    shared.counts.left(countedAddress)
     stopWhenEmpty()
   }
 

@@ -27,7 +27,9 @@ struct CommandContext {
   }
 
   /// Returns the command line `latchkey NAME …` with the current common options.
-  func proposal(_ words: String...) -> String { commandLine(["latchkey"] + words + common.repeated) }
+  func proposal(_ words: String...) -> String { proposal(words) }
+
+  func proposal(_ words: [String]) -> String { commandLine(["latchkey"] + words + common.repeated) }
 
   // MARK: The service
 

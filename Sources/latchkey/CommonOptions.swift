@@ -33,6 +33,13 @@ struct CommonOptions: ParsableArguments {
       valueName: "file"))
   var apiKeyFile: String?
 
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "The human for whom a support tool acts, for the events; the caller needs the right actor. ($LATCHKEY_ACTOR)",
+      valueName: "name"))
+  var actor: String?
+
   @Option(name: .long, help: ArgumentHelp("Deadline of each call.", valueName: "seconds"))
   var timeout: UInt16 = 20
 
@@ -65,7 +72,7 @@ struct CommonOptions: ParsableArguments {
   var repeated: [String] {
     let options = [
       ("--server", server), ("--ca", ca), ("--cert", cert), ("--key", key), ("--api-key-file", apiKeyFile),
-      ("--profile", profile), ("--session-file", sessionFile),
+      ("--actor", actor), ("--profile", profile), ("--session-file", sessionFile),
     ]
     return options.flatMap { name, value in value.map { [name, $0] } ?? [] }
   }
@@ -95,7 +102,8 @@ struct CommonOptions: ParsableArguments {
     let timeoutMillis = Int64(timeout) * 1_000
     settings.connectMillis = timeoutMillis
     settings.resumesSessions = false
-    let metadata = try apiKey().map { [CallOptions.apiKey($0)] } ?? []
+    var metadata = try apiKey().map { [CallOptions.apiKey($0)] } ?? []
+    if let actor = try actorName() { metadata.append(("x-latchkey-actor", actor)) }
     do throws(EndpointError) {
       return Caller(try Endpoint(settings), CallOptions(timeoutMillis: timeoutMillis, metadata: metadata))
     } catch {
@@ -103,6 +111,15 @@ struct CommonOptions: ParsableArguments {
       let option = ["authority": "--ca", "certificate": "--cert", "key": "--key"][error.setting] ?? error.setting
       throw Ending.usage(option, error.why)
     }
+  }
+
+  /// The human for whom the command acts. By default none: the name of a user of this machine proves nothing.
+  private func actorName() throws -> String? {
+    guard let name = actor ?? environmentVariable("LATCHKEY_ACTOR"), !name.isEmpty else { return nil }
+    guard name.utf8.count <= 128, name.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+      throw Ending.usage("--actor", "a name has at most 128 printable ASCII characters")
+    }
+    return name
   }
 
   private func apiKey() throws -> String? {

@@ -95,11 +95,27 @@ struct Sessions: ServiceCommand {
     discussion: """
       latchkey sessions
       latchkey sign-out --session ID                   # if you do not recognise one
+      latchkey sessions --account ACCOUNT_ID --ended   # of any account, for administrators
       """)
+
+  @Option(name: .long, help: "Account ID. The caller then needs the right to AdminService.")
+  var account: String?
+  @Flag(name: .long, help: "Include sessions that have ended. Only with --account.")
+  var ended = false
 
   @OptionGroup var common: CommonOptions
 
+  func validate() throws {
+    guard !ended || account != nil else { throw ValidationError("--ended needs --account.") }
+  }
+
   func perform(_ context: CommandContext) throws -> Report {
+    if let account {
+      let request = AdminServiceListSessionsRequest(accountID: account, includeEnded: ended)
+      let answer = try context.call(AdminRPC.listSessions, request)
+      let lines = answer.sessions.isEmpty ? ["No sessions."] : answer.sessions.map(\.line)
+      return Report(lines, [JSONMember("sessions", .array(answer.sessions.map(\.json)))])
+    }
     let answer = try context.call(
       SessionRPC.listSessions, ListSessionsRequest(idToken: try context.session().idToken))
     return Report(answer.sessions.map(\.line), [JSONMember("sessions", .array(answer.sessions.map(\.json)))])

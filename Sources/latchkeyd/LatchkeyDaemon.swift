@@ -19,7 +19,7 @@ struct LatchkeyDaemon: ParsableCommand {
     discussion: """
       Reads one JSON5 file. An environment variable can override every setting outside of lists: \
       LATCHKEY_LISTEN_PORT sets listen.port. SIGTERM lets calls in flight finish; a second SIGTERM ends the server \
-      immediately. SIGHUP reloads the certificate, SIGUSR1 replaces the key that signs tokens.
+      immediately. SIGHUP reloads the configuration and the certificate, SIGUSR1 replaces the key that signs tokens.
       """,
     version: Build.version)
 

@@ -56,7 +56,7 @@ final class Served: Sendable {
 
   private static func heed(_ signal: ServerSignal, _ server: Server) {
     switch signal {
-    case .reload: server.reloadCertificate()
+    case .reload: server.reloadFiles()
     case .rotateKeys: server.rotateSigningKeys()
     case .terminate: break
     }

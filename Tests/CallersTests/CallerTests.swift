@@ -11,17 +11,27 @@ private func table(unidentified: CallerSettings? = nil) -> CallerTable {
   CallerTable(
     [
       CallerSettings(
-        name: "web", san: "uri:spiffe://test/web", apiKeyDigest: digest("lk_web"), methods: everything,
+        name: "web", san: "uri:spiffe://test/web", apiKeys: [key("lk_web")], methods: everything,
         mayFetchByEmail: true, audiences: ["web", "web-legacy"]),
-      CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: everything, audiences: ["batch"]),
+      CallerSettings(name: "batch", apiKeys: [key("lk_batch")], methods: everything, audiences: ["batch"]),
       CallerSettings(name: "mesh", san: "dns:mesh.internal.example", methods: everything, audiences: ["mesh"]),
     ],
     unidentified: unidentified, paths: path)
 }
 
+private let start = Timestamp(millis: 1_800_000_000_000)
+
 private let loopback = CallerSettings(name: "unidentified", methods: everything, audiences: ["app"])
 
 private func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
+
+private func key(_ key: String) -> APIKeySettings { APIKeySettings(digest: digest(key), name: key) }
+
+extension CallerTable {
+  fileprivate func identify(certificateName: String?, authorization: [UInt8]) throws(CallerRefusal) -> Caller {
+    try identify(certificateName: certificateName, authorization: authorization, now: start)
+  }
+}
 
 private func bearer(_ key: String) -> [UInt8] { Array("Bearer \(key)".utf8) }
 
@@ -143,4 +153,48 @@ func `another authorization value is ignored if the certificate names a caller`(
   #expect(caller.name == CallerName("unidentified"))
   #expect(!caller.isIdentified)
   #expect(caller.rights.include(methodNumber: 0))
+}
+
+@Test func `several keys of a caller are valid at the same time, each until its end`() throws {
+  let end = start.adding(millis: 10_000)
+  let old = APIKeySettings(digest: digest("lk_old"), notAfter: end, name: "old")
+  let table = CallerTable(
+    [CallerSettings(name: "web", apiKeys: [old, key("lk_new")], methods: everything, audiences: ["web"])],
+    unidentified: loopback, paths: path)
+  func caller(_ key: String, at now: Timestamp) throws(CallerRefusal) -> Caller {
+    try table.identify(certificateName: nil, authorization: bearer(key), now: now)
+  }
+  for (key, name) in [("lk_old", "old"), ("lk_new", "lk_new")] {
+    let caller = try caller(key, at: end.adding(millis: -1))
+    #expect(caller.name == CallerName("web") && caller.apiKey?.name == name)
+  }
+  #expect(throws: CallerRefusal.expired(caller: CallerName("web"), key: "old")) { try caller("lk_old", at: end) }
+  #expect(try caller("lk_new", at: end).name == CallerName("web"))
+}
+
+@Test func `a key ends soon from 14 days before its end on`() {
+  let day: Int64 = 86_400_000
+  let settings = APIKeySettings(digest: digest("lk_a"), notAfter: start.adding(millis: 14 * day), name: "a")
+  let table = CallerTable(
+    [CallerSettings(name: "web", apiKeys: [settings, key("lk_b")], methods: [], audiences: [])], unidentified: nil,
+    paths: path)
+  let keys = table.apiKeys
+  #expect(keys.map { $0.endsSoon(at: start.adding(millis: -1)) } == [false, false])
+  #expect(keys.map { $0.endsSoon(at: start) } == [true, false])
+  #expect(keys.map { $0.isExpired(at: start.adding(millis: 14 * day)) } == [true, false])
+}
+
+@Test func `the last use of a key survives a new table, but not another caller or key`() throws {
+  func keys(_ name: String, previous: [APIKey]) -> [APIKey] {
+    let settings = CallerSettings(name: name, apiKeys: [key("lk_a")], methods: [], audiences: [])
+    return CallerTable([settings], unidentified: nil, paths: path, previous: previous).apiKeys
+  }
+  let first = keys("web", previous: [])
+  #expect(first[0].lastUseMillis == 0)
+  first[0].used(nowMillis: 5_000)
+  first[0].used(nowMillis: 5_999)
+  #expect(first[0].lastUseMillis == 5_000, "at most one write a second")
+  first[0].used(nowMillis: 6_000)
+  #expect(keys("web", previous: first)[0].lastUseMillis == 6_000)
+  #expect(keys("shop", previous: first)[0].lastUseMillis == 0)
 }

@@ -56,3 +56,9 @@ private func key(_ caller: String = "web", _ method: String = "/a/B", _ key: Str
   let expected = hmacSHA256(key: Secret(copying: secret), input + Array(long.utf8))
   #expect(key("w", "", long) == Digest(expected))
 }
+
+@Test func `other master keys have names of their own, in their order`() {
+  let both = IdempotencyKeys(secret: secret, others: [[UInt8](repeating: 8, count: 32)])
+  let alone = IdempotencyKeys(secret: [UInt8](repeating: 8, count: 32))
+  #expect(both.others.map { $0.request([1]) } == [alone.request([1])] && both.request([1]) == keys.request([1]))
+}

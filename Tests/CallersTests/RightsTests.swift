@@ -1,4 +1,5 @@
 import Callers
+import Store
 import Testing
 
 private let paths = [
@@ -74,7 +75,7 @@ func `check 114: unidentified callers never get administration, even if it is gr
     ],
     unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: paths)
   let rights = try ["web", "operations", nil].map { name in
-    let caller = try table.identify(certificateName: name, authorization: [])
+    let caller = try table.identify(certificateName: name, authorization: [], now: Timestamp(millis: 0))
     return paths.indices.map { caller.rights.include(methodNumber: $0) }
   }
   let (yes, no) = (true, false)

@@ -3,6 +3,7 @@ import Testing
 @testable import Configuration
 
 private let key = String(repeating: "ab", count: 32)
+private let other = String(repeating: "cd", count: 32)
 private let files = "tls: { certificate_file: \"c\", key_file: \"k\" }, "
 
 /// Invalid files, and the setting that the error must name.
@@ -106,8 +107,23 @@ private let broken: [(setting: String, text: String)] = [
   ("callers[0].san", files + "callers: [{ name: 'web', san: 'dns:spiffe://test/web' }]"),
   ("callers[0].san", files + "callers: [{ name: 'web', san: 'dns:web example' }]"),
   ("callers[1].san", files + "callers: [{ name: 'web', san: 'dns:a' }, { name: 'app', san: 'dns:A' }]"),
-  ("callers[0].api_key_sha256", files + "callers: [{ name: \"web\", api_key_sha256: \"abc\" }]"),
-  ("callers[0].api_key_sha256", files + "callers: [{ name: \"web\", api_key_sha256: \"\(key)ab\" }]"),
+  ("callers[0].api_keys[0].sha256", files + "callers: [{ name: 'web', api_keys: [{ sha256: 'abc' }] }]"),
+  ("callers[0].api_keys[0].sha256", files + "callers: [{ name: 'web', api_keys: [{ sha256: '\(key)ab' }] }]"),
+  ("callers[0].api_keys[0].sha256", files + "callers: [{ name: 'web', api_keys: [{ name: 'a' }] }]"),
+  ("callers[0].api_keys", files + "callers: [{ name: 'web', api_keys: '\(key)' }]"),
+  (
+    "callers[0].api_keys[0].not_after",
+    files + "callers: [{ name: 'web', api_keys: [{ sha256: '\(key)', not_after: '2027-02-30' }] }]"
+  ),
+  (
+    "callers[0].api_keys[1].sha256",
+    files + "callers: [{ name: 'web', api_keys: [{ sha256: '\(key)', name: 'a' }, { sha256: '\(key)', name: 'b' }] }]"
+  ),
+  (
+    "callers[0].api_keys[1].name",
+    files + "callers: [{ name: 'web', api_keys: [{ sha256: '\(key)', name: 'a' }, { sha256: '\(other)', name: 'a' }] }]"
+  ),
+  ("callers[0].api_key_sha256", files + "callers: [{ name: 'web', api_key_sha256: '\(key)' }]"),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [] }]"),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [1] }]"),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [\"web\", \"\"] }]"),
@@ -125,10 +141,10 @@ private let broken: [(setting: String, text: String)] = [
   ("callers[1].name", files + "callers: [{ name: \"web\", san: \"dns:a\" }, { name: \"web\", san: \"dns:b\" }]"),
   ("callers[1].san", files + "callers: [{ name: \"web\", san: \"dns:a\" }, { name: \"app\", san: \"dns:a\" }]"),
   (
-    "callers[2].api_key_sha256",
+    "callers[2].api_keys[0].sha256",
     files + """
-      callers: [{ name: "a", api_key_sha256: "\(key)" }, { name: "b", san: "dns:b" },
-                { name: "c", api_key_sha256: "\(key.uppercased())" }]
+      callers: [{ name: "a", api_keys: [{ sha256: "\(key)" }] }, { name: "b", san: "dns:b" },
+                { name: "c", api_keys: [{ sha256: "\(key.uppercased())" }] }]
       """
   ),
   ("providers", files + "providers: \"google.com\""),

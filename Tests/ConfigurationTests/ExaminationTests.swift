@@ -18,7 +18,8 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
       callers: [
         { name: 'web', san: 'web', redirect_uris: ['https://*.example.com/'] },
         { name: 'app', san: 'dns:app', merge: 1 },
-        { api_key_sha256: 'abc', colour: 'red' },
+        { api_keys: [{ sha256: 'abc' }], colour: 'red' },
+        { name: 'old', api_key_sha256: 'abc' },
         7,
         { name: 'app', san: 'dns:app' },
       ],
@@ -30,9 +31,9 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
   #expect(
     Set(examined.faults.map(\.setting)) == [
       "listen.port", "listen.prot", "listen.address", "log.level", "tokens.issuer", "callers[0].san",
-      "callers[0].redirect_uris", "callers[1].merge", "callers[2].name", "callers[2].api_key_sha256",
-      "callers[2].colour", "callers[3]", "callers[4].name", "callers[4].san", "providers[0].id",
-      "providers[1].client_ids", "metrics", "nothing", "tls.certificate_file", "tls.key_file",
+      "callers[0].redirect_uris", "callers[1].merge", "callers[2].name", "callers[2].api_keys[0].sha256",
+      "callers[2].colour", "callers[3].api_key_sha256", "callers[4]", "callers[5].name", "callers[5].san",
+      "providers[0].id", "providers[1].client_ids", "metrics", "nothing", "tls.certificate_file", "tls.key_file",
     ])
   #expect(examined.faults.count == Set(examined.faults.map(\.setting)).count, "each setting once")
 }
@@ -41,7 +42,7 @@ private func examine(_ text: String, _ environment: [String: String] = [:]) -> E
   #expect(examine("{ listen: ").faults.count == 1)
   let whole = examine("{ tls: { certificate_file: 'a', key_file: 'b' } }")
   #expect(whole.faults.isEmpty)
-  #expect(whole.settings?.listenPort == 8_443)
+  #expect(whole.settings?.listen.addresses.map(\.port) == [8_443])
 }
 
 @Test func `a name that looks like a path is one unknown setting`() {

@@ -58,8 +58,9 @@ private let numbers: [NumberSetting] = [
   NumberSetting(path: "delivery.kept_days", range: 1...365, scale: 86_400_000) { $0.delivery.schedule.keptMillis },
   number("delivery.queue_max", 1...10_000_000) { $0.policy.deliveryQueueMax },
   number("delivery.smtp.port", 1...65_535) { Int($0.delivery.relay.port) },
-  number("listen.port", 0...65_535) { Int($0.listenPort) },
+  number("listen.port", 0...65_535) { Int($0.listen.addresses[0].port) },
   seconds("tls.reload_seconds", 1...3_600) { $0.certificateLookMillis },
+  seconds("reload.watch_seconds", 0...3_600) { $0.watchMillis },
   number("reactors", 0...256) { $0.reactors },
   number("metrics.port", 0...65_535) { Int($0.metricsPort) },
   number("keys.port", 0...65_535) { Int($0.keysPort) },
@@ -115,6 +116,7 @@ private let numbers: [NumberSetting] = [
   number("fetch.waiting_per_provider_max", 0...10_000) { $0.fetchSettings.limits.waitingPerProviderMax },
   number("fetch.failures_max", 1...1_000) { $0.fetchSettings.limits.failuresMax },
   number("fetch.pause_millis", 10...600_000) { $0.fetchSettings.limits.pauseMillis },
+  seconds("limits.lame_duck_seconds", 0...600) { $0.limits.lameDuckMillis },
   seconds("limits.drain_seconds", 1...3_600) { $0.limits.drainMillis },
   seconds("limits.store_gone_seconds", 1...3_600) { $0.limits.storeGoneMillis },
   number("store.postgres.connections", 1...64) { $0.postgres.connections },
@@ -123,7 +125,11 @@ private let numbers: [NumberSetting] = [
   seconds("store.postgres.wait_seconds", 1...60) { $0.postgres.waitMillis },
   number("store.backups_kept", 0...100_000) { $0.backupsKeptMax },
   seconds("store.backup_seconds", 1...3_600) { $0.backupMillis },
+  seconds("store.check_seconds", 0...86_400) { $0.storeCheckMillis },
   NumberSetting(path: "store.audit_days", range: 1...36_500, scale: 86_400_000) { $0.policy.auditLifetimeMillis },
+  NumberSetting(path: "store.failure_days", range: 1...3_650, scale: 86_400_000) {
+    $0.policy.failureLifetimeMillis
+  },
   number("throttles.password_failures_max", 1...1_000_000) {
     $0.policy.throttles[.passwordFailuresPerAccount].countMax
   },

@@ -18,7 +18,7 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
   let settings = try parsed(
     """
     tls: { certificate_file: 'server.pem', key_file: '\(files[0])' },
-    secrets: { master_key_file: '\(files[2])' },
+    secrets: { master_key_files: ['\(files[2])'] },
     store: { postgres: { conninfo: 'host=/run', password_file: '\(files[1])' } },
     delivery: {
       mail: 'webhook', webhook: { url: 'https://h.example', secret_file: '\(files[3])' },
@@ -29,7 +29,7 @@ private func everySecret(_ folder: String) throws -> (settings: Settings, files:
   return (
     settings, files,
     [
-      "tls.key_file", "store.postgres.password_file", "secrets.master_key_file", "delivery.webhook.secret_file",
+      "tls.key_file", "store.postgres.password_file", "secrets.master_key_files", "delivery.webhook.secret_file",
       "providers[0].client_secret_file",
     ]
   )

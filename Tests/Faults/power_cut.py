@@ -37,8 +37,8 @@ from processes import Server, Simulator, prepare
 RECORD = struct.Struct("<IIQQ")
 SECTOR_BYTES = 512
 # The files, with their name suffixes. The journal exists while a new database is made.
-DATABASE, LOG, JOURNAL = range(3)
-ENDINGS = {DATABASE: "", LOG: "-wal", JOURNAL: "-journal"}
+DATABASE, LOG, JOURNAL, LOCK = range(4)
+ENDINGS = {DATABASE: "", LOG: "-wal", JOURNAL: "-journal", LOCK: ".lock"}
 WAYS = ("lost", "kept", "some lost", "torn")
 CLIENTS, CHANGES_EACH = 3, 60
 
@@ -203,7 +203,23 @@ def look(disk: Disk, way: str, chance: random.Random, ledger: Ledger, folder: Pa
     for file, ending in ENDINGS.items():
         database.with_name(database.name + ending).write_bytes(disk.after_cut(file, way, chance))
     database.with_name(database.name + "-shm").unlink(missing_ok=True)
-    return Check.of_file(database, ledger)
+    alarm = false_alarm(database)
+    found = Check.of_file(database, ledger)
+    if alarm:
+        found.broken.append(alarm)
+    return found
+
+
+def false_alarm(database: Path) -> str:
+    """The rule of StoreSQLite/FileMark.swift: whether the next start would take the log for that of another file."""
+    record = database.with_name(database.name + ".lock").read_bytes()
+    if not record.startswith(b"latchkey-store 1 marks") or len(record) != 64 or record[-1:] != b"\n":
+        return ""
+    marks = {int(word, 16) for word in record.split()[3:]}
+    header = database.read_bytes()[68:72]
+    mark = int.from_bytes(header, "big") if len(header) == 4 else 0
+    log = database.with_name(database.name + "-wal").stat().st_size
+    return f"the log is refused: mark {mark:x}, record {record!r}" if log and marks and mark not in marks else ""
 
 
 def note(into: Found, found: Found, where: str) -> None:

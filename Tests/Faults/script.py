@@ -64,6 +64,11 @@ class Caller:
         return read(method, self._connection.call(fields, body, timeout_seconds=self._timeout_seconds), answer)
 
 
+    def health(self) -> bytes:
+        """The encoded answer of Health/Check."""
+        return self._connection.call(request("/grpc.health.v1.Health/Check"), message(b"")).data[5:]
+
+
 def read(method: str, reply: Reply, answer: type[Message]) -> Any:
     """Returns a whole answer. Raises a typed rejection, or `Lost`."""
     if reply.closed or reply.reset is not None:

@@ -47,7 +47,8 @@ class Keeper:
             self.outcomes["connection closed"] += 1
 
     def look(self) -> None:
-        assert sorted(path.name for path in self.copies.iterdir()) == sorted(self.made)
+        digests = [f"{name}.sha256" for name in self.made]
+        assert sorted(path.name for path in self.copies.iterdir()) == sorted(self.made + digests)
         rows = sqlite3.connect(f"file:{self.copies / self.made[-1]}?mode=ro", uri=True)
         assert rows.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         rows.close()

@@ -25,6 +25,8 @@ WRITES = {"EIO": {"error": errno.EIO}, "ENOSPC": {"error": errno.ENOSPC},
           "cut, then EIO": {"error": errno.EIO, "short": True, "count": 2}}
 OTHERS = [Point.STORE_READ, Point.STORE_LOCK, Point.STORE_OPEN, Point.STORE_MAP, Point.STORE_TRUNCATE]
 WHOLE_RUN = 1 << 40
+FULL_SAYS = "the disk of the store is full"
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
 SYNC_SAYS = "the store cannot be synced to disk"
 
 
@@ -77,6 +79,7 @@ def test_every_failed_sync_stops_the_process_and_loses_nothing_acknowledged(pati
 
 def test_a_full_disk_rejects_only_changes_and_the_server_recovers_with_free_room(patient: Patient) -> None:
     known = patient.day
+    assert health(patient) == SERVING
     with patient.faults.armed(Point.STORE_WRITE, 1, count=WHOLE_RUN, error=errno.ENOSPC), Caller(patient.server) as one:
         for _ in range(20):
             with pytest.raises(Refused, match="STORE_UNAVAILABLE"):
@@ -84,9 +87,18 @@ def test_a_full_disk_rejects_only_changes_and_the_server_recovers_with_free_room
         fetched = one.call("AuthService/FetchProviders", auth.FetchProvidersRequest(email=known.email),
                            auth.FetchProvidersResponse)
         assert fetched.registered
+        assert health(patient) == NOT_SERVING
+    assert patient.wait_until(lambda: health(patient) == SERVING, 10), "a probe finds that there is room"
+    full = [line for line in patient.server.lines() if line["message"] == FULL_SAYS]
+    assert len(full) == 1, "one line, not one for each call"
     with Caller(patient.server) as one:
         assert sign_in_anonymously(one, secrets.token_hex(8)).session.account.anonymous
     sound_after_kill(patient)
+
+
+def health(patient: Patient) -> bytes:
+    with Caller(patient.server) as caller:
+        return caller.health()
 
 
 def sign_in_anonymously(caller: Caller, key: str) -> Any:

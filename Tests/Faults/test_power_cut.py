@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 import pytest
-from power_cut import LOG, Disk, Kind, Record, Recording, cut, record
+from power_cut import LOCK, LOG, Disk, Kind, Record, Recording, cut, record
 
 CUTS = 400
 
@@ -22,6 +22,8 @@ def test_nothing_acknowledged_is_lost_by_a_power_cut_at_any_sync(recording: Reco
     result = cut(recording, CUTS, secrets.randbelow(1 << 32), tmp_path)
     print(result)
     assert result.found.all == [], str(result)
+    marks = [each for each in recording.records if each.kind == Kind.WRITE and each.file == LOCK]
+    assert len(marks) == 6, "two records at each of three starts"
     assert result.cuts == CUTS and result.told > 200 and result.syncs > 100, str(result)
 
 

@@ -11,6 +11,14 @@ import Testing
   #expect(head.authorization == bytes("Bearer key"))
 }
 
+@Test func `the human for whom a caller acts is read, and several names are detected`() throws {
+  let one = Fields.usual.with("x-latchkey-actor", "carol@example.com")
+  #expect(try #require(one.head).actor == bytes("carol@example.com"))
+  #expect(try #require(one.head).hasSeveralActors == false)
+  #expect(try #require(one.adding("x-latchkey-actor", "dave").head).hasSeveralActors)
+  #expect(try #require(Fields.usual.head).actor.isEmpty)
+}
+
 @Test func `several authorization fields are detected, whatever their values`() throws {
   #expect(try #require(Fields.usual.adding("authorization", "a").head).hasSeveralAuthorizations == false)
   for second in ["a", "b", ""] {

@@ -134,5 +134,9 @@ struct RequestTests {
   @Test func `a private address is allowed for the configured host only`() async throws {
     let fetcher = try fetcher { $0.privateHosts = ["provider.internal"] }
     await #expect(throws: FetchError.refusedAddress) { try await fetcher.get(LocalServer.shared.url("/ok")) }
+    fetcher.fetcher.allow(privateHosts: ["localhost"])
+    _ = try await fetcher.get(LocalServer.shared.url("/ok"))
+    fetcher.fetcher.allow(privateHosts: [])
+    await #expect(throws: FetchError.refusedAddress) { try await fetcher.get(LocalServer.shared.url("/ok")) }
   }
 }

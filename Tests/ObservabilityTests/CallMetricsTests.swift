@@ -1,4 +1,6 @@
+import Callers
 import GRPC
+import Store
 import Reactor
 import Services
 import Testing
@@ -35,6 +37,9 @@ private struct Counted {
     cells += (0..<CallLayout.codeCount).map { layout.ended(method, code: $0) }
     cells += (0..<CallLayout.bucketCount).map { layout.bucket(method, $0) }
   }
+  for caller in 0..<CallerLabels.count {
+    cells += [layout.ofCaller(caller, succeeded: true), layout.ofCaller(caller, succeeded: false)]
+  }
   #expect(cells.sorted() == Array(0..<layout.count))
 }
 
@@ -58,9 +63,9 @@ private struct Counted {
     counted.samples("latchkey_calls_in_flight") == [
       "latchkey_calls_in_flight{method=\"a.B/One\"} 4", "latchkey_calls_in_flight{method=\"a.B/Two\"} 1",
     ])
-  for _ in 0..<3 { one.ended(0, .ok, begunNanos: nil) }
-  two.ended(0, .ok, begunNanos: nil)
-  two.ended(1, .unauthenticated, begunNanos: nil)
+  for _ in 0..<3 { one.ended(0, .ok, caller: 0, begunNanos: nil) }
+  two.ended(0, .ok, caller: 0, begunNanos: nil)
+  two.ended(1, .unauthenticated, caller: 0, begunNanos: nil)
   one.refused(1, .resourceExhausted)
   one.refused(nil, .unimplemented)
   #expect(
@@ -86,7 +91,7 @@ private struct Counted {
   let counted = Counted()
   let meter = counted.calls.meter(ofReactor: 0)
   meter.began(1)
-  meter.ended(1, .ok, begunNanos: monotonicNanos() - 30_000_000_000)
+  meter.ended(1, .ok, caller: 0, begunNanos: monotonicNanos() - 30_000_000_000)
   #expect(counted.samples("latchkey_call_seconds_count").isEmpty)
   meter.endTurn()
   meter.endTurn()
@@ -106,4 +111,29 @@ private struct Counted {
   #expect(buckets == ["2"] + Array(repeating: "4", count: 14) + ["5", "6"])
   #expect(
     counted.samples("latchkey_call_seconds_sum") == ["latchkey_call_seconds_sum{method=\"a.B/One\"} 20.000450002"])
+}
+
+@Test func `calls are counted by caller and result, over all reactors`() throws {
+  let (registry, labels) = (MetricsRegistry(), CallerLabels())
+  let settings = CallerSettings(name: "shop", san: "shop", methods: ["*"], audiences: ["shop"])
+  let shop = try CallerTable([settings], unidentified: nil, paths: [], labels: labels)
+    .identify(certificateName: "shop", authorization: [], now: Timestamp(millis: 0))
+  let calls = CallMetrics([method("/a.B/One")], reactors: 2, callers: labels)
+  calls.report(to: registry)
+  for reactor in 0..<2 {
+    let meter = calls.meter(ofReactor: reactor)
+    meter.ended(0, .ok, caller: shop.label, begunNanos: nil)
+    meter.ended(0, .cancelled, caller: shop.label, begunNanos: nil)
+    meter.refused(0, .permissionDenied, caller: shop.label)
+    meter.ended(0, .ok, caller: Caller.anyone.label, begunNanos: nil)
+    meter.refused(nil, .unimplemented)
+  }
+  let lines = registry.exposition().split(separator: "\n").map(String.init)
+    .filter { $0.hasPrefix("latchkey_caller_calls_total") && !$0.hasSuffix(" 0") }
+  #expect(
+    lines == [
+      "latchkey_caller_calls_total{caller=\"anyone\",result=\"ok\"} 2",
+      "latchkey_caller_calls_total{caller=\"shop\",result=\"ok\"} 2",
+      "latchkey_caller_calls_total{caller=\"shop\",result=\"failed\"} 4",
+    ])
 }

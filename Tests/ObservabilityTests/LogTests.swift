@@ -1,3 +1,4 @@
+@testable import GRPC
 import Callers
 import FoundationEssentials
 import Glibc
@@ -12,12 +13,35 @@ import Protobuf
 
 @testable import Observability
 
-private func context() throws -> CallContext {
+private func context(_ trace: CallTrace? = nil, _ notes: CallNotes? = nil) throws -> CallContext {
   let settings = CallerSettings(name: "web", san: "web", methods: [], audiences: ["app"])
   let table = CallerTable([settings], unidentified: nil, paths: [])
   return CallContext(
-    caller: try table.identify(certificateName: "web", authorization: []), path: "/a/B", peerAddress: "192.0.2.1",
-    commitDecision: CommitDecision())
+    caller: try table.identify(certificateName: "web", authorization: [], now: Timestamp(millis: 0)),
+    path: "/a/B", peerAddress: "192.0.2.1",
+    commitDecision: CommitDecision(), trace: trace ?? made(), notes: notes)
+}
+
+/// The IDs of a call whose caller sent none.
+private func made(requestID: String = "") -> CallTrace {
+  CallTrace(
+    traceID: TraceID(high: 10, low: 11), spanID: 1, parent: nil, givenRequestID: Array(requestID.utf8),
+    madeRequestID: TraceID(high: 10, low: 11))
+}
+
+@Test func `a call is logged with the IDs of its caller, and with its account`() async throws {
+  let notes = CallNotes()
+  notes.concerns("account-1")
+  let context = try context(made(requestID: "order-7"), notes)
+  let lines = try await lines { log in
+    log.call(context, outcome: "OK", tookNanos: 999)
+    log.call(context, error: Failure(.tokenExpired), tookNanos: 2_000)
+  }
+  for (line, micros) in zip(lines, ["0", "2"]) {
+    #expect(line["request_id"] == "order-7" && line["trace_id"] == "000000000000000a000000000000000b")
+    #expect(line["account_id"] == "account-1" && line["took_micros"] == micros)
+  }
+  #expect(lines.count == 2)
 }
 
 @Test func `a log line is a JSON object with time, level, message and its fields`() async throws {
@@ -35,19 +59,21 @@ private func context() throws -> CallContext {
 @Test func `a call is logged with its caller, and an error with its debug text`() async throws {
   let context = try context()
   let lines = try await lines { log in
-    log.call(context, outcome: "OK")
-    log.call(context, error: Failure(.weakPassword, field: "password", hint: "hint", debug: "why"))
-    log.call(context, error: HealthService.UnknownService(name: "a stranger's text"))
-    log.call(context, error: NotForeseen())
-    log.call(context, outcome: "OK", clientGone: true)
-    log.call(context, error: Failure(.cancelled), clientGone: true)
-    log.call(context, error: ProtobufError.text(field: "credential.password.email"))
-    log.call(context, error: ProtobufError.malformed(.wireType))
-    log.call(context, error: ProtobufError.tooLarge)
+    log.call(context, outcome: "OK", tookNanos: 1_234_567)
+    let weak = Failure(.weakPassword, field: "password", hint: "hint", debug: "why")
+    log.call(context, error: weak, tookNanos: 1_234_567)
+    log.call(context, error: HealthService.UnknownService(name: "a stranger's text"), tookNanos: 1_234_567)
+    log.call(context, error: NotForeseen(), tookNanos: 1_234_567)
+    log.call(context, outcome: "OK", tookNanos: 1_234_567, clientGone: true)
+    log.call(context, error: Failure(.cancelled), tookNanos: 1_234_567, clientGone: true)
+    log.call(context, error: ProtobufError.text(field: "credential.password.email"), tookNanos: 1_234_567)
+    log.call(context, error: ProtobufError.malformed(.wireType), tookNanos: 1_234_567)
+    log.call(context, error: ProtobufError.tooLarge, tookNanos: 1_234_567)
     log.call("/a/B", of: "192.0.2.2", .unknown)
   }
   let call = [
     "caller": "web", "credential": "certificate", "method": "/a/B", "peer": "192.0.2.1", "message": "call",
+    "request_id": "000000000000000a000000000000000b", "took_micros": "1234",
   ]
   #expect(
     lines.map { $0.filter { $0.key != "at" } } == [
@@ -72,9 +98,9 @@ private struct NotForeseen: Error {}
 @Test func `calls are not logged above level info, but server errors are`() async throws {
   let context = try context()
   let lines = try await lines(level: .error) { log in
-    log.call(context, outcome: "OK")
-    log.call(context, error: Failure(.userDisabled))
-    log.call(context, error: NotForeseen())
+    log.call(context, outcome: "OK", tookNanos: 1_234_567)
+    log.call(context, error: Failure(.userDisabled), tookNanos: 1_234_567)
+    log.call(context, error: NotForeseen(), tookNanos: 1_234_567)
   }
   #expect(lines.map { $0["outcome"] } == ["INTERNAL"])
 }

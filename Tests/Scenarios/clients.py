@@ -12,7 +12,10 @@ import grpc
 import latchkey
 from google.protobuf import duration_pb2
 from latchkey.v1 import account_service_pb2 as accounts
+from latchkey.v1 import admin_accounts_pb2 as provisioning
 from latchkey.v1 import admin_service_pb2 as admin
+from latchkey.v1 import admin_signing_keys_pb2 as signing_keys
+from latchkey.v1 import admin_support_pb2 as support
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import event_service_pb2 as events
 from latchkey.v1 import provider_flow_service_pb2 as flows
@@ -59,9 +62,12 @@ class Client:
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 100),
                    ("grpc.max_reconnect_backoff_ms", 300), ("grpc.enable_retries", 0), ("grpc.service_config", "{}")]
         pair = [server.folder / f"{certificate}.{kind}" for kind in ("pem", "key")] if certificate else [None] * 2
-        self.channel = latchkey.connect(
+        self.open(latchkey.connect(
             server.address, ca_file=server.folder / "authority.pem", api_key=key and KEYS.get(key, key),
-            certificate_file=pair[0], key_file=pair[1], options=options)
+            certificate_file=pair[0], key_file=pair[1], options=options))
+
+    def open(self, channel: grpc.Channel) -> None:
+        self.channel = channel
         self._auth = AuthServiceStub(self.channel)
         self._accounts = AccountServiceStub(self.channel)
         self._sessions = SessionServiceStub(self.channel)
@@ -133,8 +139,8 @@ class Client:
         assert answer.WhichOneof("outcome") == "verification_sent", answer
         return answer.verification_sent
 
-    def get(self, id_token: str) -> types.Account:
-        return _call(self._accounts.Get, accounts.GetRequest(id_token=id_token)).account
+    def get(self, id_token: str, actor: str = "") -> types.Account:
+        return _call(self._accounts.Get, accounts.GetRequest(id_token=id_token), actor).account
 
     def update(self, id_token: str, *paths: str, account: types.Account | None = None, **fields: Any) -> types.Session:
         """`paths` is the mask, `account` has the values."""
@@ -222,6 +228,50 @@ class Client:
         request = admin.UnlinkProviderRequest(account_id=account_id, provider_id=provider_id)
         return _call(self._admin.UnlinkProvider, request).account
 
+    def create_account(self, actor: str = "", **fields: Any) -> types.Account:
+        return _call(self._admin.CreateAccount, provisioning.CreateAccountRequest(**fields), actor).account
+
+    def update_account(self, account_id: str, *paths: str, password: str = "", actor: str = "",
+                       **fields: Any) -> types.Account:
+        request = provisioning.UpdateAccountRequest(
+            account_id=account_id, account=types.Account(**fields), password=password)
+        request.update_mask.paths.extend([*fields, *paths])
+        return _call(self._admin.UpdateAccount, request, actor).account
+
+    def link_identity(self, account_id: str, provider_id: str, subject: str,
+                      **fields: Any) -> provisioning.LinkIdentityResponse:
+        request = provisioning.LinkIdentityRequest(
+            account_id=account_id, provider_id=provider_id, subject=subject, **fields)
+        return _call(self._admin.LinkIdentity, request)
+
+    def set_factors(self, account_id: str, *factors: provisioning.SecondFactorSetting) -> types.Account:
+        request = provisioning.SetSecondFactorsRequest(account_id=account_id, factors=factors)
+        return _call(self._admin.SetSecondFactors, request).account
+
+    def create_email_link(self, mode: str, email: str, **fields: Any) -> str:
+        request = provisioning.CreateEmailLinkRequest(
+            mode=f"CODE_MODE_{mode}", email=email, **{"continue_uri": PAGE, "caller": "web", **fields})
+        return _call(self._admin.CreateEmailLink, request).link
+
+    def delete_accounts(self, *account_ids: str) -> provisioning.DeleteAccountsResponse:
+        return _call(self._admin.DeleteAccounts, provisioning.DeleteAccountsRequest(account_ids=account_ids))
+
+    def set_accounts_disabled(self, disabled: bool, *account_ids: str) -> provisioning.SetAccountsDisabledResponse:
+        request = provisioning.SetAccountsDisabledRequest(account_ids=account_ids, disabled=disabled)
+        return _call(self._admin.SetAccountsDisabled, request)
+
+    def forget_account(self, account_id: str) -> provisioning.ForgetAccountResponse:
+        return _call(self._admin.ForgetAccount, provisioning.ForgetAccountRequest(account_id=account_id))
+
+    def search(self, query: str = "", **fields: Any) -> provisioning.SearchResponse:
+        return _call(self._admin.Search, provisioning.SearchRequest(query=query, **fields))
+
+    def export_account(self, account_id: str) -> dict[str, Any]:
+        request = provisioning.ExportAccountRequest(account_id=account_id)
+        parts = self._admin.ExportAccount(request, timeout=TIMEOUT_SECONDS)
+        document: dict[str, Any] = json.loads("".join(part.json_part for part in parts))
+        return document
+
     def import_accounts(self, batches: Iterable[list[admin.ImportedAccount]],
                         options: admin.ImportOptions | None = None) -> list[admin.ImportAccountsResponse]:
         """One answer for each batch. The options are in the first request."""
@@ -234,8 +284,40 @@ class Client:
             admin.ExportAccountsRequest(include_secrets=include_secrets), timeout=120)
         return [account for answer in answers for account in answer.accounts]
 
+    def list_events(self, **fields: Any) -> support.ListEventsResponse:
+        return _call(self._admin.ListEvents, support.ListEventsRequest(**fields))
+
+    def diagnose(self, **subject: Any) -> support.DiagnoseSignInResponse:
+        return _call(self._admin.DiagnoseSignIn, support.DiagnoseSignInRequest(**subject))
+
+    def unlock(self, **subject: Any) -> support.UnlockResponse:
+        return _call(self._admin.Unlock, support.UnlockRequest(**subject))
+
+    def account_sessions(self, account_id: str, include_ended: bool = False) -> list[support.AccountSession]:
+        request = support.AdminServiceListSessionsRequest(account_id=account_id, include_ended=include_ended)
+        return list(_call(self._admin.ListSessions, request).sessions)
+
+    def list_messages(self, account_id: str) -> list[support.AccountMessage]:
+        return list(_call(self._admin.ListMessages, support.ListMessagesRequest(account_id=account_id)).messages)
+
+    def resend_message(self, message_id: str) -> support.AccountMessage:
+        return _call(self._admin.ResendMessage, support.ResendMessageRequest(message_id=message_id)).message
+
     def backup(self, timeout: float = 60) -> admin.BackupResponse:
         return self._admin.Backup(admin.BackupRequest(), timeout=timeout)
+
+    def master_keys(self) -> list[admin.MasterKeyUse]:
+        return list(self._admin.GetMasterKeyStatus(admin.GetMasterKeyStatusRequest(), timeout=60).keys)
+
+    def list_signing_keys(self) -> list[signing_keys.SigningKeyInfo]:
+        answer = _call(self._admin.ListSigningKeys, signing_keys.ListSigningKeysRequest())
+        return list(answer.keys)
+
+    def rotate_signing_keys(self) -> signing_keys.RotateSigningKeysResponse:
+        return _call(self._admin.RotateSigningKeys, signing_keys.RotateSigningKeysRequest())
+
+    def revoke_signing_key(self, key_id: str) -> signing_keys.RevokeSigningKeyResponse:
+        return _call(self._admin.RevokeSigningKey, signing_keys.RevokeSigningKeyRequest(key_id=key_id))
 
     def send_phone_code(self, number: str, **fields: Any) -> verification.SendPhoneCodeResponse:
         request = verification.SendPhoneCodeRequest(phone_number=number, **fields)
@@ -270,12 +352,15 @@ class Client:
         return _call(self._verification.ResetPassword, request)
 
 
-def _call(method: Any, request: Any) -> Any:
-    """Makes a call. Checks that an error names only fields of the request."""
+def _call(method: Any, request: Any, actor: str = "") -> Any:
+    """Makes a call. Checks that an error names only fields of the request, or the actor."""
     try:
-        return method(request, timeout=TIMEOUT_SECONDS)
+        metadata = [("x-latchkey-actor", actor)] if actor else None
+        return method(request, timeout=TIMEOUT_SECONDS, metadata=metadata)
     except latchkey.LatchkeyError as error:
         for field in filter(None, (error.field, error.metadata.get("field"))):
+            if field == "x-latchkey-actor":
+                continue
             assert failures.has_field(request.DESCRIPTOR, field), f"{request.DESCRIPTOR.name} has no {field}: {error}"
         raise
 

@@ -40,8 +40,8 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
         "listen": {"address": "127.0.0.1", "port": port, "allow_unidentified": True, "reflection": False},
         "tls": {"certificate_file": "server.pem", "key_file": "server.key", "client_ca_file": "authority.pem",
                 "client_certificates": "optional"},
-        "store": {"path": f"latchkey-{port}.db"},
-        "secrets": {"master_key_file": "master.key"},
+        "store": {"path": f"latchkey-{port}.db", "search": True},
+        "secrets": {"master_key_files": ["master.key"]},
         "tokens": {"issuer": "https://localhost:8443", "audience": "latchkey"},
         "callers": callers(),
         "providers": providers(simulator),
@@ -60,12 +60,13 @@ def settings(folder: Path, port: int, simulator: str, **overrides: Settings) -> 
 def callers() -> list[Settings]:
     """`shop` may not look up accounts by email; `reader` may only verify tokens; `admin` may call everything."""
     return [
-        {"name": "web", "san": "uri:spiffe://latchkey.dev/web", "api_key_sha256": digest("web"), "fetch_by_email": True,
-         "merge": True, "redirect_uris": ["http://localhost:3000/callback"]},
-        {"name": "shop", "api_key_sha256": digest("shop"), "audiences": ["shop"]},
-        {"name": "admin", "san": "uri:spiffe://latchkey.dev/admin", "api_key_sha256": digest("admin"),
-         "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True, "events": True},
-        {"name": "reader", "api_key_sha256": digest("reader"),
+        {"name": "web", "san": "uri:spiffe://latchkey.dev/web", "api_keys": [{"sha256": digest("web")}],
+         "fetch_by_email": True, "merge": True, "redirect_uris": ["http://localhost:3000/callback"]},
+        {"name": "shop", "api_keys": [{"sha256": digest("shop")}], "audiences": ["shop"]},
+        {"name": "admin", "san": "uri:spiffe://latchkey.dev/admin", "api_keys": [{"sha256": digest("admin")}],
+         "methods": [*FIVE_CALLS, "latchkey.v1.AdminService/*"], "fetch_by_email": True, "events": True,
+         "actor": True, "email_links": True},
+        {"name": "reader", "api_keys": [{"sha256": digest("reader")}],
          "methods": ["latchkey.v1.SessionService/VerifyIdToken"]},
     ]
 

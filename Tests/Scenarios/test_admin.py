@@ -166,7 +166,7 @@ def test_check_114_only_an_administrator_can_call_an_administrators_methods(
                 lambda: client.remove_factors(account_id), lambda: client.unlink_provider(account_id, "password"),
                 lambda: client.custom_token(account_id),
                 lambda: client.import_accounts([[row]]), lambda: client.export_accounts(include_secrets=True),
-                lambda: client.backup()]
+                lambda: client.backup(), lambda: client.master_keys()]
 
     for client in (web, shop):
         for call in calls(client):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sqlite3
 import stat
 import subprocess
@@ -71,10 +70,18 @@ def rows(database: Path, statement: str) -> list[tuple[object, ...]]:
 
 def restore(copy: Path, server: Server) -> None:
     """Follows deploy/docs/backup-restore.md, with the server stopped."""
-    for suffix in ("", "-wal", "-shm"):
-        Path(f"{server.database}{suffix}").unlink(missing_ok=True)
-    shutil.copy(copy, server.database)
-    server.database.chmod(0o600)
+    subprocess.run([LATCHKEY, "restore", copy, "--to", server.database], check=True, stdout=subprocess.DEVNULL)
+
+
+def names(copies: Path) -> list[str]:
+    """The backups of the folder. Each has a file with its digest, and there are no others."""
+    every = sorted(path.name for path in copies.iterdir())
+    backups = [name for name in every if not name.endswith(".sha256")]
+    assert every == sorted(backups + [f"{name}.sha256" for name in backups])
+    for name in backups:
+        digest = hashlib.sha256((copies / name).read_bytes()).hexdigest()
+        assert (copies / f"{name}.sha256").read_text() == f"{digest}  {name}\n"
+    return backups
 
 
 def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it(
@@ -105,7 +112,7 @@ def test_a_backup_under_sign_ups_holds_every_account_that_was_answered_before_it
         assert audited == {account for account, in rows(copy, "SELECT id FROM accounts")}
         positions = [position for position, in rows(copy, "SELECT position FROM audit ORDER BY position")]
         assert positions == list(range(1, len(positions) + 1))
-    assert sorted(path.name for path in copies.iterdir()) == sorted(answer.file_name for _, answer, _ in made)
+    assert names(copies) == sorted(answer.file_name for _, answer, _ in made)
 
     before, answer, _ = made[-1]
     other = serve()
@@ -195,7 +202,7 @@ def test_one_backup_is_made_at_a_time(serve: Serve, connect: Connect, copies: Pa
     for refusal in refused:
         assert (refusal.code, refusal.reason) == (StatusCode.RESOURCE_EXHAUSTED, "BACKUP_IN_PROGRESS")
         assert refusal.retry_seconds == 10
-    assert sorted(path.name for path in copies.iterdir()) == sorted(made)
+    assert names(copies) == sorted(made)
     admins[0].backup()
 
 
@@ -204,12 +211,13 @@ def test_the_folder_keeps_the_newest_backups_without_leftovers_and_has_one_owner
     server = serve(store={"backup_folder": str(copies), "backups_kept": 2})
     admin = connect(server, key="admin")
     made = [admin.backup().file_name for _ in range(4)]
-    assert sorted(path.name for path in copies.iterdir()) == made[2:]
+    assert names(copies) == made[2:]
     server.kill()
-    for suffix in (".draft", ".draft-journal", ".draft-wal"):
+    for suffix in (".draft", ".draft-journal", ".draft-wal", ".draft.sha256", ".draft.sha256.123"):
         (copies / (made[0] + suffix)).write_bytes(b"a crash left it")
+    (copies / (made[0] + ".sha256")).write_bytes(b"its backup was not published")
     server.launch()
-    assert sorted(path.name for path in copies.iterdir()) == made[2:]
+    assert names(copies) == made[2:]
     with pytest.raises(RuntimeError, match="store.backup_folder"):
         serve(store={"backup_folder": str(copies)})
 
@@ -231,7 +239,7 @@ def test_a_call_that_ends_by_its_deadline_leaves_nothing(serve: Serve, connect: 
         except grpc.RpcError as error:
             assert read(error).reason == "BACKUP_IN_PROGRESS"
     assert answer.accounts == 4_000
-    assert [path.name for path in copies.iterdir()] == [answer.file_name]
+    assert names(copies) == [answer.file_name]
 
 
 def test_the_command_prints_the_new_backup_and_returns_an_exit_code_for_errors(
@@ -245,7 +253,7 @@ def test_the_command_prints_the_new_backup_and_returns_an_exit_code_for_errors(
         return subprocess.run([LATCHKEY, "backup", *words], env=environment, capture_output=True, text=True, timeout=60)
 
     told = run(configured)
-    [copy] = copies.iterdir()
+    [copy] = map(copies.joinpath, names(copies))
     assert told.returncode == 0 and told.stderr == ""
     for word in (copy.name, hashlib.sha256(copy.read_bytes()).hexdigest(), "1 accounts", "latchkey watch --from "):
         assert word in told.stdout

@@ -46,14 +46,14 @@ BROKEN: list[tuple[str, tuple[Any, ...], Any]] = [
     ("tls.client_certificates", ("tls", "client_certificates"), "sometimes"),
     ("tls.minimum_version", ("tls", "minimum_version"), "1.1"),
     ("store.path", ("store", "path"), "no/such/folder/latchkey.db"),
-    ("secrets.master_key_file", ("secrets", "master_key_file"), "missing.key"),
-    ("secrets.master_key_file", ("secrets", "master_key_file"), "server.pem"),
+    ("secrets.master_key_files", ("secrets", "master_key_files"), ["missing.key"]),
+    ("secrets.master_key_files", ("secrets", "master_key_files"), ["server.pem"]),
     ("tokens.issuer", ("tokens", "issuer"), ""),
     ("tokens.audience", ("tokens", "audience"), "a\nb"),
     ("callers[0].audiences", ("callers", 0, "audiences"), [""]),
     ("tokens.algorithm", ("tokens", "algorithm"), "HS256"),
     ("tokens.id_token_lifetime_seconds", ("tokens", "id_token_lifetime_seconds"), 0),
-    ("callers[0].api_key_sha256", ("callers", 0, "api_key_sha256"), "not hex"),
+    ("callers[0].api_keys[0].sha256", ("callers", 0, "api_keys", 0, "sha256"), "not hex"),
     ("callers[1].name", ("callers", 1, "name"), "web"),
     ("providers[0].client_ids", ("providers", GOOGLE, "client_ids"), []),
     ("providers[0].discovery_url", ("providers", GOOGLE, "discovery_url"), "http://127.0.0.1/discovery"),
@@ -126,13 +126,13 @@ def test_all_faults_of_a_configuration_and_of_its_files_are_reported_together(
     text = json.loads(path.read_text())
     text["listen"] |= {"port": "x", "prot": 1}
     text["callers"][0]["redirect_uris"] = ["https://app.example/*"]
-    text["secrets"]["master_key_file"] = "missing.key"
+    text["secrets"]["master_key_files"] = ["missing.key"]
     path.write_text(json.dumps(text))
     for arguments in ([], ["--check-config"]):
         ended = run(path, *arguments)
         named = [line.split(": ")[2] for line in ended.stderr.splitlines()]
         assert ended.returncode == 78 and sorted(named) == [
-            "callers[0].redirect_uris", "listen.port", "listen.prot", "secrets.master_key_file"], ended.stderr
+            "callers[0].redirect_uris", "listen.port", "listen.prot", "secrets.master_key_files"], ended.stderr
 
 
 def test_a_world_writable_file_and_a_variable_without_a_setting_cause_warnings(
@@ -149,8 +149,8 @@ def test_a_world_writable_file_and_a_variable_without_a_setting_cause_warnings(
 
 
 @pytest.mark.parametrize("place, value, why", [
-    (("secrets", "master_key_file"), "missing.key", "cannot be read: No such file or directory"),
-    (("secrets", "master_key_file"), ".", "cannot be read: Is a directory"),
+    (("secrets", "master_key_files"), ["missing.key"], "cannot be read: No such file or directory"),
+    (("secrets", "master_key_files"), ["."], "cannot be read: Is a directory"),
     (("fetch", "ca_file"), "missing.pem", "cannot be read: No such file or directory"),
     (("store", "path"), "no/such/folder/latchkey.db", "neither created nor written: No such file or directory"),
     (("store", "backup_folder"), "/proc/none/backups", "neither created nor written: No such file or directory"),
@@ -320,14 +320,14 @@ def test_a_world_writable_master_key_is_rejected_and_a_readable_one_warned_about
         folder: Path, simulator: Simulator) -> None:
     key = folder / "shared-master.key"
     key.write_text("3c" * 32)
-    path = written(folder, simulator, (("secrets", "master_key_file"), key.name))
+    path = written(folder, simulator, (("secrets", "master_key_files"), [key.name]))
     for mode, code, told in ((0o600, 0, ""), (0o640, 0, ""),
-                             (0o660, 0, "warning: secrets.master_key_file"),
-                             (0o604, 0, "warning: secrets.master_key_file"), (0o602, 78, "secrets.master_key_file")):
+                             (0o660, 0, "warning: secrets.master_key_files"),
+                             (0o604, 0, "warning: secrets.master_key_files"), (0o602, 78, "secrets.master_key_files")):
         key.chmod(mode)
         ended = run(path, "--check-config")
         assert ended.returncode == code and told in ended.stderr, (oct(mode), ended.stderr)
-        assert ("secrets.master_key_file" in ended.stderr) == bool(told)
+        assert ("secrets.master_key_files" in ended.stderr) == bool(told)
 
 
 def test_the_shipped_configurations_are_valid(folder: Path) -> None:

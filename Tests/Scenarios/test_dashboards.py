@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,9 @@ DASHBOARD = json.loads((ROOT / "deploy/dashboards/latchkey.json").read_text())
 ALERTS: list[Any] = [rule for group in yaml.safe_load((ROOT / "deploy/dashboards/alerts.yaml").read_text())["groups"]
                      for rule in group["rules"]]
 RUNBOOKS = sorted((ROOT / "deploy/docs/runbooks").glob("*.md"))
+ALERT_TESTS = ROOT / "deploy/dashboards/alerts_test.yaml"
+# deploy/test fetches it; its package would also start a server.
+PROMTOOL = shutil.which("promtool", path=f"{ROOT}/.build/prometheus/usr/bin:{os.environ['PATH']}")
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 SELECTOR = re.compile(r"\b((?:latchkey|process)_[a-z_]+)(?:\{([^}]*)\})?")
 # Prometheus adds these labels.
@@ -47,10 +53,18 @@ def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
         for label, value in pairs:
             found.values.setdefault(label, set()).add(value)
     found.labels["latchkey_build_info"] |= {"sqlite", "postgres"}
+    # A master key is in this state only during a rotation.
+    found.values.setdefault("use", set()).add("opens")
+    # Only a key with an end has this series.
+    found.labels["latchkey_api_key_not_after_seconds"] = {"caller", "key"}
     if databases.ON_POSTGRES:
         newest = "latchkey_backup_newest_timestamp_seconds"
         found.kinds[newest] = "gauge"
         found.labels[newest] = set()
+    else:
+        pool = "latchkey_store_connections"
+        found.kinds[pool] = "gauge"
+        found.labels[pool] = {"state"}
     yield found
     server.stop()
 
@@ -101,6 +115,33 @@ def test_an_alert_uses_only_exported_metrics_and_says_what_to_do(rule: Any, told
     assert set(re.findall(r"\bLatchkey[A-Z]\w+", advice)) <= {each["alert"] for each in ALERTS}
     runbook = ROOT / rule["annotations"]["runbook"]
     assert runbook.stem == rule["alert"] and runbook.read_text().startswith(f"# {runbook.stem}\n")
+
+
+@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+@pytest.mark.parametrize("arguments", [("check", ALERT_TESTS.with_name("alerts.yaml")), ("test", ALERT_TESTS)],
+                         ids=lambda arguments: str(arguments[0]))
+def test_prometheus_accepts_the_alerts_and_they_fire_in_their_cases(arguments: tuple[str, Path]) -> None:
+    assert PROMTOOL is not None
+    ran = subprocess.run([PROMTOOL, arguments[0], "rules", arguments[1]], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_each_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not() -> None:
+    queries = [query for case in yaml.safe_load(ALERT_TESTS.read_text())["tests"] for query in case["promql_expr_test"]]
+    for alert in (rule["alert"] for rule in ALERTS):
+        matching = [query for query in queries for name in re.findall(r'alertname=~?"([^"]+)"', query["expr"])
+                    if re.fullmatch(name, alert)]
+        fires = [query for query in matching if any(f'"{alert}"' in each["labels"] for each in query["exp_samples"])]
+        assert fires and any(query["exp_samples"] == [] for query in matching), alert
+
+
+@pytest.mark.parametrize(("page", "heading"), [
+    ("monitoring.md", "Load the dashboard and the alerts"), ("runbooks/README.md", "By alert")])
+def test_a_table_lists_each_alert_once_with_its_runbook(page: str, heading: str) -> None:
+    text = (ROOT / "deploy/docs" / page).read_text().partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    linked = re.findall(r"\[(Latchkey\w+)\]\((?:runbooks/)?(Latchkey\w+)\.md\)", "\n".join(rows))
+    assert sorted(linked) == sorted((rule["alert"], rule["alert"]) for rule in ALERTS)
 
 
 @pytest.mark.parametrize("runbook", RUNBOOKS, ids=lambda runbook: str(runbook.stem))

@@ -49,7 +49,7 @@ def test_another_master_key_cannot_open_earlier_rows(
     other = server.folder / "other-master.key"
     other.write_text("5a" * 32)
     other.chmod(0o600)
-    server.settings["secrets"] = {"master_key_file": other.name}
+    server.settings["secrets"] = {"master_key_files": [other.name]}
     try:
         server.launch()
     except RuntimeError:

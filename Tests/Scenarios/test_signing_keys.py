@@ -113,9 +113,9 @@ def test_a_start_with_the_wrong_master_key_does_not_change_the_keys(
     wrong.write_text("7b" * 32)
     wrong.chmod(0o600)
     # A key is due, so a server would replace the signing key.
-    server.settings["secrets"]["master_key_file"] = wrong.name
+    server.settings["secrets"]["master_key_files"] = [wrong.name]
     server.settings["tokens"]["algorithm"] = "EdDSA"
-    with pytest.raises(RuntimeError, match="secrets.master_key_file"):
+    with pytest.raises(RuntimeError, match="secrets.master_key_files"):
         server.launch()
     assert server.wait() == 78
     server.settings["secrets"], server.settings["tokens"] = right

@@ -40,6 +40,7 @@ private final class CopiedStore: Store {
   func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { nil }
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome { .committed }
   func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
+  func probe() async throws {}
   func close() async {}
 
   func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
@@ -59,9 +60,12 @@ private final class CopiedStore: Store {
   }
 }
 
-/// The files of the folder, without those that do not matter here.
+/// The files of the folder without digests, each of which must have its backup.
 private func files(_ folder: String) throws -> [String] {
-  try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+  let every = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+  let others = every.filter { !$0.hasSuffix(".db.sha256") }
+  for name in every where !others.contains(name) { #expect(others.contains(String(name.dropLast(7)))) }
+  return others
 }
 
 private func runner(
@@ -90,13 +94,16 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
       ) { record in
         #expect(record.byteCount == 3)
         let there = try files(folder + "/deep/down")
-        #expect(there == [record.fileName + ".draft"], "no backup before its record is stored")
+        let drafts = [record.fileName + ".draft", record.fileName + ".draft.sha256"]
+        #expect(there == drafts, "no backup before its record is stored")
       }
       #expect(made.fileName.wholeMatch(of: /latchkey-20261121T000000\.042Z-[0-9a-f]{8}\.db/) != nil)
       #expect(made.copy == StoreCopy(accountCount: 7, lastEvent: 35) && made.createdAt == moment)
       #expect(made.sha256 == Digest(sha256([1, 2, 3])) && made.byteCount == 3)
       #expect(try files(folder + "/deep/down") == [made.fileName])
       #expect(readFile("\(folder)/deep/down/\(made.fileName)", bytesMax: 10) == [1, 2, 3])
+      let line = "039058c6f2c0cb492c533b0a4d14ef77cc0f78abccced5287d84a1a2011cfb81  \(made.fileName)\n"
+      #expect(readFile("\(folder)/deep/down/\(made.fileName).sha256", bytesMax: 200) == Array(line.utf8))
     }
   }
 
@@ -234,7 +241,10 @@ private let moment = Timestamp(millis: 1_795_219_200_042)
   @Test func `a start removes unfinished files of an earlier process, and holds the folder`() async throws {
     try await withFolder { folder in
       let name = BackupFolder.name(at: moment)
-      for suffix in ["", ".draft", ".draft-wal", ".draft-journal"] { try write("x", to: "\(folder)/\(name)\(suffix)") }
+      for suffix in ["", ".draft", ".draft-wal", ".draft-journal", ".draft.sha256"] {
+        try write("x", to: "\(folder)/\(name)\(suffix)")
+      }
+      try write("x", to: "\(folder)/\(BackupFolder.name(at: moment)).sha256")
       let held = try BackupFolder(folder, keptMax: 0)
       #expect(try files(folder) == [name])
       #expect(throws: PrivateFolder.Held.self) { try BackupFolder(folder, keptMax: 0) }

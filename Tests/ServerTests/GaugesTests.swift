@@ -7,7 +7,7 @@ import Testing
 
 @Test func `the breakers of all configured providers are reported from the start`() throws {
   let registry = MetricsRegistry()
-  Gauges(registry: registry).reportBreakers(of: ["yahoo.com", "github.com"], try CurlFetcher(drivers: 1))
+  Gauges(registry: registry).reportBreakers(of: { ["yahoo.com", "github.com"] }, try CurlFetcher(drivers: 1))
   let told = registry.exposition().split(separator: "\n").filter { $0.hasPrefix("latchkey_fetch_breaker") }
   #expect(
     told == [

@@ -14,86 +14,12 @@ import Tokens
 @testable import Observability
 @testable import Server
 
-/// A store that has only signing keys.
-private final class KeyStore: UncopiedStore {
-  private let keys = Mutex<[SigningKeyRecord]>([])
-  let isDown = Atomic<Bool>(false)
-  /// Another server's first key, which is there before ours is written.
-  private let rival: SigningKeyRecord?
-
-  init(_ records: [SigningKeyRecord] = [], rival: SigningKeyRecord? = nil) {
-    self.rival = rival
-    keys.withLock { $0 = records }
-  }
-
-  var records: [SigningKeyRecord] { keys.withLock { $0 } }
-
-  /// Changes the keys like a server with another master key: its own key replaces all others and signs from `at` on.
-  func poison(_ record: SigningKeyRecord, at: Timestamp) {
-    var record = record
-    record.activeFrom = at
-    keys.withLock { [record] keys in
-      for index in keys.indices { keys[index].retiredAt = at }
-      keys.append(record)
-    }
-  }
-
-  func attachThread() throws {}
-  func detachThread() {}
-  func endTurn() {}
-  func now(_ query: Query) throws -> Facts? { nil }
-  func load(_ query: Query) async throws -> Facts {
-    if isDown.load(ordering: .relaxed) { throw StoreError.unavailable("down") }
-    var facts = Facts()
-    if query.signingKeys { facts.signingKeys = records }
-    return facts
-  }
-  func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
-    keys.withLock { keys in
-      if let rival, keys.isEmpty { keys = [rival] }
-      if change.writes.contains(.signingKey(.requireNone)), keys.contains(where: { $0.retiredAt == nil }) {
-        return .stale
-      }
-      for case .signingKey(.retire(let keyID, let at)) in change.writes {
-        guard let index = keys.firstIndex(where: { $0.keyID == keyID && $0.retiredAt == nil }) else { return .stale }
-        keys[index].retiredAt = at
-      }
-      for case .signingKey(.insert(let record)) in change.writes { keys.append(record) }
-      for case .signingKey(.delete(let retiredBy)) in change.writes {
-        keys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
-      }
-      return .committed
-    }
-  }
-  func sweep(at now: Timestamp, rowsMax: Int, auditedBefore: Timestamp) async throws -> Int { 0 }
-  func close() async {}
-}
-
-private func keys(_ byte: UInt8 = 1) throws -> DerivedKeys {
-  try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: byte, count: 32)))
-}
-
-private func watch(
-  _ store: KeyStore, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm = .es256, _ policy: KeyPolicy = KeyPolicy()
-) async throws -> SigningKeyWatch {
-  try await SigningKeyWatch(
-    store, keys, algorithm: algorithm, policy, issuer: "https://auth.example",
-    log: Log(JSONLines(level: .critical, descriptor: 2)))
-}
-
-private func load(
-  _ store: KeyStore, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm = .es256
-) async throws -> KeyRing {
-  _ = try await watch(store, keys, algorithm)
-  return try SigningKeys.ring(store.records, keys, KeyPolicy())
-}
-
 @Test func `the first start creates a key, and every later one uses it`() async throws {
-  let store = KeyStore()
-  let first = try await load(store, keys())
+  let store = SigningKeyStore()
+  let first = try await load(store, derived())
   #expect(store.records.count == 1)
   let now = try #require(store.records.first).activeFrom.seconds
-  let second = try await load(store, keys())
+  let second = try await load(store, derived())
   #expect(store.records.count == 1)
   let token = try first.unsigned(Array("{}".utf8), .idToken, at: now).signed()
   #expect(try second.verify(token, .idToken, at: now).members == [])
@@ -103,9 +29,9 @@ private func load(
 func `a key of another algorithm is published next to the current one, which signs until then`(
   algorithm: SignatureAlgorithm
 ) async throws {
-  let store = KeyStore()
-  _ = try await load(store, keys(), algorithm == .es256 ? .edDSA : .es256)
-  let ring = try await load(store, keys(), algorithm)
+  let store = SigningKeyStore()
+  _ = try await load(store, derived(), algorithm == .es256 ? .edDSA : .es256)
+  let ring = try await load(store, derived(), algorithm)
   #expect(store.records.map(\.algorithm).last == algorithm.rawValue)
   #expect(store.records.count == 2)
   let (old, new) = (store.records[0], store.records[1])
@@ -123,8 +49,8 @@ func `a key of another algorithm is published next to the current one, which sig
 @Test func `check 101: a requested key is published immediately, on every replica that reads it, and signs later`()
   async throws
 {
-  let store = KeyStore()
-  let replicas = [try await watch(store, keys()), try await watch(store, keys())]
+  let store = SigningKeyStore()
+  let replicas = [try await watch(store, derived()), try await watch(store, derived())]
   #expect(store.records.count == 1)
   await replicas[0].look(.demand)
   await replicas[0].look(.demand)
@@ -138,9 +64,9 @@ func `a key of another algorithm is published next to the current one, which sig
 }
 
 @Test func `one of many replicas with concurrent requests creates the new key`() async throws {
-  let store = KeyStore()
+  let store = SigningKeyStore()
   var replicas: [SigningKeyWatch] = []
-  for _ in 0..<8 { replicas.append(try await watch(store, keys())) }
+  for _ in 0..<8 { replicas.append(try await watch(store, derived())) }
   await withTaskGroup(of: Void.self) { group in
     for replica in replicas { group.addTask { await replica.look(.demand) } }
   }
@@ -149,10 +75,10 @@ func `a key of another algorithm is published next to the current one, which sig
 }
 
 @Test func `check 101: a key that no token needs any more is removed and no longer published`() async throws {
-  let store = KeyStore()
+  let store = SigningKeyStore()
   var policy = KeyPolicy()
   (policy.publishLeadMillis, policy.tokenLifetimeMaxMillis, policy.skewMillis) = (50, 0, 0)
-  let replica = try await watch(store, keys(), .es256, policy)
+  let replica = try await watch(store, derived(), .es256, policy)
   let old = try #require(store.records.first)
   await replica.look(.demand)
   let successor = try #require(store.records.last)
@@ -163,8 +89,8 @@ func `a key of another algorithm is published next to the current one, which sig
 }
 
 @Test func `a store that cannot be read does not change the keys`() async throws {
-  let store = KeyStore()
-  let replica = try await watch(store, keys())
+  let store = SigningKeyStore()
+  let replica = try await watch(store, derived())
   let before = replica.tokens.signingKeys()
   store.isDown.store(true, ordering: .relaxed)
   await replica.look(.look)
@@ -174,76 +100,75 @@ func `a key of another algorithm is published next to the current one, which sig
 @Test func `a start with a key from a clock that was ahead creates one that signs immediately, and warns`()
   async throws
 {
-  let first = KeyStore()
-  _ = try await load(first, keys())
+  let first = SigningKeyStore()
+  _ = try await load(first, derived())
   var ahead = try #require(first.records.first)
   let month: Int64 = 30 * 86_400_000
   ahead.publishedAt = ahead.publishedAt.adding(millis: month)
   ahead.activeFrom = ahead.activeFrom.adding(millis: month)
-  let store = KeyStore([ahead])
+  let store = SigningKeyStore([ahead])
   let told = try await lines { log in
-    let replica = try await SigningKeyWatch(
-      store, keys(), algorithm: .es256, KeyPolicy(), issuer: "https://auth.example", log: log)
+    let replica = try await watch(store, derived(), log: log)
     await replica.look(.look)
   }
   #expect(store.records.count == 2 && store.records.allSatisfy { $0.retiredAt == nil })
   #expect(told.count { $0["level"] == "warning" } == 1)
   let made = try #require(store.records.last)
-  let ring = try SigningKeys.ring(store.records, keys(), KeyPolicy())
+  let ring = try SigningKeys.ring(store.records, derived(), KeyPolicy())
   #expect(ring.activeKey(at: made.activeFrom.seconds)?.keyID == made.keyID)
   #expect(ring.activeKey(at: ahead.activeFrom.seconds)?.keyID == ahead.keyID)
   #expect(ring.jwks(at: made.activeFrom.seconds).contains(ahead.keyID), "before it signs")
 }
 
 @Test func `two concurrent first starts both use the key that was stored first`() async throws {
-  let other = KeyStore()
-  _ = try await load(other, keys())
+  let other = SigningKeyStore()
+  _ = try await load(other, derived())
   let rival = try #require(other.records.first)
-  let store = KeyStore(rival: rival)
-  let ring = try await load(store, keys())
+  let store = SigningKeyStore(rival: rival)
+  let ring = try await load(store, derived())
   #expect(store.records == [rival])
   #expect(ring.jwks(at: rival.activeFrom.seconds).contains(rival.keyID))
 }
 
 @Test func `a private key is stored sealed, bound to its id`() async throws {
-  let store = KeyStore()
-  _ = try await load(store, keys())
+  let store = SigningKeyStore()
+  _ = try await load(store, derived())
   let record = try #require(store.records.first)
   #expect(!String(decoding: record.sealedPrivateKey, as: UTF8.self).contains("PRIVATE"))
   var moved = record
   moved.keyID = "another"
-  await #expect(throws: ConfigurationError.self) { try await load(KeyStore([moved]), keys()) }
+  await #expect(throws: ConfigurationError.self) { try await load(SigningKeyStore([moved]), derived()) }
 }
 
 @Test func `a store that was created with another master key stops the start, and the error names the setting`()
   async throws
 {
-  let store = KeyStore()
-  _ = try await load(store, keys())
+  let store = SigningKeyStore()
+  _ = try await load(store, derived())
   do {
-    _ = try await load(store, keys(2))
+    _ = try await load(store, derived(2))
     Issue.record("opened")
   } catch let error as ConfigurationError {
-    #expect(error.setting == "secrets.master_key_file")
+    #expect(error.setting == "secrets.master_key_files")
   }
 }
 
 @Test func `a start with another master key writes nothing, even if a new key is due`() async throws {
-  let store = KeyStore()
-  _ = try await watch(store, keys())
+  let store = SigningKeyStore()
+  _ = try await watch(store, derived())
   let before = store.records
   var policy = KeyPolicy()
   policy.rotateMillis = 0
-  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, keys(2), .edDSA, policy) }
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, derived(2), .edDSA, policy) }
   #expect(store.records == before)
-  _ = try await watch(store, keys())
+  _ = try await watch(store, derived())
   #expect(store.records == before)
 }
 
-/// A key that `keys(1)` cannot open.
+/// A key that `derived(1)` cannot open.
 private func foreignKey() async throws -> SigningKeyRecord {
-  let store = KeyStore()
-  _ = try await watch(store, keys(2))
+  let store = SigningKeyStore()
+  _ = try await watch(store, derived(2))
   return try #require(store.records.first)
 }
 
@@ -251,20 +176,20 @@ private func foreignKey() async throws -> SigningKeyRecord {
 func `a key of another master key is left out, and a new key takes its place`(
   isRunning: Bool
 ) async throws {
-  let store = KeyStore()
-  var replica = try await watch(store, keys())
+  let store = SigningKeyStore()
+  var replica = try await watch(store, derived())
   let ours = try #require(store.records.first)
   let foreign = try await foreignKey()
   let from = ours.activeFrom.adding(millis: 600_000)
   store.poison(foreign, at: from)
-  if isRunning { await replica.look(.look) } else { replica = try await watch(store, keys()) }
+  if isRunning { await replica.look(.look) } else { replica = try await watch(store, derived()) }
   #expect(store.records.map(\.retiredAt) == [from, from, nil])
   let successor = try #require(store.records.last)
   #expect(successor.activeFrom == from)
   let published = replica.tokens.signingKeys()
   #expect(published.contains(ours.keyID) && published.contains(successor.keyID))
   #expect(!published.contains(foreign.keyID))
-  let ring = try SigningKeys.ring(store.records, keys(), KeyPolicy())
+  let ring = try SigningKeys.ring(store.records, derived(), KeyPolicy())
   #expect(ring.activeKey(at: from.seconds - 1)?.keyID == ours.keyID)
   #expect(ring.activeKey(at: from.seconds + 1)?.keyID == successor.keyID)
   // Another look makes no further key.
@@ -275,13 +200,13 @@ func `a key of another master key is left out, and a new key takes its place`(
 @Test func `a server without an own active key does not start, and a running one keeps its keys`()
   async throws
 {
-  let store = KeyStore()
-  let replica = try await watch(store, keys())
+  let store = SigningKeyStore()
+  let replica = try await watch(store, derived())
   let published = replica.tokens.signingKeys()
   let ours = try #require(store.records.first)
   store.poison(try await foreignKey(), at: ours.activeFrom)
   let before = store.records
-  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, keys()) }
+  await #expect(throws: ConfigurationError.self) { _ = try await watch(store, derived()) }
   await replica.look(.demand)
   #expect(store.records == before)
   #expect(replica.tokens.signingKeys() == published)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Server
 
-private let keys = Result { try DerivedKeys(masterKey: Secret(copying: [UInt8](repeating: 1, count: 32))) }
+private let keys = Result { try DerivedKeys(masterKeys: [Secret(copying: [UInt8](repeating: 1, count: 32))]) }
 private let secret = Array("12345678901234567890".utf8)
 
 @Test(arguments: zip(

@@ -198,7 +198,7 @@ private func endpoint(
       answer()
       return HTTPResponse(status: .notFound)
     })
-  return try EndpointPart("site", address: "127.0.0.1", port: port, backlog: 8, site, log)
+  return try EndpointPart("site", nil, address: "127.0.0.1", port: port, backlog: 8, site, log)
 }
 
 private func freePort() throws -> UInt16 {

@@ -6,7 +6,7 @@ import API
 @testable import Services
 
 extension Shape {
-  fileprivate static func update(_ request: UpdateRequest) throws -> UpdateAccountRequest {
+  fileprivate static func update(_ request: UpdateRequest) throws -> Identity.UpdateAccountRequest {
     try update(request, Policy())
   }
 }
@@ -26,14 +26,14 @@ func `check 109: a path that a user may not change is rejected, together with an
   let account = Account(
     email: "B@Example.com", emailVerified: true, displayName: "Bea", photoURL: "https://x/b.png", disabled: true)
   let one = UpdateRequest(idToken: "t", account: account, updateMask: FieldMask(paths: ["display_name"]))
-  #expect(try Shape.update(one) == UpdateAccountRequest(idToken: "t", displayName: "Bea"))
+  #expect(try Shape.update(one) == Identity.UpdateAccountRequest(idToken: "t", displayName: "Bea"))
   let every = UpdateRequest(
     idToken: "t", account: account, updateMask: FieldMask(paths: ["email", "photo_url", "email"]),
     newPassword: "a long secret")
-  #expect(try Shape.update(every) == UpdateAccountRequest(
+  #expect(try Shape.update(every) == Identity.UpdateAccountRequest(
     idToken: "t", photoURL: "https://x/b.png", email: "b@example.com", newPassword: "a long secret"))
   let emptied = UpdateRequest(idToken: "t", updateMask: FieldMask(paths: ["display_name"]))
-  #expect(try Shape.update(emptied) == UpdateAccountRequest(idToken: "t", displayName: ""))
+  #expect(try Shape.update(emptied) == Identity.UpdateAccountRequest(idToken: "t", displayName: ""))
 }
 
 @Test func `an update without a field, or with an invalid address, is rejected`() {

@@ -1,6 +1,7 @@
 import Callers
 import GRPC
 import Identity
+import Store
 import TestSupport
 import Testing
 import API
@@ -26,19 +27,25 @@ private let table: [(status: Int, reasons: [String])] = [
     ]
   ),
   (7, ["USER_DISABLED", "USER_MISMATCH", "CALLER_NOT_ALLOWED", "REDIRECT_URI_NOT_ALLOWED"]),
-  (5, ["ACCOUNT_NOT_FOUND", "NO_SUCH_PROVIDER", "SECOND_FACTOR_NOT_FOUND"]),
-  (6, ["EMAIL_ALREADY_IN_USE", "PROVIDER_ALREADY_LINKED", "SECOND_FACTOR_EXISTS"]),
+  (
+    5,
+    [
+      "ACCOUNT_NOT_FOUND", "NO_SUCH_PROVIDER", "SECOND_FACTOR_NOT_FOUND", "SIGNING_KEY_NOT_FOUND", "MESSAGE_NOT_FOUND",
+    ]
+  ),
+  (6, ["EMAIL_ALREADY_IN_USE", "PROVIDER_ALREADY_LINKED", "SECOND_FACTOR_EXISTS", "ACCOUNT_ID_IN_USE"]),
   (
     9,
     [
       "REQUIRES_RECENT_LOGIN", "LAST_SIGN_IN_METHOD", "PENDING_CREDENTIAL_EXPIRED", "PENDING_CREDENTIAL_USED",
       "PENDING_CREDENTIAL_MISMATCH", "OPERATION_NOT_ALLOWED", "EXPIRED_CODE", "UNVERIFIED_EMAIL",
       "UNSUPPORTED_FIRST_FACTOR", "SECOND_FACTOR_LIMIT", "REQUIRES_SECOND_FACTOR", "FLOW_EXPIRED", "FLOW_USED",
-      "PROVIDER_DENIED", "PROVIDER_REFUSED", "PROVIDER_MISCONFIGURED", "BACKUP_NOT_CONFIGURED", "BACKUP_NOT_SUPPORTED",
+      "PROVIDER_DENIED", "PROVIDER_REFUSED", "PROVIDER_MISCONFIGURED", "MESSAGE_CONTENT_GONE", "BACKUP_NOT_CONFIGURED",
+      "BACKUP_NOT_SUPPORTED",
     ]
   ),
   (8, ["TOO_MANY_ATTEMPTS", "OVERLOADED", "QUOTA_EXCEEDED", "BACKUP_IN_PROGRESS", "BACKUP_STORAGE_FULL"]),
-  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "SIGNING_KEY_UNAVAILABLE", "BACKUP_FAILED"]),
+  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "SIGNING_KEY_UNAVAILABLE", "BACKUP_FAILED", "SEARCH_NOT_READY"]),
 ]
 
 private func status(of error: any Error) -> GRPC.Status { Failures.status(of: error, arena: roomyArena()) }
@@ -126,7 +133,10 @@ func `a cancelled or late call has the code that the client's library would retu
   #expect(!status.message.contains("secret") && !status.message.contains("Surprise"))
 }
 
-@Test(arguments: [CallerRefusal.unidentified, .unknown, .contradictory])
+@Test(arguments: [
+  CallerRefusal.unidentified, .unknown, .contradictory, .malformedForward,
+  .expired(caller: CallerName("web"), key: "old"),
+])
 func `an unknown caller is unauthenticated`(refusal: CallerRefusal) throws {
   let status = status(of: refusal)
   #expect(status.code == .unauthenticated)

@@ -33,9 +33,15 @@ struct FixedRandomness: Randomness {
 /// Real digests, but seals that anyone can open.
 struct PlainCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
-  func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token + Array(family.utf8)) }
-  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(Array(family.utf8) + token) }
-  func throttleKey(_ bytes: [UInt8]) -> Digest { sha256(bytes) }
+  var masterKeyCount: Int { 1 }
+  var masterKeyIDs: [MasterKeyID] { [MasterKeyID(text: "00000001")] }
+  func successor(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    Crypto.sha256(token + Array(family.utf8))
+  }
+  func refreshTag(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    Crypto.sha256(Array(family.utf8) + token)
+  }
+  func throttleKey(_ bytes: [UInt8], masterKey: Int) -> Digest { sha256(bytes) }
   func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Crypto.hmacSHA1(key: Secret(copying: key), bytes) }
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest {
     Digest(Crypto.sha256(Array(purpose.utf8) + bytes))
@@ -46,6 +52,7 @@ struct PlainCryptography: Cryptography {
 }
 
 struct PlainPasswords: Passwords {
+  func canVerify(hash: String) async throws -> Bool { true }
   func requireRoom() throws(Failure) {}
   func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck {
     PasswordCheck(matches: hash != nil)
@@ -70,6 +77,33 @@ struct TrustingTokens: Tokens {
   }
   func validateCustomClaims(_ json: String, field: String) throws {}
   func claimsJSON(_ token: String) throws -> String { "{\"sub\":\"account-ada\"}" }
+}
+
+/// One key, `signing`, that is an hour old. Its successor is `next`.
+struct FixedSigningKeys: SigningKeyAdministration {
+  private var keys: [SigningKeyStatus] {
+    let from = now.adding(millis: -3_600_000)
+    return [
+      SigningKeyStatus(
+        keyID: "signing", algorithm: "ES256", state: .signing, publishedAt: from, activeFrom: from, retiredAt: nil,
+        ageMillis: 3_600_000),
+    ]
+  }
+
+  func list() async throws -> [SigningKeyStatus] { keys }
+
+  func rotate(caller: CallerName, commitDecision: CommitDecision) async throws -> RotatedSigningKeys {
+    RotatedSigningKeys(keys: keys, newKeyID: caller == CallerName("web") ? "next" : nil)
+  }
+
+  func revoke(
+    keyID: String, caller: CallerName, commitDecision: CommitDecision
+  ) async throws -> RevokedSigningKey {
+    guard keyID == "signing" else { throw Failure(.signingKeyNotFound, field: "key_id") }
+    return RevokedSigningKey(
+      keys: keys, successorKeyID: nil, serversRejectAt: now.adding(millis: 1),
+      verifiersRejectAt: now.adding(millis: 2))
+  }
 }
 
 struct TrustingProviders: Providers {

@@ -19,7 +19,9 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   for method in methods() {
     let (bytesMax, millisMax): (Int?, Int64) = switch method.path.split(separator: "/").last {
     case "ImportAccounts": (524_288, 3_600_000)
-    case "ExportAccounts", "Backup": (nil, 3_600_000)
+    case "ExportAccounts", "ExportAccount", "Backup": (nil, 3_600_000)
+    case "DeleteAccounts", "SetAccountsDisabled": (524_288, 120_000)
+    case "GetMasterKeyStatus": (nil, 600_000)
     default: (nil, 30_000)
     }
     #expect(method.access == .right && method.timeLimitMillis == millisMax && method.messageBytesMax == bytesMax)
@@ -30,7 +32,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let lookUps = methods().filter(\.isLookUp).map { $0.path.split(separator: "/")[1] }
   #expect(
     lookUps == [
-      "FetchProviders", "Get", "Lookup", "List", "ListSessions", "VerifyIdToken", "GetSigningKeys", "CheckCode",
+      "FetchProviders", "Get", "Lookup", "List", "GetMasterKeyStatus", "ListSigningKeys", "Search", "ListEvents",
+      "DiagnoseSignIn", "ListSessions", "ListMessages", "ListSessions", "VerifyIdToken", "GetSigningKeys", "CheckCode",
     ])
 }
 
@@ -160,7 +163,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     let table = CallerTable([settings], unidentified: unnamed, paths: [])
     for name in ["web", nil] {
       let context = CallContext(
-        caller: try table.identify(certificateName: name, authorization: []), path: end.path,
+        caller: try table.identify(certificateName: name, authorization: [], now: Timestamp(millis: 0)), path: end.path,
         peerAddress: "127.0.0.1", commitDecision: CommitDecision())
       #expect(failure { try start(message(any), context, roomyArena()) }?.reason == .callerNotAllowed)
     }
@@ -292,6 +295,25 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     try served("AdminService/CreateCustomToken"),
     API.CreateCustomTokenRequest(accountID: "account-ada", lifetimeMillis: 60_000), as: CreateCustomTokenResponse.self)
   #expect(custom == CreateCustomTokenResponse(customToken: "custom-token", expiresAtMillis: now.millis + 60_000))
+}
+
+@Test func `signing keys are listed, rotated for the caller, and revoked with the times of rejection`() async throws {
+  let listed = try await answer(
+    try served("AdminService/ListSigningKeys"), ListSigningKeysRequest(), as: ListSigningKeysResponse.self)
+  let key = SigningKeyInfo(
+    keyID: "signing", algorithm: "ES256", state: .signing, publishedAtMillis: now.millis - 3_600_000,
+    activeFromMillis: now.millis - 3_600_000, ageMillis: 3_600_000)
+  #expect(listed == ListSigningKeysResponse(keys: [key]))
+  let rotated = try await answer(
+    try served("AdminService/RotateSigningKeys"), RotateSigningKeysRequest(), as: RotateSigningKeysResponse.self)
+  #expect(rotated == RotateSigningKeysResponse(keys: [key], newKeyID: "next"))
+  let revoked = try await answer(
+    try served("AdminService/RevokeSigningKey"), RevokeSigningKeyRequest(keyID: "signing"),
+    as: RevokeSigningKeyResponse.self)
+  #expect(
+    revoked
+      == RevokeSigningKeyResponse(
+        keys: [key], serversRejectAtMillis: now.millis + 1, verifiersRejectAtMillis: now.millis + 2))
 }
 
 @Test(arguments: [(-1, false), (0, true), (1, true), (1_000, true), (1_001, false)])

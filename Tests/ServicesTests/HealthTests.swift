@@ -67,3 +67,19 @@ func `Check of a name that is not served is an error, in any state`(service: Str
   #expect(try method(watch, of: health()).timeLimitMillis == .max)
   #expect(try method(check, of: health()).timeLimitMillis == 30_000)
 }
+
+@Test func `the first of several reasons is reported, and each ends separately`() {
+  let state = HealthState()
+  #expect(state.reason == nil && state.isServing)
+  for reason in NotServing.allCases.reversed() {
+    state.set(reason, true)
+    state.set(reason, true)
+    #expect(state.reason == reason && !state.isServing)
+  }
+  for reason in NotServing.allCases {
+    #expect(state.reason == reason)
+    state.set(reason, false)
+  }
+  #expect(state.isServing)
+  #expect(Set(NotServing.allCases.map(\.text)).count == NotServing.allCases.count)
+}

@@ -115,6 +115,9 @@ private let callFields: [TextField] = [
   TextField(path: admin + "Lookup", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     LookupRequest(subject: .accountID($0))
   },
+  TextField(path: admin + "RevokeSigningKey", name: "key_id", bytesMax: 128, mayBeEmpty: false) {
+    RevokeSigningKeyRequest(keyID: $0)
+  },
   TextField(path: admin + "SetDisabled", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     SetDisabledRequest(accountID: $0)
   },
@@ -123,6 +126,27 @@ private let callFields: [TextField] = [
   },
   TextField(path: admin + "RevokeSessions", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     RevokeSessionsRequest(accountID: $0)
+  },
+  TextField(path: admin + "ListEvents", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    ListEventsRequest(subject: .accountID($0))
+  },
+  TextField(path: admin + "ListEvents", name: "page_token", bytesMax: 256) {
+    ListEventsRequest(subject: .accountID("account-ada"), pageToken: $0)
+  },
+  TextField(path: admin + "DiagnoseSignIn", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    DiagnoseSignInRequest(subject: .accountID($0))
+  },
+  TextField(path: admin + "Unlock", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    UnlockRequest(subject: .accountID($0))
+  },
+  TextField(path: admin + "ListSessions", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    AdminServiceListSessionsRequest(accountID: $0)
+  },
+  TextField(path: admin + "ListMessages", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
+    ListMessagesRequest(accountID: $0)
+  },
+  TextField(path: admin + "ResendMessage", name: "message_id", bytesMax: 128, mayBeEmpty: false) {
+    ResendMessageRequest(messageID: $0)
   },
   TextField(path: admin + "DeleteAccount", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     DeleteAccountRequest(accountID: $0)
@@ -201,7 +225,7 @@ private let tokenFields: [TextField] = [
   },
 ]
 
-private let fields = credentialFields + callFields + tokenFields
+private let fields = credentialFields + callFields + adminFields + tokenFields
 
 /// The failure of the request's shape check before any look-up, or nil if it passes.
 private func refusal(_ field: TextField, _ text: String) throws -> Failure? {

@@ -15,7 +15,8 @@ typealias Message = GRPC.Message
 func caller(mayFetchByEmail: Bool = false) throws -> Caller {
   let settings = CallerSettings(
     name: "web", san: "web", methods: ["*"], mayFetchByEmail: mayFetchByEmail, audiences: ["app", "other"])
-  return try CallerTable([settings], unidentified: nil, paths: []).identify(certificateName: "web", authorization: [])
+  return try CallerTable([settings], unidentified: nil, paths: []).identify(
+    certificateName: "web", authorization: [], now: Timestamp(millis: 0))
 }
 
 func context(_ path: String = "/test/Call", mayFetchByEmail: Bool = false) throws -> CallContext {
@@ -68,7 +69,8 @@ func method(_ path: String, of methods: [Method]) throws -> Method {
 /// Every method of the product over the same fakes.
 func methods(_ world: World = World()) -> [Method] {
   let shared = world.shared
-  return AuthService(shared).methods + AccountService(shared).methods + AdminService(shared).methods
+  return AuthService(shared).methods + AccountService(shared).methods
+    + AdminService(shared, signingKeys: FixedSigningKeys()).methods
     + SessionService(shared, signingKeys: { "{\"keys\":[]}" }).methods + SecondFactorService(shared).methods
     + VerificationService(shared).methods
 }

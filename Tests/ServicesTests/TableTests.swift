@@ -53,6 +53,8 @@ private func names<Enum: ProtobufEnum>(_: Enum.Type) -> [String] {
 @Test func `proto has a value for each member of the domain's other closed sets`() throws {
   #expect(Set(StoredFactorKind.allCases.map { API.FactorKind($0) }).count == API.FactorKind.allCases.count - 1)
   #expect(try StoredFactorKind.allCases.allSatisfy { try Shape.factorKind(API.FactorKind($0)) == $0 })
+  #expect(
+    Set(MasterKeyStatus.State.allCases.map { MasterKeyState($0) }).count == MasterKeyState.allCases.count - 1)
   #expect(Set(Identity.CodeMode.allCases.map { API.CodeMode($0) }).count == API.CodeMode.allCases.count - 1)
   #expect(Set(Identity.AccountExists.Reason.allCases.map { ConflictReason($0) }) == Set(ConflictReason.allCases))
   #expect(Set(PendingPurpose.allCases.map { PendingCredentialPurpose($0) }) == Set(PendingCredentialPurpose.allCases))

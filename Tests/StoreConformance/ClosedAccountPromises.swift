@@ -34,6 +34,27 @@ extension Promise {
       try await bench.prepare(.account(.close(closed, version: 1)))
       try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount, closed)
     },
+    Promise("a freed id is for an account with a cut-off that is not earlier, once") { bench in
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try bench.equal(try await bench.commit(.account(.forget(id: "ann", at: Bench.noon))), .stale)
+      try await bench.prepare(.removal(of: "ann"))
+      try bench.equal(try await bench.commit(.account(.insert(bench.account("ann")))), .conflict(.accountID))
+      try await bench.prepare(.account(.forget(id: "ann", at: bench.later(5))))
+      try bench.equal(try await bench.commit(.account(.forget(id: "ann", at: bench.later(6)))), .stale)
+      var later = bench.account("ann")
+      try bench.equal(try await bench.commit(.account(.insert(later))), .conflict(.accountID))
+      later.tokensValidAfter = bench.later(4)
+      try bench.equal(try await bench.commit(.account(.insert(later))), .conflict(.accountID))
+      try bench.equal(try await bench.load { $0.accountID = "ann" }.closedAccount?.forgottenAt, bench.later(5))
+      later.tokensValidAfter = bench.later(5)
+      try await bench.prepare(.account(.insert(later)))
+      let facts = try await bench.load { $0.accountID = "ann" }
+      try bench.equal(facts.account?.account, later)
+      try bench.equal(facts.closedAccount, nil)
+      // The id is not free again when this account is removed.
+      try await bench.prepare(.removal(of: "ann"))
+      try bench.equal(try await bench.commit(.account(.insert(later))), .conflict(.accountID))
+    },
     Promise("a closing without a version closes any version, once") { bench in
       let closed = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
       try await bench.prepare(

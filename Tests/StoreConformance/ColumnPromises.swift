@@ -81,11 +81,13 @@ extension Promise {
         unfilled(FactorRecord.self), unfilled(UnlinkRecord.self), unfilled(SessionRecord.self),
         unfilled(PendingRecord.self), unfilled(DeliveryRecord.self), unfilled(IdempotencyRecord.self),
         unfilled(ThrottleRecord.self), unfilled(SigningKeyRecord.self), unfilled(ImportKeyRecord.self),
-        unfilled(AuditRecord.self),
+        unfilled(MasterKeyRecord.self), unfilled(AuditRecord.self), unfilled(SentMessageRecord.self),
+        unfilled(FailureRecord.self),
       ]
       let closedSets = [
         "AccountRecord.emailAddress.verification", "IdentityRecord.tier", "FactorRecord.kind", "SessionRecord.closed",
         "PendingRecord.purpose", "PendingRecord.tier", "DeliveryRecord.channel", "DeliveryRecord.priority",
+        "SentMessageRecord.channel",
       ]
       try bench.equal(names.flatMap(\.self), closedSets)
     },
@@ -124,6 +126,12 @@ extension Promise {
       try await bench.prepare(.delivery(.enqueue(delivery, queueMax: 1)))
       let due = DueDeliveries(at: delivery.nextAttemptAt, rowsMax: [delivery.deliveryClass: 1])
       try bench.equal(try await bench.load { $0.deliveries = due }.deliveries?.due, [delivery])
+    },
+    Promise("every column of failures is read back as it was written") { bench in
+      let failure = filled(FailureRecord.self)
+      let count = FailureCount(failure, remainder: filled(FailureRecord.self, isFirst: false), rowsMax: 1)
+      try await bench.prepare(.failure(.add(count)))
+      try bench.equal(try await bench.failures(of: .account(failure.accountID)), [failure])
     },
     Promise("every column of an independent record is read back as it was written") { bench in
       let (idempotency, signingKey) = (filled(IdempotencyRecord.self), filled(SigningKeyRecord.self))

@@ -67,6 +67,7 @@ extension Promise {
         for id in ["s-ann", "t-ann"] { $0.sessions[id] = nil }
         for number in [1, 2] { $0.pendings[number] = nil }
       },
+      Step(.account(.forget(id: "ann", at: bench.later(9)))) { $0.facts.closedAccount?.forgottenAt = bench.later(9) },
     ]
   }
 
@@ -189,7 +190,18 @@ extension Promise {
         $0.queue.due.removeFirst()
         ($0.queue.waitingCount, $0.queue.buriedCount) = (2, 1)
       },
-      Step(.delivery(.remove(id: "1"))) { $0.queue.buriedCount = 0 },
+      Step(.delivery(.requeue(id: "1", at: bench.later(7), queueMax: 9))) {
+        var again = bench.delivery("1")
+        again.nextAttemptAt = bench.later(7)
+        $0.queue.due.insert(again, at: 0)
+        ($0.queue.waitingCount, $0.queue.buriedCount) = (3, 0)
+      },
+      Step(.delivery(.noteError(id: "1", error: "no route"))) { $0.queue.due[0].lastError = "no route" },
+      Step(.delivery(.removeSent(id: "1", at: Bench.noon, keptUntil: bench.later(9)))) {
+        $0.queue.due.removeFirst()
+        $0.queue.waitingCount = 2
+      },
+      Step(.delivery(.remove(id: "1"))),
       Step(.delivery(.enqueue(message, queueMax: 9))) {
         $0.queue.due.append(message)
         $0.queue.waitingCount = 3
@@ -207,7 +219,7 @@ extension Promise {
     let later = bench.later(1)
     var blocking = bench.count(2)
     blocking.rule = ThrottleRule(2, inMillis: 1000)
-    return [
+    return sealSteps(bench) + [
       Step(.throttle(.count(bench.count(1)))) { $0.facts.throttles[0].count = 2 },
       Step(.throttle(.count(bench.count(1, refusesBlocked: true)))) { $0.facts.throttles[0].count = 3 },
       Step(.throttle(.reset(bench.digest(1), .sendsPerRecipient, at: bench.later(1)))) {
@@ -222,9 +234,21 @@ extension Promise {
       Step(.signingKey(.insert(bench.signingKey("k3")))) { $0.facts.signingKeys.append(bench.signingKey("k3")) },
       Step(.signingKey(.retire(keyID: "k1", at: Bench.noon))) { $0.facts.signingKeys[0].retiredAt = Bench.noon },
       Step(.signingKey(.delete(retiredBy: Bench.noon))) { $0.facts.signingKeys.removeFirst() },
+      Step(.signingKey(.confirm(bench.signingKey("k2")))),
+      Step(.signingKey(.reschedule(keyID: "k2", activeFrom: later, retiredAt: nil))) {
+        $0.facts.signingKeys[0].activeFrom = later
+        $0.facts.signingKeys.swapAt(0, 1)
+      },
+      Step(.signingKey(.reschedule(keyID: "k2", activeFrom: Bench.noon, retiredAt: nil))) {
+        $0.facts.signingKeys[1].activeFrom = Bench.noon
+        $0.facts.signingKeys.swapAt(0, 1)
+      },
+      Step(.signingKey(.insert(bench.signingKey("k4")))) { $0.facts.signingKeys.append(bench.signingKey("k4")) },
+      Step(.signingKey(.revoke(keyID: "k4"))) { $0.facts.signingKeys.removeLast() },
       Step(.signingKey(.retire(keyID: "k2", at: later))) { $0.facts.signingKeys[0].retiredAt = later },
       Step(.signingKey(.retire(keyID: "k3", at: later))) { $0.facts.signingKeys[1].retiredAt = later },
       Step(.signingKey(.requireNone)),
+      Step(.failure(.add(bench.failures(1)))),
       Step(.record(.insertIdempotency(bench.idempotency(2)))),
       Step(.record(.spendToken(bench.digest(2), expiresAt: Bench.noon))),
       Step(.record(.keepImportKey(ImportKeyRecord(id: "j", sealedKey: [2], createdAt: Bench.noon)))),
@@ -234,6 +258,33 @@ extension Promise {
       },
     ]
   }
+}
+
+/// Writes that a rotation of the master key makes. The twin of each row has the same sealed bytes.
+private func sealSteps(_ bench: Bench) -> [Step] {
+  let key = MasterKeyRecord(id: "1a2b3c4d", knownAt: Bench.noon, seenAt: Bench.noon)
+  var sealing = key
+  (sealing.seenAt, sealing.sealedAt) = (bench.later(1), bench.later(1))
+  let sealed = bench.pending(1, of: "ann").sealed
+  return [
+    Step(.record(.noteMasterKey(MasterKeyID(text: key.id), seals: false, at: Bench.noon))) {
+      $0.facts.masterKeys = .keys([key])
+    },
+    Step(.record(.noteMasterKey(MasterKeyID(text: key.id), seals: true, at: bench.later(1)))) {
+      $0.facts.masterKeys = .keys([sealing])
+    },
+    Step(.record(.seal(.signingKey("k1"), from: [1, 2, 3], to: [9]))) {
+      $0.facts.signingKeys[0].sealedPrivateKey = [9]
+    },
+    Step(.record(.seal(.importKey("i"), from: [1], to: [9]))) { $0.facts.importKey?.sealedKey = [9] },
+    Step(.record(.seal(.factor("f", accountID: "ann"), from: [1], to: [9]))) {
+      $0.change(account: "ann") { $0.factors[0].sealedSecret = [9] }
+    },
+    Step(.record(.seal(.pending(bench.digest(1)), from: sealed, to: [9]))) {
+      $0.change(pending: 1) { $0.sealed = [9] }
+    },
+    Step(.record(.seal(.delivery("1"), from: bench.delivery("1").sealed, to: [9]))) { $0.queue.due[0].sealed = [9] },
+  ]
 }
 
 /// A write, and how it changes the rows.
@@ -293,6 +344,7 @@ private func rows(_ bench: Bench) async throws -> Rows {
     $0.deliveries = DueDeliveries(at: bench.later(99), rowsMax: Dictionary(uniqueKeysWithValues: classes))
     $0.events = EventRange(after: 0, rowsMax: 9)
     $0.idleAnonymous = IdleQuery(before: bench.later(1), accountsMax: 9)
+    $0.masterKeys = .keys
   }
   var rows = Rows(facts: Facts(), idle: facts.idleAnonymous.map(\.id).sorted())
   // Their versions are those of the page.

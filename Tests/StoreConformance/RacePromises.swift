@@ -59,6 +59,37 @@ extension Promise {
       }
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
     },
+    Promise("exactly one of many revocations of one signing key commits, each with another successor") { bench in
+      let key = bench.signingKey("k")
+      try await bench.prepare(.signingKey(.insert(key)))
+      try await race(bench, others: .stale) { bench, runner in
+        [
+          .signingKey(.confirm(key)), .signingKey(.revoke(keyID: "k")),
+          .signingKey(.insert(bench.signingKey("k\(runner)"))),
+        ]
+      }
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
+    },
+    Promise("one of two signing keys stays if each is revoked by changes that rely on the other one") { bench in
+      let keys = [bench.signingKey("a"), bench.signingKey("b")]
+      try await bench.prepare(.signingKey(.insert(keys[0])), .signingKey(.insert(keys[1])))
+      try await race(bench, others: .stale) { _, runner in
+        keys.map { .signingKey(.confirm($0)) } + [.signingKey(.revoke(keyID: keys[runner % 2].keyID))]
+      }
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.count, 1)
+    },
+    Promise("a rotation and a revocation of one signing key do not both commit") { bench in
+      let key = bench.signingKey("k")
+      try await bench.prepare(.signingKey(.insert(key)))
+      try await race(bench, others: .stale) { bench, runner in
+        let successor = Write.signingKey(.insert(bench.signingKey("k\(runner)")))
+        return runner % 2 == 0
+          ? [.signingKey(.confirm(key)), .signingKey(.revoke(keyID: "k")), successor]
+          : [.signingKey(.retire(keyID: "k", at: Bench.noon)), successor]
+      }
+      let left = try await bench.load { $0.signingKeys = true }.signingKeys
+      try bench.equal(left.count { $0.retiredAt == nil }, 1)
+    },
     Promise("exactly one of many changes of one version commits") { bench in
       try await bench.prepare(.account(.insert(bench.account("ann"))))
       try await race(bench, others: .stale) { bench, runner in

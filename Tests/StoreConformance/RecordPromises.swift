@@ -67,6 +67,59 @@ extension Promise {
       try await bench.prepare(.signingKey(.delete(retiredBy: Bench.noon)))
       try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys.map(\.keyID), ["b", "c"])
     },
+    Promise("a signing key is confirmed with its times only, and a change that confirms other times writes nothing") {
+      bench in
+      var (key, unknown) = (bench.signingKey("a"), bench.signingKey("c"))
+      try await bench.prepare(.signingKey(.insert(key)))
+      try await bench.prepare(.signingKey(.confirm(key)))
+      func isStale(_ confirmed: SigningKeyRecord) async throws {
+        try bench.equal(
+          try await bench.commit(.signingKey(.insert(bench.signingKey("b"))), .signingKey(.confirm(confirmed))), .stale)
+      }
+      try await isStale(unknown)
+      for millis in [-1, 1] as [Int64] {
+        var other = key
+        other.activeFrom = key.activeFrom.adding(millis: millis)
+        try await isStale(other)
+        other = key
+        other.retiredAt = Bench.noon.adding(millis: millis)
+        try await isStale(other)
+      }
+      let unretired = key
+      try await bench.prepare(.signingKey(.retire(keyID: "a", at: Bench.noon)))
+      key.retiredAt = Bench.noon
+      try await isStale(unretired)
+      unknown.retiredAt = Bench.noon
+      try await isStale(unknown)
+      try await bench.prepare(.signingKey(.confirm(key)))
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
+    },
+    Promise("the times of a known signing key can be replaced") { bench in
+      var key = bench.signingKey("a")
+      try await bench.prepare(.signingKey(.insert(key)), .signingKey(.retire(keyID: "a", at: Bench.noon)))
+      (key.activeFrom, key.retiredAt) = (Bench.noon.adding(millis: 5), Bench.noon.adding(millis: 9))
+      for retiredAt in [key.retiredAt, nil] {
+        key.retiredAt = retiredAt
+        let write = SigningKeyWrite.reschedule(keyID: "a", activeFrom: key.activeFrom, retiredAt: retiredAt)
+        try await bench.prepare(.signingKey(write))
+        try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [key])
+      }
+      let unknown = SigningKeyWrite.reschedule(keyID: "b", activeFrom: Bench.noon, retiredAt: nil)
+      try bench.equal(try await bench.commit(.signingKey(unknown)), .stale)
+    },
+    Promise("a signing key is revoked once, whether it is retired or not, and its successor comes with the change") {
+      bench in
+      let (first, second) = (bench.signingKey("a"), bench.signingKey("b"))
+      try await bench.prepare(.signingKey(.insert(first)))
+      try await bench.prepare(.signingKey(.revoke(keyID: "a")), .signingKey(.insert(second)))
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [second])
+      try bench.equal(
+        try await bench.commit(.signingKey(.insert(bench.signingKey("c"))), .signingKey(.revoke(keyID: "a"))), .stale)
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [second])
+      try await bench.prepare(.signingKey(.retire(keyID: "b", at: Bench.noon)))
+      try await bench.prepare(.signingKey(.revoke(keyID: "b")))
+      try bench.equal(try await bench.load { $0.signingKeys = true }.signingKeys, [])
+    },
     Promise("a sweep removes exactly the rows that have ended, and their counts") { bench in
       let one = PendingLimits(perAccountMax: 1, perCallerMax: 1, totalMax: 1)
       let (over, alive) = (Int64(500), Int64(501))

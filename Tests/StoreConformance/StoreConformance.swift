@@ -33,7 +33,7 @@ package struct Promise: Sendable, CustomStringConvertible {
 
   package static let all: [Promise] = [
     columns, accounts, credentials, sessions, pendings, records, changes, races, deliveries, throttles, closedAccounts,
-    idleAccounts, administration, events, effects,
+    idleAccounts, administration, masterKeys, events, effects, support,
   ].flatMap { $0 }
 
   /// The promises whose calls compete for rows or positions. Several stores on one database must keep them together.

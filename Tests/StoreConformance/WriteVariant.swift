@@ -3,17 +3,20 @@ import Store
 /// A kind of write. A write with an option that a backend implements separately has a case for each value.
 enum WriteVariant: CaseIterable {
   case insertAccount, updateAccount, raiseAccount, touchAccount, confirmAccount, cutOff, cutOffDisabling
-  case requireFreeEmail, closeAccount, closeAnyVersion, requireIdle, noteIdle
+  case requireFreeEmail, closeAccount, closeAnyVersion, forgetAccount, requireIdle, noteIdle
   case insertIdentity, updateIdentity, deleteIdentity, rememberUnlink, forgetUnlink
   case insertFactor, updateFactor, deleteFactor, requireNoFactor
   case insertSession, rotate, rename, closeSession, closeAll, closeAllExceptOne, closeBegun, closeBegunExceptOne
   case requireOpen, requireOpenWithDigest
   case insertPending, complete, countAttempt, spendAttempt, reseal
   case deleteAllPendings, deleteAllExceptOne, deleteAllSparing, deleteAllExceptOneSparing, endPendings, endLaterPendings
-  case enqueue, enqueueNotice, claim, remove, bury
+  case enqueue, enqueueNotice, claim, remove, removeSent, noteError, bury, requeue
   case count, countUnblocked, reset, resetLiftingBlock
   case insertSigningKey, requireNoSigningKey, retireSigningKey, deleteSigningKeys
-  case insertIdempotency, spendToken, appendAudit, keepImportKey
+  case confirmSigningKey, rescheduleSigningKey, revokeSigningKey
+  case insertIdempotency, spendToken, appendAudit, keepImportKey, noteMasterKey, noteSealingMasterKey
+  case sealSigningKey, sealImportKey, sealFactor, sealPending, sealDelivery
+  case addFailure
 
   /// Without a default, so that a new write does not compile until it has a case, and so a check of its effects.
   init(_ write: Write) {
@@ -35,17 +38,37 @@ enum WriteVariant: CaseIterable {
       case .delivery(.enqueueNotice): .enqueueNotice
       case .delivery(.claim): .claim
       case .delivery(.remove): .remove
+      case .delivery(.removeSent): .removeSent
+      case .delivery(.noteError): .noteError
       case .delivery(.bury): .bury
+      case .delivery(.requeue): .requeue
+      case .failure(.add): .addFailure
       case .throttle(.count(let count)): count.refusesBlocked ? .countUnblocked : .count
       case .throttle(.reset(_, _, _, let liftsBlock)): liftsBlock ? .resetLiftingBlock : .reset
       case .signingKey(.insert): .insertSigningKey
       case .signingKey(.requireNone): .requireNoSigningKey
       case .signingKey(.retire): .retireSigningKey
       case .signingKey(.delete): .deleteSigningKeys
-      case .record(.insertIdempotency): .insertIdempotency
-      case .record(.spendToken): .spendToken
-      case .record(.appendAudit): .appendAudit
-      case .record(.keepImportKey): .keepImportKey
+      case .signingKey(.confirm): .confirmSigningKey
+      case .signingKey(.reschedule): .rescheduleSigningKey
+      case .signingKey(.revoke): .revokeSigningKey
+      case .record(let write): WriteVariant(write)
+      }
+  }
+
+  private init(_ write: RecordWrite) {
+    self =
+      switch write {
+      case .insertIdempotency: .insertIdempotency
+      case .spendToken: .spendToken
+      case .appendAudit: .appendAudit
+      case .keepImportKey: .keepImportKey
+      case .noteMasterKey(_, let seals, _): seals ? .noteSealingMasterKey : .noteMasterKey
+      case .seal(.signingKey, _, _): .sealSigningKey
+      case .seal(.importKey, _, _): .sealImportKey
+      case .seal(.factor, _, _): .sealFactor
+      case .seal(.pending, _, _): .sealPending
+      case .seal(.delivery, _, _): .sealDelivery
       }
   }
 
@@ -62,6 +85,7 @@ enum WriteVariant: CaseIterable {
       case .close(_, let version): version == nil ? .closeAnyVersion : .closeAccount
       case .requireIdle: .requireIdle
       case .noteIdle: .noteIdle
+      case .forget: .forgetAccount
       }
   }
 

@@ -182,7 +182,7 @@ import Testing
     try place.failUpdates(state: "40001", times: 3)
     #expect(try await store.commit(.account(.raise(id: "ann", version: 1))) == .committed)
     #expect(try await store.account("ann")?.version == 2)
-    try place.run("ALTER SEQUENCE failures RESTART")
+    try place.run("ALTER SEQUENCE aborted RESTART")
     try place.failUpdates(state: "40P01", times: 9)
     let commitDecision = CommitDecision()
     await #expect(throws: StoreError.self) {
@@ -284,10 +284,10 @@ extension Place {
   fileprivate func failUpdates(state: String, times: Int) throws {
     try run(
       """
-      CREATE SEQUENCE IF NOT EXISTS failures;
+      CREATE SEQUENCE IF NOT EXISTS aborted;
       CREATE OR REPLACE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-          IF nextval('\(name).failures') <= \(times) THEN RAISE EXCEPTION 'made up' USING ERRCODE = '\(state)'; END IF;
+          IF nextval('\(name).aborted') <= \(times) THEN RAISE EXCEPTION 'made up' USING ERRCODE = '\(state)'; END IF;
           RETURN NEW;
         END $$;
       DROP TRIGGER IF EXISTS fail ON accounts;

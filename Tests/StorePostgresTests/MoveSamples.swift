@@ -124,6 +124,15 @@ final class Embedded: Sendable {
       try await put(store, .delivery(.enqueue(delivery, queueMax: 9)))
     }
     try await put(store, .delivery(.bury(id: "buried", at: at(1), reason: odd, keptUntil: at(2))))
+    var sent = DeliveryRecord(id: "sent", channel: .mail, kind: odd, sealed: [1], createdAt: at(0), expiresAt: at(9))
+    (sent.accountID, sent.maskedRecipient, sent.lastError) = ("full", odd, odd)
+    try await put(store, .delivery(.enqueue(sent, queueMax: 9)))
+    try await put(store, .delivery(.removeSent(id: "sent", at: at(3), keptUntil: at(8))))
+    let failure = FailureRecord(
+      key: digest(70), accountID: "full", subject: digest(71), reason: odd, call: odd, method: odd, limit: odd,
+      caller: CallerName(odd), network: odd, device: digest(72), count: 3, firstAt: at(1), lastAt: at(2),
+      keptUntil: at(7))
+    try await put(store, .failure(.add(FailureCount(failure, remainder: failure, rowsMax: 1))))
   }
 
   private static func fillRecords(_ store: SQLiteStore) async throws {
@@ -144,6 +153,9 @@ final class Embedded: Sendable {
     }
     try await put(store, .signingKey(.retire(keyID: "old", at: at(2))))
     try await put(store, .record(.keepImportKey(ImportKeyRecord(id: "key", sealedKey: [3, 2, 1], createdAt: noon))))
+    for (id, seals) in [("0a1b2c3d", true), ("4e5f6a7b", false)] {
+      try await put(store, .record(.noteMasterKey(MasterKeyID(text: id), seals: seals, at: noon)))
+    }
     let (strict, wide) = (ThrottleRule(1, inMillis: 60_000), ThrottleRule(5, inMillis: 60_000))
     for (index, rule) in [strict, wide].enumerated() {
       let count = ThrottleCount(
@@ -215,7 +227,17 @@ final class Embedded: Sendable {
       query { $0.idleAnonymous = IdleQuery(before: at(10), accountsMax: 9) },
       query { $0.page = PageOrder(afterID: nil, accountsMax: 100) },
       query { $0.events = EventRange(after: 0, rowsMax: 100) },
+      query { $0.masterKeys = .keys },
+      query { $0.support = support },
     ]
+  }
+
+  private static var support: SupportQuery {
+    var support = SupportQuery()
+    (support.accountID, support.events, support.deliveryID) = ("full", EventsBefore(rowsMax: 9), "buried")
+    (support.messagesMax, support.pendingsMax, support.sessionsMax) = (9, 9, 9)
+    support.failures = [FailuresBefore(of: .account("full"), rowsMax: 9)]
+    return support
   }
 
   static let methodsQueries = [

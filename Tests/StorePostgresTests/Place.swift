@@ -105,6 +105,7 @@ final class Replicas: Store {
   func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     try await next.copy(to: path, while: isWanted)
   }
+  func probe() async throws { try await next.probe() }
   func close() async { for store in stores { await store.close() } }
 }
 

@@ -39,6 +39,12 @@ import Testing
     await store.close()
   }
 
+  @Test func `of more failures than the limit, a sweep removes the oldest`() async throws {
+    let store = try place.open { $0.failuresMax = 2 }
+    try await expectSurplusFailuresSwept(from: store)
+    await store.close()
+  }
+
   @Test func `audit rows that cannot get their positions do not delay a sweep`() async throws {
     let store = try await store { $0.placingMillis = 3_600_000 }
     try place.run("ALTER TABLE audit_position RENAME TO away")

@@ -7,6 +7,8 @@ extension UncopiedStore {
   package func now(_ query: SignInMethodsQuery) throws -> SignInMethodsRecord?? { nil }
   package func load(_ query: SignInMethodsQuery) async throws -> SignInMethodsRecord? { nil }
 
+  package func probe() async throws {}
+
   package func copy(to path: String, while isWanted: @escaping @Sendable () -> Bool) async throws -> StoreCopy {
     throw StoreCopyError.unsupported("This store is for tests.")
   }
@@ -22,6 +24,7 @@ extension PartialObserver {
   package func refusedByFullQueue() {}
   package func lostDatabase(_ why: String) {}
   package func foundDatabase() {}
+  package func met(_ trouble: StoreTrouble, _ why: String) {}
   package func lacksConnections(_ why: String) {}
   package func leftUnswept(_ what: String, _ why: String) {}
   package func heldUpEvents(_ why: String) {}

@@ -32,36 +32,40 @@ enum Layers {
       ours: [
         "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
         "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
-        "StoreSQLite", "StorePostgres", "Import",
+        "StoreSQLite", "StorePostgres", "Import", "Telemetry",
       ],
-      others: ["Synchronization"]),
+      others: ["Synchronization", "Tracing"]),
     Layer(
       module: "Configuration", firstFile: "Settings.swift",
       ours: [
         "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
-        "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Store", "StorePostgres",
+        "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StorePostgres",
       ],
       others: ["Logging", "FoundationEssentials"]),
     Layer(
       module: "HTTP1", firstFile: "Endpoint.swift",
       ours: ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
     Layer(
+      module: "Telemetry", firstFile: "TraceExporter.swift",
+      ours: ["Observability", "Client", "API", "GRPC", "Reactor"],
+      others: ["Synchronization", "Tracing"]),
+    Layer(
       module: "Transport", firstFile: "Limits.swift",
       ours: [
         "Observability", "Services", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
         "Crypto", "Text", "Store",
       ],
-      others: ["Synchronization"]),
+      others: ["Synchronization", "Tracing"]),
     Layer(
       module: "Observability", firstFile: "Log.swift",
       ours: [
         "Services", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
         "Callers", "Tokens", "Encodings", "Store",
       ],
-      others: ["CoreMetrics", "Logging", "Synchronization"]),
+      others: ["CoreMetrics", "Logging", "Synchronization", "Tracing"]),
     Layer(
       module: "StoreMigration", firstFile: "StoreMigration.swift",
-      ours: ["Crypto", "Encodings", "Store", "StoreSQLite", "StorePostgres"]),
+      ours: ["Crypto", "Encodings", "Reactor", "Store", "StoreSQLite", "StorePostgres"]),
     Layer(
       module: "Services", firstFile: "Method.swift",
       ours: ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"],
@@ -81,7 +85,9 @@ enum Layers {
     Layer(
       module: "StorePostgres", firstFile: "StorePostgres.swift", ours: ["Store", "Reactor"],
       c: ["CPostgres"], others: ["Glibc", "Synchronization"]),
-    Layer(module: "Identity", firstFile: "Identity.swift", ours: ["Sealed", "Protobuf", "Text", "Encodings", "Store"]),
+    Layer(
+      module: "Identity", firstFile: "Identity.swift", ours: ["Sealed", "Protobuf", "Text", "Encodings", "Store"],
+      others: ["Synchronization"]),
     Layer(
       module: "Providers", firstFile: "Providers.swift",
       ours: ["HTTPClient", "Tokens", "Crypto", "Text", "Encodings", "Store"],
@@ -91,9 +97,10 @@ enum Layers {
       others: ["Glibc", "Synchronization"]),
     Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
     Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
-    Layer(module: "Callers", firstFile: "Callers.swift", ours: ["Crypto", "Store"]),
+    Layer(
+      module: "Callers", firstFile: "Callers.swift", ours: ["Crypto", "Store"], others: ["Synchronization"]),
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),
-    Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt"]),
+    Layer(module: "Crypto", firstFile: "Crypto.swift", ours: [], c: ["COpenSSL", "CSodium", "CCrypt", "CP11Kit"]),
     Layer(module: "Text", firstFile: "Text.swift", ours: [], c: ["CIdn2", "CUtf8proc"]),
     Layer(module: "Sealed", firstFile: "SealedMessages.swift", ours: []),
     Layer(

@@ -10,11 +10,11 @@ import Testing
 @testable import Transport
 
 private func table() -> CallerTable {
-  func digest(_ key: String) -> Digest { Digest(sha256(Array(key.utf8))) }
+  func key(_ key: String) -> APIKeySettings { APIKeySettings(digest: Digest(sha256(Array(key.utf8)))) }
   return CallerTable(
     [
-      CallerSettings(name: "web", apiKeyDigest: digest("lk_web"), methods: ["*"], audiences: ["web"]),
-      CallerSettings(name: "batch", apiKeyDigest: digest("lk_batch"), methods: ["*"], audiences: ["batch"]),
+      CallerSettings(name: "web", apiKeys: [key("lk_web")], methods: ["*"], audiences: ["web"]),
+      CallerSettings(name: "batch", apiKeys: [key("lk_batch")], methods: ["*"], audiences: ["batch"]),
     ],
     unidentified: CallerSettings(name: "unidentified", methods: ["*"], audiences: ["app"]), paths: [])
 }
@@ -22,7 +22,7 @@ private func table() -> CallerTable {
 @Test func `a connection's cached caller is valid for the same credentials only`() throws {
   var cache = ConnectionCaller()
   func name(_ authorization: String) throws -> String {
-    try cache.identify(table(), authorization: Array(authorization.utf8)).name.text
+    try cache.identify(table(), authorization: Array(authorization.utf8), nowMillis: 5_000).name.text
   }
   #expect(try [name("Bearer lk_web"), name("Bearer lk_web"), name("Bearer lk_batch")] == ["web", "web", "batch"])
   #expect(throws: CallerRefusal.unknown) { try name("Bearer lk_wrong") }
@@ -34,8 +34,8 @@ private func table() -> CallerTable {
 /// Whether a call of a method accepts a message of this many bytes.
 private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool {
   let call = ServerCall(
-    HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: configured, nowMillis: 0,
-    nowNanos: 0)
+    HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, .none, address: "", messageBytesMax: configured,
+    nowMillis: 0, nowNanos: 0)
   let head: [UInt8] = [0] + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
   return switch call.received(head + [UInt8](repeating: 0, count: count), ended: true) {
   case .ready, .messages: true
@@ -64,7 +64,7 @@ func `a message of the configured limit is accepted and a larger one is not, and
   let export = Method("/a/Export", timeLimitMillis: 5, watch.handler)
   let holds = [check, conversation, export, watch].map { method in
     let call = ServerCall(
-      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, address: "", messageBytesMax: 1, nowMillis: 0,
+      HTTP2.Stream(id: 1), RequestHead(), 0, method, .anyone, .none, address: "", messageBytesMax: 1, nowMillis: 0,
       nowNanos: 0)
     return call.kind.holdsDrain
   }
@@ -82,7 +82,7 @@ func `work that ends at the call's deadline fails with that reason`(failure: Fai
   var head = RequestHead()
   head.timeoutMillis = 100
   let call = ServerCall(
-    HTTP2.Stream(id: 1), head, 0, check, .anyone, address: "", messageBytesMax: 1, nowMillis: 0, nowNanos: 0)
+    HTTP2.Stream(id: 1), head, 0, check, .anyone, .none, address: "", messageBytesMax: 1, nowMillis: 0, nowNanos: 0)
   #expect(call.reason(of: failure, nowMillis: millis) as? Failure == reason)
   #expect(call.reason(of: StoreError.closed, nowMillis: millis) as? StoreError == .closed)
 }

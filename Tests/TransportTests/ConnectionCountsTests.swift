@@ -108,3 +108,18 @@ func `faults that haste, distance or a wrong keepalive can cause are not offence
   let words = Budget.Kind.allCases.map(\.rawValue) + ["too_many_pings", "slow_frame"]
   for word in words { #expect(LimitKind(rawValue: word) != nil, "\(word)") }
 }
+
+@Test func `a proxied connection counts for its client, and for no address before`() {
+  let counts = counts(connectionsMax: 4, perAddressMax: 1)
+  let proxied = (0..<4).map { _ in counts.enter("10.0.0.1", isProxied: true, nowMillis: 0) }
+  #expect(proxied == [nil, nil, nil, nil])
+  #expect(counts.enter("10.0.0.1", isProxied: true, nowMillis: 0) == .connections)
+  #expect(counts.admit("192.0.2.1", nowMillis: 0) == nil)
+  #expect(counts.admit("192.0.2.1", nowMillis: 0) == .connectionsPerAddress)
+  #expect(counts.admit("192.0.2.2", nowMillis: 0) == nil)
+  // The rejected connection, which counts for no address, and an admitted one.
+  counts.left(nil)
+  counts.left("192.0.2.1")
+  #expect(counts.enter("10.0.0.1", isProxied: true, nowMillis: 0) == nil)
+  #expect(counts.admit("192.0.2.1", nowMillis: 0) == nil)
+}

@@ -22,7 +22,7 @@ def text(port: int, store: str, provider_port: int, metrics_port: int) -> str:
   listen: {{ address: "127.0.0.1", port: {port}, allow_unidentified: true }},
   tls: {{ certificate_file: "server.pem", key_file: "server.key", client_certificates: "none" }},
   store: {{ {store} }},
-  secrets: {{ master_key_file: "master.key" }},
+  secrets: {{ master_key_files: ["master.key"] }},
   tokens: {{ issuer: "https://localhost:{port}", audience: "bench" }},
   unidentified: {{ fetch_by_email: true }},
   providers: [{{ id: "google.com", issuers: ["https://accounts.google.com"], client_ids: ["google-client"],

@@ -152,7 +152,7 @@ def command_of(server: str, home: Path, latchkeyd: Path, port: int, connections:
     config.write_text(json.dumps({
         "listen": {"port": port, "allow_unidentified": True},
         "tls": {"certificate_file": "server.pem", "key_file": "server.key"},
-        "store": {"path": "idle.db"}, "secrets": {"master_key_file": "idle-master.key"}, "limits": limits}))
+        "store": {"path": "idle.db"}, "secrets": {"master_key_files": ["idle-master.key"]}, "limits": limits}))
     return [str(latchkeyd), "--config", str(config)]
 
 

@@ -93,10 +93,10 @@ class Stand:
         for port in self.ports:
             (self.folder / f"{port}.json5").write_text(json.dumps({
                 "listen": {"port": port}, "tls": {"certificate_file": "server.pem", "key_file": "server.key"},
-                "store": {"postgres": {"conninfo": self.postgres}}, "secrets": {"master_key_file": "master.key"},
+                "store": {"postgres": {"conninfo": self.postgres}}, "secrets": {"master_key_files": ["master.key"]},
                 "limits": {"connections_per_address_max": many, "offences_per_address_max": many},
                 "passwords": {"memory_kib": 1024, "iterations": 1, "queue_max": 1000},
-                "callers": [{"name": "load", "api_key_sha256": digest, "methods": ["*"], "events": True}]}))
+                "callers": [{"name": "load", "api_keys": [{"sha256": digest}], "methods": ["*"], "events": True}]}))
 
     def start(self, number: int) -> None:
         port, stack = self.ports[number], ExitStack()

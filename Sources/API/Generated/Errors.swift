@@ -70,6 +70,10 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case noSuchProvider = 26
   /// The account has no such second factor.
   case secondFactorNotFound = 27
+  /// No signing key has this id, or it was revoked.
+  case signingKeyNotFound = 64
+  /// No message has this id, or it is no longer kept.
+  case messageNotFound = 63
   /// Another account has the email address.
   case emailAlreadyInUse = 28
   /// The account has a password already, or another user of the same provider. In an import: another account has the
@@ -77,6 +81,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case providerAlreadyLinked = 29
   /// The phone number is already enrolled as a second factor.
   case secondFactorExists = 30
+  /// An account has the chosen id, or a removed account had it.
+  case accountIDInUse = 60
   /// Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
   case requiresRecentLogin = 31
   /// The account would lose its last sign-in method. Link another one first.
@@ -110,6 +116,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case providerRefused = 45
   /// The operator must change the provider's settings, or the provider its documents. Do not retry.
   case providerMisconfigured = 46
+  /// The content of the message is no longer kept, because it was sent or has expired.
+  case messageContentGone = 62
   /// The server has no `store.backup_folder`.
   case backupNotConfigured = 47
   /// The accounts are in PostgreSQL. Use its own backups.
@@ -132,6 +140,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case signingKeyUnavailable = 56
   /// The backup took too long, or failed for a reason that the server's log states.
   case backupFailed = 57
+  /// The server is building the index of Search. Retry later.
+  case searchNotReady = 61
   /// The client cancelled the call before it changed anything.
   case cancelled = 58
   /// The deadline passed before the call changed anything.
@@ -167,9 +177,12 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .accountNotFound: "ACCOUNT_NOT_FOUND"
     case .noSuchProvider: "NO_SUCH_PROVIDER"
     case .secondFactorNotFound: "SECOND_FACTOR_NOT_FOUND"
+    case .signingKeyNotFound: "SIGNING_KEY_NOT_FOUND"
+    case .messageNotFound: "MESSAGE_NOT_FOUND"
     case .emailAlreadyInUse: "EMAIL_ALREADY_IN_USE"
     case .providerAlreadyLinked: "PROVIDER_ALREADY_LINKED"
     case .secondFactorExists: "SECOND_FACTOR_EXISTS"
+    case .accountIDInUse: "ACCOUNT_ID_IN_USE"
     case .requiresRecentLogin: "REQUIRES_RECENT_LOGIN"
     case .lastSignInMethod: "LAST_SIGN_IN_METHOD"
     case .pendingCredentialExpired: "PENDING_CREDENTIAL_EXPIRED"
@@ -186,6 +199,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .providerDenied: "PROVIDER_DENIED"
     case .providerRefused: "PROVIDER_REFUSED"
     case .providerMisconfigured: "PROVIDER_MISCONFIGURED"
+    case .messageContentGone: "MESSAGE_CONTENT_GONE"
     case .backupNotConfigured: "BACKUP_NOT_CONFIGURED"
     case .backupNotSupported: "BACKUP_NOT_SUPPORTED"
     case .tooManyAttempts: "TOO_MANY_ATTEMPTS"
@@ -197,6 +211,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .storeUnavailable: "STORE_UNAVAILABLE"
     case .signingKeyUnavailable: "SIGNING_KEY_UNAVAILABLE"
     case .backupFailed: "BACKUP_FAILED"
+    case .searchNotReady: "SEARCH_NOT_READY"
     case .cancelled: "CANCELLED"
     case .deadlineExceeded: "DEADLINE_EXCEEDED"
     }

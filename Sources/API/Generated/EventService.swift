@@ -38,11 +38,11 @@ package enum EventType: Int32, ProtobufEnum {
   case factorEnrolled = 13
   /// A second factor was removed.
   case factorWithdrawn = 14
-  /// Update changed the name or the photo.
+  /// The name or the photo changed.
   case profileChanged = 15
   /// The account has another email address.
   case emailChanged = 16
-  /// Update set a new password.
+  /// A new password was set.
   case passwordChanged = 17
   /// Another account was merged into this one and closed.
   case merged = 18
@@ -62,12 +62,28 @@ package enum EventType: Int32, ProtobufEnum {
   case accountsExported = 25
   /// A backup was made. Belongs to no account.
   case backupMade = 26
-  /// An emailed link verified the email address.
+  /// An emailed link or an administrator verified the email address.
   case emailVerified = 27
   /// The owner of the former email address reverted a change.
   case emailReverted = 28
   /// An emailed link set a new password.
   case passwordReset = 29
+  /// An administrator marked the email address as unverified.
+  case emailUnverified = 30
+  /// An administrator created a link to an email address, which may have no account yet.
+  case emailLinkCreated = 31
+  /// An administrator freed the id of a removed account.
+  case accountForgotten = 32
+  /// An administrator exported everything that is kept about the account.
+  case accountExported = 33
+  /// A new signing key was published. Belongs to no account.
+  case signingKeyRotated = 34
+  /// An administrator revoked a signing key. Belongs to no account.
+  case signingKeyRevoked = 35
+  /// An administrator ended the blocks of a user. Belongs to no account if the address has none.
+  case unlocked = 36
+  /// An administrator sent a message again.
+  case messageResent = 37
 
   package var name: String {
     switch self {
@@ -101,6 +117,14 @@ package enum EventType: Int32, ProtobufEnum {
     case .emailVerified: "EMAIL_VERIFIED"
     case .emailReverted: "EMAIL_REVERTED"
     case .passwordReset: "PASSWORD_RESET"
+    case .emailUnverified: "EMAIL_UNVERIFIED"
+    case .emailLinkCreated: "EMAIL_LINK_CREATED"
+    case .accountForgotten: "ACCOUNT_FORGOTTEN"
+    case .accountExported: "ACCOUNT_EXPORTED"
+    case .signingKeyRotated: "SIGNING_KEY_ROTATED"
+    case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
+    case .unlocked: "UNLOCKED"
+    case .messageResent: "MESSAGE_RESENT"
     }
   }
 }
@@ -229,5 +253,5 @@ package enum EventRPC {
   /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
   ///
   /// Errors: QUOTA_EXCEEDED.
-  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 25)
+  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 16)
 }

@@ -584,19 +584,19 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_PHONE_NUMBER; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS; USER_MISMATCH for another number than the
   /// account's with PROOF_PURPOSE_REAUTHENTICATE.
-  package static let sendPhoneCode = RPC<SendPhoneCodeRequest, SendPhoneCodeResponse>("/latchkey.v1.VerificationService/SendPhoneCode", number: 40)
+  package static let sendPhoneCode = RPC<SendPhoneCodeRequest, SendPhoneCodeResponse>("/latchkey.v1.VerificationService/SendPhoneCode", number: 8)
   /// Sends a sign-in link by email. Requires `policy.email_link`.
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink", number: 41)
+  package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink", number: 9)
   /// Sends a link that verifies the email address of the account of `id_token`.
   ///
   /// Errors: OPERATION_NOT_ALLOWED, also for an account without an address; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 42)
+  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 10)
   /// Sends a link that sets a new password. Sends nothing to an unknown address, with the same response.
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 43)
+  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 11)
   /// Sends a link to a new email address for the account of `id_token`. ConfirmEmail then changes the address.
   ///
   /// Requires a recent login and the second factor. The old address, if verified, receives a link that reverts the
@@ -604,11 +604,11 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; REQUIRES_RECENT_LOGIN;
   /// REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
-  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 44)
+  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 12)
   /// Returns the purpose and the recipient of an emailed code, for the page that the link opens. Does not use it up.
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE.
-  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 45)
+  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 13)
   /// Redeems the code that verifies, changes or reverts an email address.
   ///
   /// Another call with the same code in the same session succeeds and changes nothing, because users and mail programs
@@ -616,7 +616,7 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE; REQUIRES_RECENT_LOGIN without `id_token`, which leaves the code valid;
   /// USER_MISMATCH for a token of another account; REQUIRES_SECOND_FACTOR; EMAIL_ALREADY_IN_USE.
-  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 46)
+  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 14)
   /// Redeems the code of a password reset. Ends every session of the account and opens none.
   ///
   /// An account with a verified address gets the new password. An account that never verified the address, and has
@@ -624,5 +624,5 @@ package enum VerificationRPC {
   /// the call fails and leaves the code valid, unless `claim_address` is set. Takes an idempotency key.
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE; WEAK_PASSWORD; USER_DISABLED; UNVERIFIED_EMAIL; REQUIRES_SECOND_FACTOR.
-  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 47)
+  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 15)
 }

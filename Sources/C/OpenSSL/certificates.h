@@ -201,6 +201,21 @@ static inline int lk_tls_verify_clients(SSL_CTX *context, struct lk_tls_file aut
   return good;
 }
 
+// Returns the earliest expiry of the certificates in the file, in seconds since 1970; 0 if it has none.
+static inline int64_t lk_tls_first_expiry(struct lk_tls_file authorities) {
+  BIO *source = BIO_new_mem_buf(authorities.bytes, authorities.count);
+  int64_t first = 0;
+  X509 *authority;
+  while (source && (authority = lk_tls_next_certificate(source))) {
+    int64_t end = lk_tls_seconds(X509_get0_notAfter(authority));
+    if (first == 0 || end < first) first = end;
+    X509_free(authority);
+  }
+  BIO_free(source);
+  ERR_clear_error();
+  return first;
+}
+
 // Lets a session resume only in a configuration that trusts the same client certificates. Without this, a session from
 // another configuration would authenticate its client here. With client certificates, libssl would resume no session.
 static inline int lk_tls_bind_sessions(SSL_CTX *context, struct lk_tls_file authorities, int mode) {

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 static const int csqlite_ioerr_fsync = SQLITE_IOERR_FSYNC;
+static const int csqlite_ioerr_nomem = SQLITE_IOERR_NOMEM;
 static const int csqlite_ioerr_dir_fsync = SQLITE_IOERR_DIR_FSYNC;
 static const int csqlite_constraint_unique = SQLITE_CONSTRAINT_UNIQUE;
 static const int csqlite_constraint_primarykey = SQLITE_CONSTRAINT_PRIMARYKEY;

@@ -117,6 +117,20 @@ package struct TemplateSet: Sendable {
     }
   }
 
+  /// Returns the names and contents of all files in the operator's folder, to compare them; nil if it is unreadable.
+  package static func files(in folder: String) -> [UInt8]? {
+    guard let languages = try? names(in: folder) else { return nil }
+    var bytes: [UInt8] = []
+    for language in languages {
+      guard let files = try? names(in: folder + "/" + language) else { continue }
+      for path in files.map({ "\(folder)/\(language)/\($0)" }) {
+        let content = readFile(path, bytesMax: fileBytesMax) ?? []
+        bytes += Array("\(path) \(content.count)\n".utf8) + content
+      }
+    }
+    return bytes
+  }
+
   private static func names(in folder: String) throws(TemplateError) -> [String] {
     do {
       return try FileManager.default.contentsOfDirectory(atPath: folder).filter { !$0.hasPrefix(".") }.sorted()

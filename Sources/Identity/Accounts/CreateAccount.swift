@@ -67,7 +67,7 @@ package struct CreateAccount: Sendable {
     let hash = try await environment.hashNew(request.password, field: "password", call: call)
     var query = query
     query.email = request.email
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
       let counts = admitted?.count(at: now) ?? []

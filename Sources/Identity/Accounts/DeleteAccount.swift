@@ -11,7 +11,7 @@ package struct DeleteAccount: Sendable {
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     _ = try await environment.settle(query, facts, call: call) { facts, now -> Step<Void> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)

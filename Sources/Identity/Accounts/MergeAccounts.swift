@@ -46,7 +46,7 @@ package struct MergeAccounts: Sendable {
     query.sessionID = survivor.sessionID
     query.otherSessionID = other.sessionID
     query.accountID = other.accountID
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
       let survivorCaller = try open(survivor, facts, .survivor, call, now)

@@ -12,7 +12,7 @@ extension Environment {
     try requireMail(request.mail, call)
     var query = Query()
     query.email = request.email
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let throttles = [throttle(.signUps, call: call), throttle(.sends, of: request.email, call: call)]
     for throttle in throttles { throttle.look(into: &query) }
     let settled = try await settle(query, try await first(query), call: call) { facts, now in
@@ -27,7 +27,7 @@ extension Environment {
         : enqueue(
           OutgoingMessage(
             .signUpKnown, to: .email(request.email), locale: request.mail.locale, expiresAt: pending.record.expiresAt),
-          now: now)
+          for: pending.record.accountID, now: now)
       let sent = SentSignUp(expiresAt: pending.record.expiresAt)
       // Without the owner, so that the record is the same for a known and a free address.
       let remembered = call.remember(sent.outcome, accountID: "", sessionID: nil, policy: policy, now: now)

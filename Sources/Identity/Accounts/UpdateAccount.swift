@@ -40,7 +40,7 @@ package struct UpdateAccount: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     query.email = request.email
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     // The new email address receives a notice of the change, and may belong to another user.
     let throttle = request.email.map { environment.throttle(.sends, of: $0, isVerified: true, call: call) }
     throttle?.look(into: &query)

@@ -171,7 +171,7 @@ package struct ImportAccounts: Sendable {
     query.identity = row.identities.first?.key
     let facts = try await environment.load(query)
     var owners = ImportDecision.Owners(
-      account: facts.account, idIsClosed: facts.closedAccount != nil, emailOwner: facts.emailOwner,
+      account: facts.account, closed: facts.closedAccount, emailOwner: facts.emailOwner,
       phoneOwner: facts.phoneOwner)
     if let key = query.identity { owners.identityOwners[key] = facts.identityOwner }
     for identity in row.identities.dropFirst() {

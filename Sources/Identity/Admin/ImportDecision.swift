@@ -18,12 +18,15 @@ struct ImportDecision: Sendable {
   /// Accounts that are stored under the identifiers of a row.
   struct Owners: Hashable, Sendable {
     var account: AccountState?
-    /// Whether the row's id belonged to a removed account.
-    var idIsClosed = false
+    /// What remains of a removed account with the row's id.
+    var closed: ClosedAccountRecord?
     var emailOwner: AccountState?
     var phoneOwner: AccountState?
     /// Owners of those identities of the row that an account already has.
     var identityOwners: [IdentityKey: AccountState] = [:]
+
+    /// Whether the row's id belonged to a removed account, and no administrator has freed it.
+    var idIsClosed: Bool { closed.map { $0.forgottenAt == nil } ?? false }
   }
 
   func decide(_ owners: Owners) -> Outcome {
@@ -42,11 +45,11 @@ struct ImportDecision: Sendable {
     if !owners.identityOwners.isEmpty {
       return .refuse(Failure(.providerAlreadyLinked, field: "providers", hint: "Another account has this identity."))
     }
-    return .insert(made)
+    return .insert(made(after: owners.closed))
   }
 
   /// Failure that no look-up is needed for, or nil.
-  private var shape: Failure? {
+  var shape: Failure? {
     if let id = row.id, !Ids.isAccountID(id) {
       return Failure(.invalidField, field: "account_id", hint: "Use 1 to 128 printable ASCII characters.")
     }
@@ -98,7 +101,10 @@ struct ImportDecision: Sendable {
   ///
   /// A statement of the former service counts like an administrator's. It verifies the email address of the account,
   /// but it is not an assertion of a provider. The identities vouch for no address until their next sign-in.
-  private var made: AccountState {
+  ///
+  /// - Parameter closed: what remains of an account with the same id, which an administrator has freed. Tokens of that
+  ///   account are older than the cut-off of the new one.
+  func made(after closed: ClosedAccountRecord? = nil) -> AccountState {
     let id = row.id ?? newID
     var account = AccountRecord(id: id, createdAt: row.createdAt ?? now)
     account.emailAddress = row.email.map { email in
@@ -114,6 +120,7 @@ struct ImportDecision: Sendable {
     account.disabled = row.disabled
     account.madeByAdministrator = true
     account.lastSignInAt = row.lastSignInAt
+    account.tokensValidAfter = closed?.forgottenAt
     return AccountState(account: account, identities: identities(of: account), factors: factors(of: account))
   }
 
@@ -146,7 +153,8 @@ struct ImportDecision: Sendable {
   /// Ignores what a sign-in changes: the time of the last one, and this service's hash in place of the former
   /// service's.
   private func isSaid(by there: AccountState) -> Bool {
-    var (found, said) = (there.account, made.account)
+    var (found, said) = (there.account, made().account)
+    said.tokensValidAfter = found.tokensValidAfter
     if row.id == nil { said.id = found.id }
     if row.createdAt == nil {
       said.createdAt = found.createdAt

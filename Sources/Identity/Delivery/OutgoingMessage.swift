@@ -80,29 +80,36 @@ package struct OutgoingMessage: Hashable, Sendable {
 
 extension Environment {
   /// Returns the write that queues the message, in the transaction of its event.
-  package func enqueue(_ message: OutgoingMessage, now: Timestamp) -> Write {
-    .delivery(.enqueue(record(of: message, now: now), queueMax: policy.deliveryQueueMax))
+  /// - Parameter accountID: of the user who receives it. Empty: none.
+  package func enqueue(_ message: OutgoingMessage, for accountID: String, now: Timestamp) -> Write {
+    .delivery(.enqueue(record(of: message, for: accountID, now: now), queueMax: policy.deliveryQueueMax))
   }
 
   /// Queues a notice about the account, unless an equal one waits or the account has reached its limit.
   func enqueueNotice(_ message: OutgoingMessage, about accountID: String, now: Timestamp) -> Write {
-    var record = record(of: message, now: now)
+    var record = record(of: message, for: accountID, now: now)
     record.priority = .notice
     record.mergeKey = cryptography.keyedDigest(message.identity(about: accountID), purpose: "notice")
     // Each kind has its own limit, so that many harmless changes do not suppress the notice of a dangerous one.
-    let count = ThrottleCount(
-      key: throttleKey(.noticesPerAccount, [accountID, message.kind.rawValue]), kind: .noticesPerAccount,
-      rule: policy.throttles[.noticesPerAccount], at: now, refusesBlocked: false)
-    return .delivery(.enqueueNotice(record, within: NoticeLimits(count: count, queueMax: policy.noticeQueueMax)))
+    let counts = (0..<cryptography.masterKeyCount).map { masterKey in
+      ThrottleCount(
+        key: throttleKey(.noticesPerAccount, [accountID, message.kind.rawValue], masterKey: masterKey),
+        kind: .noticesPerAccount, rule: policy.throttles[.noticesPerAccount], at: now, refusesBlocked: false)
+    }
+    let limits = NoticeLimits(
+      count: counts[0], otherCounts: Array(counts.dropFirst()), queueMax: policy.noticeQueueMax)
+    return .delivery(.enqueueNotice(record, within: limits))
   }
 
-  private func record(of message: OutgoingMessage, now: Timestamp) -> DeliveryRecord {
+  private func record(of message: OutgoingMessage, for accountID: String, now: Timestamp) -> DeliveryRecord {
     assert(message.kind.values.isSuperset(of: message.values.keys), "\(message.kind) has no \(message.values.keys)")
     let id = ids.delivery(at: now)
     let sealed = cryptography.seal(message.packed, context: OutgoingMessage.context(deliveryID: id))
-    return DeliveryRecord(
+    var record = DeliveryRecord(
       id: id, channel: message.channel, kind: message.kind.rawValue, sealed: sealed, createdAt: now,
       expiresAt: message.expiresAt)
+    if !accountID.isEmpty { (record.accountID, record.maskedRecipient) = (accountID, message.recipient.masked) }
+    return record
   }
 
   /// Returns the message of a record. nil: sealed with another key, or for another record.
@@ -128,6 +135,24 @@ extension Environment {
       enqueueNotice(
         OutgoingMessage(kind, to: .email($0), values: values, expiresAt: expiresAt), about: state.account.id, now: now)
     }
+  }
+}
+
+extension OutgoingMessage.Recipient {
+  /// The recipient for administrators: its user can recognise it, and no other user can learn it.
+  var masked: String {
+    switch self {
+    case .email(let address):
+      let at = address.lastIndex(of: "@") ?? address.endIndex
+      return "\(address[..<at].prefix(1))***\(address[at...])"
+    case .phoneNumber(let number): return OutgoingMessage.Recipient.masked(number)
+    }
+  }
+
+  package static func masked(_ number: String) -> String {
+    let shown = 4
+    guard number.count > shown else { return String(repeating: "*", count: number.count) }
+    return "+" + String(repeating: "*", count: number.count - shown - 1) + number.suffix(shown)
   }
 }
 
@@ -169,7 +194,7 @@ extension Environment {
 // MARK: sealed form
 
 extension OutgoingMessage {
-  fileprivate static func context(deliveryID: String) -> [UInt8] { Array("delivery \(deliveryID)".utf8) }
+  static func context(deliveryID: String) -> [UInt8] { Array("delivery \(deliveryID)".utf8) }
 
   /// Returns the identity of a notice. Two notices about an account are equal if the recipient sees no difference.
   fileprivate func identity(about accountID: String) -> [UInt8] {

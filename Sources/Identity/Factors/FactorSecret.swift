@@ -26,7 +26,7 @@ extension Environment {
 // MARK: sealed form
 
 extension FactorSecret: SealedContent {
-  fileprivate static func context(of factor: FactorRecord) -> [UInt8] {
+  static func context(of factor: FactorRecord) -> [UInt8] {
     var packer = Packer()
     packer.append("factor")
     packer.append(factor.accountID)

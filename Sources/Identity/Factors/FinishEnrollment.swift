@@ -35,7 +35,7 @@ package struct FinishEnrollment: Sendable {
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.pending = try environment.pendingDigest(request.enrollmentID)
     let throttle = environment.throttle(.codeFailures, ofAccount: token.accountID, call: call)
     throttle.look(into: &query)

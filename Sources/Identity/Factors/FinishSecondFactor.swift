@@ -62,7 +62,7 @@ package struct FinishSecondFactor: Sendable {
   /// The outcome of the pending call.
   private enum Ended: Sendable {
     /// The commit counts the attempt before the call fails.
-    case wrongCode(CodeFault)
+    case wrongCode(CodeFault, accountID: String)
     case signIn(SignIn.Result)
     case link(Link.Result)
     case reauthenticate(OpenedSession, AccountState)
@@ -70,8 +70,8 @@ package struct FinishSecondFactor: Sendable {
 
   private func answer(_ ended: Ended, _ userInfo: UserInfo?) async throws -> FinishSecondFactorAnswer {
     switch ended {
-    case .wrongCode(.wrong): throw Failure.wrongFactorCode
-    case .wrongCode(.expired): throw Failure.codeHasExpired
+    case .wrongCode(.wrong, let accountID): throw Failure.wrongFactorCode.concerning(accountID)
+    case .wrongCode(.expired, let accountID): throw Failure.codeHasExpired.concerning(accountID)
     case .signIn(.session(let granted)):
       guard let outcome = granted.outcome else { throw Failure.rowWasUsed }
       var grant = try await grant(granted.session, granted.state, userInfo)
@@ -114,7 +114,7 @@ extension FinishSecondFactor {
     let now = environment.clock.now()
     let (row, held, _) = try environment.openForSecondFactor(facts, call: call, now: now)
     var assertion = held.assertion
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.accountID = row.accountID
     query.sessionID = held.sessionID
     query.alsoPending = held.completing
@@ -160,7 +160,7 @@ extension FinishSecondFactor {
     case .refused(.expired): return .refuse(.codeHasExpired)
     case .refused(.wrong):
       let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
-      return .commit(Change(counts), .wrongCode(.wrong))
+      return .commit(Change(counts), .wrongCode(.wrong, accountID: row.accountID))
     case .passed(let used):
       passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
     }

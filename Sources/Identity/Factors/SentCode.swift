@@ -56,12 +56,12 @@ extension Environment {
   }
 
   /// Returns the write that queues the text message.
-  func send(_ code: SentCode, to number: String, locale: String, now: Timestamp) -> Write {
+  func send(_ code: SentCode, to number: String, of accountID: String, locale: String, now: Timestamp) -> Write {
     enqueue(
       OutgoingMessage(
         .secondFactorCode, to: .phoneNumber(number), locale: locale, values: ["code": code.code],
         expiresAt: code.expiresAt),
-      now: now)
+      for: accountID, now: now)
   }
 }
 

@@ -73,7 +73,7 @@ package struct StartEnrollment: Sendable {
         for: "", expiresAt: started.expiresAt, attemptsLeft: environment.policy.factorCodeAttemptsMax, after: nil)
       held.phoneNumber = number
       held.sentCode = sent
-      writes.append(environment.send(sent, to: number, locale: request.locale, now: now))
+      writes.append(environment.send(sent, to: number, of: caller.state.account.id, locale: request.locale, now: now))
     case .recoveryCode: break
     }
     let pending = environment.hold(held, caller, call: call, now: now)

@@ -58,7 +58,7 @@ package struct StartSecondFactor: Sendable {
     return .commit(
       Change([
         .pending(.reseal(row.digest, version: row.version, sealed: sealed)),
-        environment.send(sent, to: number, locale: locale, now: now),
+        environment.send(sent, to: number, of: row.accountID, locale: locale, now: now),
       ] + counts),
       StartedFactor(verificationID: verificationID, expiresAt: sent.expiresAt))
   }

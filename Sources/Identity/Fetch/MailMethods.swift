@@ -33,6 +33,7 @@ package struct MailMethods: Sendable {
   }
 
   private struct Withheld {
+    var accountID: String
     var email: String
     var methods: [String]
     var providerID: String
@@ -48,7 +49,8 @@ package struct MailMethods: Sendable {
     let methods = environment.waysToComplete(row, state).methods
     guard !methods.isEmpty else { return nil }
     return Withheld(
-      email: email, methods: methods, providerID: row.identity.providerID, expiresAt: row.expiresAt,
+      accountID: state.account.id, email: email, methods: methods, providerID: row.identity.providerID,
+      expiresAt: row.expiresAt,
       mark: environment.cryptography.sha256(Array("methods mailed ".utf8) + row.digest.bytes))
   }
 
@@ -57,6 +59,9 @@ package struct MailMethods: Sendable {
       .signInMethods, to: .email(withheld.email),
       values: ["methods": withheld.methods.joined(separator: ", "), "provider_id": withheld.providerID],
       expiresAt: now.adding(millis: environment.policy.noticeLifetimeMillis))
-    return [.record(.spendToken(withheld.mark, expiresAt: withheld.expiresAt)), environment.enqueue(message, now: now)]
+    return [
+      .record(.spendToken(withheld.mark, expiresAt: withheld.expiresAt)),
+      environment.enqueue(message, for: withheld.accountID, now: now),
+    ]
   }
 }

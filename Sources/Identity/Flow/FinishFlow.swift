@@ -18,16 +18,16 @@ extension Environment {
       try spend(response, ending: purpose, account: account ?? "", facts.pending, call, now)
     }
     // The operator may have removed the provider from the configuration after the flow started.
-    guard policy.enabledProviderIDs.contains(flow.order.providerID) else {
-      throw Failure.notEnabled(flow.order.providerID)
-    }
+    let providerID = flow.order.providerID
+    guard policy.enabledProviderIDs.contains(providerID) else { throw Failure.notEnabled(providerID) }
     let verified: VerifiedCredential
     do {
       verified = try await providers.finish(flow, with: parameters, at: clock.now())
-    } catch let failure as Failure {
+    } catch var failure as Failure {
+      failure.providerID = providerID
       throw failure.retryAfterMillis == nil ? failure : failure.endingFlow
     }
-    guard verified.assertion.identity.providerID == flow.order.providerID else {
+    guard verified.assertion.identity.providerID == providerID else {
       throw Failure.flowMismatch("the adapter returned an identity of another provider")
     }
     try requireFreshLogin(verified, of: flow)
@@ -42,6 +42,7 @@ extension Environment {
     _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> Step<Redirect> {
     let (row, flow) = try openFlow(record, call: call, now: now)
+    call.notes?.presents(flow.order.providerID)
     func mismatch(_ debug: String) -> Step<Redirect> {
       .refuse(.flowMismatch(debug), writing: Change([.pending(.countAttempt(row.digest))]))
     }

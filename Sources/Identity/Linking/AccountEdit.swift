@@ -58,17 +58,21 @@ extension AccountEdit {
 
   private mutating func linkIdentity(_ assertion: Assertion, policy: Policy, now: Timestamp) {
     let account = edited.account
-    let record = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)
-    edited.identities.append(record)
-    dependent.append(.identity(.insert(record)))
-    if edited.unlinks.contains(where: { $0.key == record.key }) {
-      edited.unlinks.removeAll { $0.key == record.key }
-      dependent.append(.unlink(.forget(accountID: account.id, record.key)))
-    }
-    edited.account.anonymous = false
+    add(IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now))
     if account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
     if account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
     if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion, now: now) }
+  }
+
+  /// Adds an identity, without what its assertion states about the account. Forgets an earlier unlink of it.
+  mutating func add(_ identity: IdentityRecord) {
+    edited.identities.append(identity)
+    dependent.append(.identity(.insert(identity)))
+    if edited.unlinks.contains(where: { $0.key == identity.key }) {
+      edited.unlinks.removeAll { $0.key == identity.key }
+      dependent.append(.unlink(.forget(accountID: identity.accountID, identity.key)))
+    }
+    edited.account.anonymous = false
   }
 
   /// Takes or verifies the asserted email address (L5 to L7). No other account has it.

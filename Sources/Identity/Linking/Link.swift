@@ -12,7 +12,7 @@ package struct Link: Sendable {
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     if case .pendingToken(let handle) = request.credential { query.pending = try? environment.pendingDigest(handle) }
     let throttle = throttle(request.credential, call)
     throttle?.look(into: &query)

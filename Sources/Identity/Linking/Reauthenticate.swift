@@ -188,7 +188,7 @@ extension Reauthenticate {
       password, hash: account.passwordHash, commitDecision: call.commitDecision)
     guard check.matches else {
       if let admitted { try await environment.count(admitted) }
-      throw Failure.wrongPassword
+      throw Failure.wrongPassword.concerning(account.id)
     }
     return .password(setAt: account.passwordSetAt, upgradedHash: check.upgradedHash)
   }

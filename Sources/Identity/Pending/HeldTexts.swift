@@ -10,12 +10,12 @@ extension Environment {
   func remember(
     _ texts: [String], accountID: String, sessionID: String?, _ call: CallFacts, _ now: Timestamp
   ) -> [Write] {
-    guard let idempotency = call.idempotency else { return [] }
-    let sealed = cryptography.seal(
-      Sealed.HeldTexts(texts: texts).packed, context: HeldTexts.context(idempotency.key, idempotency.request))
-    return call.remember(
-      HeldTexts.outcomePrefix + Base64URL.encode(sealed), accountID: accountID, sessionID: sessionID, policy: policy,
-      now: now)
+    let end = now.adding(millis: policy.idempotencyLifetimeMillis)
+    return call.remember(accountID: accountID, sessionID: sessionID, until: end, now: now) { names in
+      let sealed = cryptography.seal(
+        Sealed.HeldTexts(texts: texts).packed, context: HeldTexts.context(names.key, names.request))
+      return HeldTexts.outcomePrefix + Base64URL.encode(sealed)
+    }
   }
 
   func heldTexts(of record: IdempotencyRecord) throws(Failure) -> [String] {

@@ -26,11 +26,10 @@ enum StoredAnswer: Hashable, Sendable {
 extension Environment {
   /// Returns the write that stores the answer, if the call has an idempotency key.
   func remember(_ answer: StoredAnswer, accountID: String, _ call: CallFacts, _ now: Timestamp) -> [Write] {
-    guard let idempotency = call.idempotency else { return [] }
-    let sealed = cryptography.seal(answer.packed, context: StoredAnswer.context(idempotency.key, idempotency.request))
-    return call.remember(
-      StoredAnswer.outcomePrefix + Base64URL.encode(sealed), accountID: accountID, sessionID: nil,
-      until: answer.expiresAt, now: now)
+    call.remember(accountID: accountID, sessionID: nil, until: answer.expiresAt, now: now) { names in
+      let sealed = cryptography.seal(answer.packed, context: StoredAnswer.context(names.key, names.request))
+      return StoredAnswer.outcomePrefix + Base64URL.encode(sealed)
+    }
   }
 
   /// Returns the stored answer. nil: the call issued no pending token.

@@ -10,7 +10,7 @@ extension Environment {
     let token = try tokens.verifyIDToken(idToken, at: clock.now())
     var query = Query()
     query.sessionID = token.sessionID
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await first(query)
     let settled = try await settle(query, facts, call: call) { facts, now in
       try decide(try SessionCheck.open(token, in: facts, call: call, now: now), now)

@@ -32,14 +32,11 @@ extension Environment {
   func keepSession(_ session: SessionRecord, now: Timestamp) -> KeptSession {
     var session = session
     let digest = session.refreshDigest
-    if let parent = session.parentDigest {
-      let handedOut = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
-      if handedOut.digest(cryptography) == digest {
-        return KeptSession(
-          opened: OpenedSession(record: session, refreshToken: handedOut.text(cryptography)),
-          // A concurrent refresh spends the token that this answer carries. The call then decides again.
-          writes: [.session(.requireOpen(id: session.id, refreshDigest: digest, at: now))], isRotated: false)
-      }
+    if let handedOut = RefreshToken.repeated(in: session, cryptography) {
+      return KeptSession(
+        opened: OpenedSession(record: session, refreshToken: handedOut.text(cryptography)),
+        // A concurrent refresh spends the token that this answer carries. The call then decides again.
+        writes: [.session(.requireOpen(id: session.id, refreshDigest: digest, at: now))], isRotated: false)
     }
     let next = RefreshToken.repeated(after: digest, sessionID: session.id, cryptography)
     session.refreshDigest = next.digest(cryptography)

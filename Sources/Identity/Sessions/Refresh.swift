@@ -14,7 +14,7 @@ package struct Refresh: Sendable {
     var query = Query()
     query.sessionID = presented.sessionID
     query.lastSignInMayLag = true
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     let result = try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       // An untyped throw, as in `recorded`.
@@ -37,6 +37,7 @@ package struct Refresh: Sendable {
   private func decide(
     _ presented: RefreshToken, _ facts: Facts, _ call: CallFacts, _ now: Timestamp, isRepeat: Bool
   ) -> Step<Result> {
+    if let account = facts.sessionAccount?.account { call.notes?.concerns(account.id) }
     let decision = RefreshDecision.decide(
       presented, facts, caller: call.caller, policy: environment.policy, now: now, environment.cryptography,
       isRepeat: isRepeat)

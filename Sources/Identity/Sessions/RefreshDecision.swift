@@ -28,16 +28,16 @@ enum RefreshDecision: Hashable, Sendable {
       return .refuse(error)
     }
     let digest = presented.digest(cryptography)
-    let next = presented.successor(cryptography)
-    if equal(digest, session.refreshDigest, cryptography) { return .rotate(next, live) }
+    if equal(digest, session.refreshDigest, cryptography) { return .rotate(presented.successor(cryptography), live) }
     guard let parent = session.parentDigest, equal(digest, parent, cryptography) else {
       return isRepeat ? .goOn(live) : .endFamily(live)
     }
     // Another call's repeated answer moved the session. The holder of this token may not have received that answer.
-    let repeated = RefreshToken.repeated(after: parent, sessionID: session.id, cryptography)
-    if equal(repeated.digest(cryptography), session.refreshDigest, cryptography) {
-      return .repeatAnswer(repeated, live)
-    }
+    if let repeated = RefreshToken.repeated(in: session, cryptography) { return .repeatAnswer(repeated, live) }
+    // With one master key, the session can have moved to no other token.
+    let moved = cryptography.masterKeyCount > 1
+      ? presented.successor(cryptography, matching: session.refreshDigest) : nil
+    let next = moved ?? presented.successor(cryptography)
     if isRepeat { return .repeatAnswer(next, live) }
     guard let rotatedAt = session.rotatedAt, now <= rotatedAt.adding(millis: policy.refreshGraceMillis),
       !rotatedAt.isAhead(of: now)

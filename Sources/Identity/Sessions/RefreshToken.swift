@@ -12,10 +12,14 @@ package struct RefreshToken: Hashable, Sendable {
 
   package let sessionID: String
   private let secret: [UInt8]
+  /// The master key of the tag, which also derived the secret if another token did not. A repeated answer thus has the
+  /// same text on every replica, whichever master key comes first there.
+  private let masterKey: Int
 
-  init(sessionID: String, secret: [UInt8]) {
+  init(sessionID: String, secret: [UInt8], masterKey: Int = 0) {
     self.sessionID = sessionID
     self.secret = secret
+    self.masterKey = masterKey
   }
 
   /// Parses a token. Returns nil if this service did not issue it.
@@ -26,10 +30,15 @@ package struct RefreshToken: Hashable, Sendable {
       let bytes = Base64URL.decode(String(text[text.utf8.index(after: dot)...])),
       bytes.count == RefreshToken.secretBytes + RefreshToken.tagBytes
     else { return nil }
-    let token = RefreshToken(sessionID: String(text[..<dot]), secret: Array(bytes.prefix(RefreshToken.secretBytes)))
-    let tag = Array(token.tag(cryptography))
-    guard cryptography.equal(tag, Array(bytes.suffix(RefreshToken.tagBytes))) else { return nil }
-    self = token
+    let (sessionID, secret) = (String(text[..<dot]), Array(bytes.prefix(RefreshToken.secretBytes)))
+    let tag = Array(bytes.suffix(RefreshToken.tagBytes))
+    for masterKey in 0..<cryptography.masterKeyCount {
+      let token = RefreshToken(sessionID: sessionID, secret: secret, masterKey: masterKey)
+      guard cryptography.equal(Array(token.tag(cryptography)), tag) else { continue }
+      self = token
+      return
+    }
+    return nil
   }
 
   package func text(_ cryptography: any Cryptography) -> String {
@@ -43,8 +52,17 @@ package struct RefreshToken: Hashable, Sendable {
 
   /// Returns the token that follows this one. Every replica derives the same token, so a repeated refresh gets the same
   /// answer.
-  package func successor(_ cryptography: any Cryptography) -> RefreshToken {
-    RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: secret, family: sessionID))
+  package func successor(_ cryptography: any Cryptography, masterKey: Int = 0) -> RefreshToken {
+    RefreshToken(
+      sessionID: sessionID, secret: cryptography.successor(of: secret, family: sessionID, masterKey: masterKey),
+      masterKey: masterKey)
+  }
+
+  /// Returns the token that follows this one and has this digest. Another replica may have derived it under another
+  /// master key. nil: the session has moved to another token.
+  func successor(_ cryptography: any Cryptography, matching digest: Digest) -> RefreshToken? {
+    (0..<cryptography.masterKeyCount).lazy.map { successor(cryptography, masterKey: $0) }
+      .first { cryptography.equal($0.digest(cryptography).bytes, digest.bytes) }
   }
 
   /// Returns the token that follows the one with this digest, for a repeated answer whose first token may be lost.
@@ -52,13 +70,24 @@ package struct RefreshToken: Hashable, Sendable {
   /// Derived, so that all repeats return the same token. The seed has another length than a secret, so the result never
   /// equals a `successor`.
   package static func repeated(
-    after digest: Digest, sessionID: String, _ cryptography: any Cryptography
+    after digest: Digest, sessionID: String, _ cryptography: any Cryptography, masterKey: Int = 0
   ) -> RefreshToken {
     let seed = Array("repeated".utf8) + digest.bytes
-    return RefreshToken(sessionID: sessionID, secret: cryptography.successor(of: seed, family: sessionID))
+    return RefreshToken(
+      sessionID: sessionID, secret: cryptography.successor(of: seed, family: sessionID, masterKey: masterKey),
+      masterKey: masterKey)
+  }
+
+  /// Returns the token of a repeated answer that the session has moved to, under any master key. nil: it has moved to
+  /// another token.
+  static func repeated(in session: SessionRecord, _ cryptography: any Cryptography) -> RefreshToken? {
+    guard let parent = session.parentDigest else { return nil }
+    return (0..<cryptography.masterKeyCount).lazy
+      .map { repeated(after: parent, sessionID: session.id, cryptography, masterKey: $0) }
+      .first { cryptography.equal($0.digest(cryptography).bytes, session.refreshDigest.bytes) }
   }
 
   private func tag(_ cryptography: any Cryptography) -> ArraySlice<UInt8> {
-    cryptography.refreshTag(of: secret, family: sessionID).prefix(RefreshToken.tagBytes)
+    cryptography.refreshTag(of: secret, family: sessionID, masterKey: masterKey).prefix(RefreshToken.tagBytes)
   }
 }

@@ -8,7 +8,7 @@ extension CallFacts {
   /// Swift 6.3 crashes when it inlines a typed throw into the asynchronous callers.
   package func recorded(in facts: Facts, at now: Timestamp) throws -> IdempotencyRecord? {
     guard let idempotency, let record = facts.idempotency, now < record.expiresAt else { return nil }
-    guard record.request == idempotency.request else {
+    guard record.request == idempotency.request(under: record.key) else {
       throw Failure(
         .idempotencyKeyReused, field: "idempotency_key", hint: "The key belongs to another request. Use a new key.")
     }
@@ -20,17 +20,27 @@ extension CallFacts {
     _ outcome: String, accountID: String, sessionID: String?, policy: Policy, now: Timestamp
   ) -> [Write] {
     let end = now.adding(millis: policy.idempotencyLifetimeMillis)
-    return remember(outcome, accountID: accountID, sessionID: sessionID, until: end, now: now)
+    return remember(accountID: accountID, sessionID: sessionID, until: end, now: now) { _ in outcome }
   }
 
+  /// Returns one write for each master key, all or none of which are applied.
+  ///
+  /// Equal calls on two servers thus meet at a unique key, whichever master key comes first there, and each server
+  /// finds the record under any key that it knows.
+  /// - Parameter outcome: returns the outcome for a record with these names, to which a sealed outcome is bound.
   func remember(
-    _ outcome: String, accountID: String, sessionID: String?, until end: Timestamp, now: Timestamp
+    accountID: String, sessionID: String?, until end: Timestamp, now: Timestamp,
+    _ outcome: (IdempotencyClaim.Names) -> String
   ) -> [Write] {
     guard let idempotency else { return [] }
-    let record = IdempotencyRecord(
-      key: idempotency.key, request: idempotency.request, outcome: outcome, accountID: accountID,
-      sessionID: sessionID, createdAt: now, expiresAt: end)
-    return [.record(.insertIdempotency(record))]
+    func write(_ names: IdempotencyClaim.Names) -> Write {
+      .record(.insertIdempotency(
+        IdempotencyRecord(
+          key: names.key, request: names.request, outcome: outcome(names), accountID: accountID,
+          sessionID: sessionID, createdAt: now, expiresAt: end)))
+    }
+    guard !idempotency.others.isEmpty else { return [write(idempotency.first)] }
+    return idempotency.all.map(write)
   }
 }
 
@@ -45,7 +55,7 @@ extension Environment {
   package func recorded(_ call: CallFacts) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
-    query.idempotency = idempotency.key
+    query.look(for: idempotency)
     return try call.recorded(in: try await first(query), at: clock.now())
   }
 
@@ -59,7 +69,7 @@ extension Environment {
   ) async throws -> IdempotencyRecord? {
     guard let idempotency = call.idempotency else { return nil }
     var query = Query()
-    query.idempotency = idempotency.key
+    query.look(for: idempotency)
     query.email = email
     throttle.look(into: &query)
     let facts = try await first(query)

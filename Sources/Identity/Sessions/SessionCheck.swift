@@ -25,6 +25,7 @@ package enum SessionCheck {
     guard caller.session.accountID == token.accountID else {
       throw Failure(.invalidIDToken, debug: "the session belongs to another account")
     }
+    call.notes?.concerns(token.accountID)
     return caller
   }
 
@@ -39,7 +40,8 @@ package enum SessionCheck {
     if session.closed != nil {
       // Disabling closed the sessions of the account. No new session can be opened (section 9).
       let isDisabled = state.account.disabled && session.closed?.reason == .disabled
-      throw isDisabled ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
+      let failure = isDisabled ? Failure.userIsDisabled : Failure(.tokenRevoked, hint: "Sign in again.")
+      throw failure.concerning(state.account.id)
     }
     guard session.isOpen(at: now) else { throw Failure(.tokenExpired, hint: "Sign in again.") }
     guard !state.account.disabled else { throw Failure.userIsDisabled }

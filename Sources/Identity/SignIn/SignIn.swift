@@ -126,7 +126,7 @@ extension SignIn {
     guard environment.policy.passwordEnabled else { throw Failure.passwordNotEnabled }
     try environment.passwords.requireRoom()
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.email = email
     let throttle = environment.throttle(.passwordFailures, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
@@ -153,6 +153,7 @@ extension SignIn {
   func check(
     _ email: String, _ password: String, _ owner: AccountRecord?, _ call: CallFacts
   ) async throws -> CheckedPassword {
+    if let owner { call.notes?.concerns(owner.id) }
     let hash = owner?.passwordHash
     let check = try await environment.passwords.verify(password, hash: hash, commitDecision: call.commitDecision)
     return CheckedPassword(email: email, ownerID: owner?.id, hash: hash, check: check)
@@ -163,7 +164,7 @@ extension SignIn {
     let token = try environment.verify(customToken: text)
     let attempt = Attempt(.customToken(token), email: nil, passwordHash: nil, call)
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.accountID = token.accountID
     let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
       step(CredentialDecision.decide(token, facts, existingOnly: existingOnly, now: now), attempt, now)
@@ -190,7 +191,7 @@ extension SignIn {
     guard environment.policy.anonymousEnabled else { throw Failure.anonymousNotEnabled }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let throttle = environment.throttle(.signUps, call: call)
     throttle.look(into: &query)
     let facts = try await environment.first(query)

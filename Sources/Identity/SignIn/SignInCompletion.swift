@@ -5,7 +5,7 @@ extension SignIn {
   /// Completes a pending link: `SignIn(credential, pending_token)`.
   func complete(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.pending = try environment.pendingDigest(request.pendingToken)
     var throttle: Throttle?
     if case .password(let email, _) = request.credential {
@@ -82,7 +82,7 @@ extension SignIn {
     var attempt = begun
     attempt.row = facts.pending
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.pending = facts.pending?.digest
     query.code = attempt.code?.digest
     var changes: Throttle?
@@ -155,7 +155,7 @@ extension SignIn {
   /// the token.
   func present(_ handle: String, _ call: CallFacts) async throws -> SignInAnswer {
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.pending = try environment.pendingDigest(handle)
     let facts = try await environment.first(query)
     let (row, held) = try heldToPresent(facts.pending, call, environment.clock.now())

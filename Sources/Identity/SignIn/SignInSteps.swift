@@ -66,7 +66,7 @@ struct Attempt: Sendable {
   func query(_ policy: Policy) -> Query {
     let identity = held.assertion.identity
     var query = Query()
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     query.identity = identity
     if identity.providerID == SignInMethods.phone { query.phoneNumber = identity.subject }
     let comparesEmail = policy.oneAccountPerEmail || identity.providerID == SignInMethods.emailLink

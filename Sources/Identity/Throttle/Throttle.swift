@@ -56,8 +56,11 @@ package enum ThrottledMatter: Sendable {
 ///   Change(... + admitted.count(at: now))                     // a failure, or a message to send
 ///   Change(... + admitted.reset(at: now))                     // a success; empty if nothing was counted
 package struct Throttle: Sendable {
+  /// One row. With several master keys, each subject has a row under each of them.
   fileprivate struct Counter: Sendable {
     var kind: ThrottleKind
+    /// The number of the subject within the throttle, equal for its rows.
+    var subject: Int
     var key: Digest
     var rule: ThrottleRule
     var warnsAtHalf = true
@@ -107,7 +110,7 @@ package struct Throttle: Sendable {
       let record = facts.throttles.first { $0.key == counter.key }
       guard let until = record?.block(at: now) else { continue }
       guard counter.kind.isPerCaller, fitting.isQuietNetwork(facts, now) else {
-        throw Failure(throttled: counter.kind, until: until, now: now)
+        throw Failure(throttled: counter.kind, until: until, now: now).concerning(facts)
       }
       fitting.counters.removeAll { $0.key == counter.key }
     }
@@ -118,8 +121,11 @@ package struct Throttle: Sendable {
   /// Whether the widest network of the client has few attempts in this window. False if no network is known.
   private func isQuietNetwork(_ facts: Facts, _ now: Timestamp) -> Bool {
     guard let widest = counters.last(where: { $0.kind == matter.kinds.network }) else { return false }
-    let record = facts.throttles.first { $0.key == widest.key }
-    return record.map { $0.count(at: now, widest.rule) } ?? 0 < ThrottleRules.pastCallerLimitMax
+    return counters.allSatisfy { counter in
+      guard counter.kind == widest.kind, counter.subject == widest.subject else { return true }
+      let record = facts.throttles.first { $0.key == counter.key }
+      return record.map { $0.count(at: now, counter.rule) } ?? 0 < ThrottleRules.pastCallerLimitMax
+    }
   }
 
   /// Whether a verified user makes the attempt. An anonymous user has verified nothing.
@@ -200,7 +206,11 @@ extension Environment {
     var counters: [Throttle.Counter] = []
     func count(_ kind: ThrottleKind, _ parts: String..., share: Int = 1) {
       let rule = policy.throttles[kind].times(share)
-      counters.append(Throttle.Counter(kind: kind, key: throttleKey(kind, parts), rule: rule))
+      let subject = counters.count
+      for masterKey in 0..<cryptography.masterKeyCount {
+        let key = throttleKey(kind, parts, masterKey: masterKey)
+        counters.append(Throttle.Counter(kind: kind, subject: subject, key: key, rule: rule))
+      }
     }
     if let kind = kinds.subject { count(kind, subject) }
     let deviceID = byDevice && !call.deviceID.isEmpty ? call.deviceID : nil
@@ -212,17 +222,23 @@ extension Environment {
     if let kind = kinds.network {
       for (network, share) in Network.counting(call.ipAddress) { count(kind, network.text, share: share) }
     }
-    if let kind = kinds.caller { counters.append(counter(ofCaller: kind, call.caller)) }
+    if let kind = kinds.caller { counters += self.counters(ofCaller: kind, call.caller, subject: counters.count) }
     return Throttle(counters, matter, deviceID: deviceID, isVerified: isVerified)
   }
 
-  private func counter(ofCaller kind: ThrottleKind, _ caller: CallerName) -> Throttle.Counter {
+  /// The rows of one part, under each master key.
+  private func counters(ofCaller kind: ThrottleKind, _ caller: CallerName, subject: Int) -> [Throttle.Counter] {
     let rule = policy.throttles[kind]
     let count = ThrottleParts.count(rule)
     let part = ThrottleParts.pick(of: count, randomness)
     // The first part has the key of an undivided count.
-    let key = throttleKey(kind, part == 0 ? [caller.text] : [caller.text, "\(part)"])
-    return Throttle.Counter(kind: kind, key: key, rule: rule.divided(by: count), warnsAtHalf: part == 0)
+    let names = part == 0 ? [caller.text] : [caller.text, "\(part)"]
+    return (0..<cryptography.masterKeyCount).map { masterKey in
+      let key = throttleKey(kind, names, masterKey: masterKey)
+      return Throttle.Counter(
+        kind: kind, subject: subject, key: key, rule: rule.divided(by: count),
+        warnsAtHalf: part == 0 && masterKey == 0)
+    }
   }
 
   /// Returns the throttle for an account whose session or first factor is verified. Its known devices count separately.
@@ -236,10 +252,10 @@ extension Environment {
   }
 
   /// Returns the key of a counter. Each part follows its length, so different lists of parts never collide.
-  func throttleKey(_ kind: ThrottleKind, _ parts: [String]) -> Digest {
+  func throttleKey(_ kind: ThrottleKind, _ parts: [String], masterKey: Int) -> Digest {
     var input = Array(kind.rawValue.utf8)
     for part in parts { input += Array(" \(part.utf8.count) \(part)".utf8) }
-    return cryptography.throttleKey(input)
+    return cryptography.throttleKey(input, masterKey: masterKey)
   }
 
   /// Returns the writes that lift the password blocks of an email address, after proof of control over the mailbox. A
@@ -247,8 +263,10 @@ extension Environment {
   func liftPasswordBlocks(of email: String, call: CallFacts, now: Timestamp) -> [Write] {
     var counts = [(ThrottleKind.passwordFailuresPerAccount, [email])]
     if !call.deviceID.isEmpty { counts.append((.passwordFailuresPerDevice, [email, call.deviceID])) }
-    return counts.map { kind, parts in
-      .throttle(.reset(throttleKey(kind, parts), kind, at: now, liftsBlock: true))
+    return counts.flatMap { kind, parts in
+      (0..<cryptography.masterKeyCount).map { masterKey in
+        .throttle(.reset(throttleKey(kind, parts, masterKey: masterKey), kind, at: now, liftsBlock: true))
+      }
     }
   }
 

@@ -40,7 +40,7 @@ extension Environment {
   ) throws(Failure) -> OpenedCode {
     guard let record else { throw Failure.wrongSentCode("unknown code", field: field) }
     guard record.caller == call.caller else { throw Failure.wrongSentCode("another caller's code", field: field) }
-    guard !isBound || record.binding == call.binding else {
+    guard !isBound || record.binding == call.binding || hasAnyBinding(record) else {
       throw Failure.wrongSentCode("code of another binding", field: field)
     }
     guard purposes.contains(record.purpose) else {
@@ -53,6 +53,12 @@ extension Environment {
       record.sealed, context: PendingTable.context(of: record), PendingCode.init(packed:),
       or: { Failure.wrongSentCode($0, field: field) })
     return OpenedCode(row: record, held: held)
+  }
+
+  /// Returns whether an administrator created the code, for any browser.
+  private func hasAnyBinding(_ record: PendingRecord) -> Bool {
+    let held = cryptography.open(record.sealed, context: PendingTable.context(of: record))
+    return held.flatMap { PendingCode(packed: $0) }?.anyBinding ?? false
   }
 }
 

@@ -16,7 +16,7 @@ package struct ConfirmEmail: Sendable {
     if let record = try await environment.recorded(call) { return try await again(record, call) }
     var query = Query()
     query.pending = try environment.codeDigest(code, field: "code")
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     if let row = facts.pending, row.completedAt != nil, row.completedSessionID?.isEmpty == false, !idToken.isEmpty {
       return try await clickedAgain(row, idToken: idToken, call)

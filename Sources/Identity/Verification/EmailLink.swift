@@ -64,6 +64,6 @@ extension Environment {
     }
     let message = OutgoingMessage(
       kind, to: .email(email), locale: order.locale, values: values, expiresAt: code.record.expiresAt)
-    return enqueue(message, now: now)
+    return enqueue(message, for: code.record.accountID, now: now)
   }
 }

@@ -10,16 +10,19 @@ package struct PendingCode: Hashable, Sendable {
   /// The page of the link of an email change, which the revert link opens too.
   package var continueURI: String
   package var locale: String
+  /// Whether the code is bound to no browser, because an administrator created it.
+  package var anyBinding: Bool
 
   package init(
     purpose: FlowPurpose = .signIn, accountID: String = "", digits: String = "", continueURI: String = "",
-    locale: String = ""
+    locale: String = "", anyBinding: Bool = false
   ) {
     self.purpose = purpose
     self.accountID = accountID
     self.digits = digits
     self.continueURI = continueURI
     self.locale = locale
+    self.anyBinding = anyBinding
   }
 }
 
@@ -29,11 +32,12 @@ extension PendingCode: SealedContent {
   package init(_ message: Sealed.PendingCode) throws {
     self.init(
       purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID, digits: message.digits,
-      continueURI: message.continueURI, locale: message.locale)
+      continueURI: message.continueURI, locale: message.locale, anyBinding: message.anyBinding)
   }
 
   package var message: Sealed.PendingCode {
     Sealed.PendingCode(
-      purpose: purpose.message, accountID: accountID, digits: digits, continueURI: continueURI, locale: locale)
+      purpose: purpose.message, accountID: accountID, digits: digits, continueURI: continueURI, locale: locale,
+      anyBinding: anyBinding)
   }
 }

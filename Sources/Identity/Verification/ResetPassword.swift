@@ -22,7 +22,7 @@ package struct ResetPassword: Sendable {
     if let record = try await environment.recorded(call) { return try again(record) }
     var query = Query()
     query.pending = try environment.codeDigest(code, field: "code")
-    query.idempotency = call.idempotency?.key
+    query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     // If an equal call was faster, its record takes precedence over the used code.
     if try call.recorded(in: facts, at: environment.clock.now()) == nil {

@@ -73,7 +73,9 @@ package struct SendPhoneCode: Sendable {
       .phoneCode, to: .phoneNumber(request.phoneNumber), locale: request.locale, values: ["code": code.digits],
       expiresAt: pending.record.expiresAt)
     return .commit(
-      Change(counts + environment.insert(pending) + [environment.enqueue(message, now: now)]),
+      Change(
+        counts + environment.insert(pending)
+          + [environment.enqueue(message, for: pending.record.accountID, now: now)]),
       PhoneCodeSent(verificationID: pending.handle, expiresAt: pending.record.expiresAt))
   }
 }

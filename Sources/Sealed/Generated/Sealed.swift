@@ -122,16 +122,19 @@ package struct PendingCode: Sendable, Equatable {
   package var digits: String
   package var continueURI: String
   package var locale: String
+  /// An administrator created the code, so it is bound to no browser.
+  package var anyBinding: Bool
 
   package init(
     purpose: FlowPurpose? = .unspecified, accountID: String = "", digits: String = "", continueURI: String = "",
-    locale: String = ""
+    locale: String = "", anyBinding: Bool = false
   ) {
     self.purpose = purpose
     self.accountID = accountID
     self.digits = digits
     self.continueURI = continueURI
     self.locale = locale
+    self.anyBinding = anyBinding
   }
 }
 
@@ -142,7 +145,7 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       purpose: FlowPurpose(form.pointee.purpose), accountID: Field.text(form.pointee.account_id),
       digits: Field.text(form.pointee.digits), continueURI: Field.text(form.pointee.continue_uri),
-      locale: Field.text(form.pointee.locale)
+      locale: Field.text(form.pointee.locale), anyBinding: form.pointee.any_binding != 0
     )
   }
 
@@ -152,6 +155,7 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.digits = arena.text(digits)
     unsafe form.pointee.continue_uri = arena.text(continueURI)
     unsafe form.pointee.locale = arena.text(locale)
+    unsafe form.pointee.any_binding = anyBinding ? 1 : 0
   }
 }
 

@@ -14,16 +14,23 @@ final class BackupFolder: Sendable {
   private static let tail = "-ffffffff.db".utf8.count
   /// Suffix of an unfinished backup. SQLite's auxiliary files have names that start with it.
   private static let draft = ".draft"
+  /// Suffix of the file with the digest, in the format of `sha256sum`. `latchkey restore` reads it.
+  private static let digest = ".sha256"
 
   private let folder: PrivateFolder
   private let keptMax: Int
 
-  /// Locks the folder and removes unfinished backups of earlier runs.
+  /// Locks the folder and removes unfinished backups of earlier runs, and digests without a backup.
   /// - Parameter keptMax: maximum number of backups to keep; 0 keeps all.
   init(_ path: String, keptMax: Int) throws {
     folder = try PrivateFolder(path)
     self.keptMax = keptMax
-    for name in try folder.names() where BackupFolder.isDraft(name) { folder.remove(name) }
+    let names = Set(try folder.names())
+    for name in names where BackupFolder.isDraft(name) { folder.remove(name) }
+    for name in names where name.hasSuffix(BackupFolder.digest) {
+      let backup = name.dropLast(BackupFolder.digest.count)
+      if BackupFolder.isBackup(backup), !names.contains(String(backup)) { folder.remove(name) }
+    }
   }
 
   /// Returns a file name that sorts by its time. A random part distinguishes names with the same time.
@@ -38,7 +45,7 @@ final class BackupFolder: Sendable {
     return folder.place(of: name + BackupFolder.draft)
   }
 
-  /// Syncs the draft to disk; returns its length and digest.
+  /// Syncs the draft to disk, and writes its digest next to it; returns its length and digest.
   func seal(_ name: String, while isWanted: () -> Bool) throws -> (byteCount: Int64, sha256: Digest) {
     try folder.sync(name + BackupFolder.draft)
     let file = try FileReader(folder.place(of: name + BackupFolder.draft))
@@ -49,25 +56,34 @@ final class BackupFolder: Sendable {
       digest.take(bytes)
       byteCount += Int64(bytes.count)
     }
-    return (byteCount, Digest(digest.value()))
+    let value = digest.value()
+    let line = String(decoding: Hexadecimal.encode(value), as: UTF8.self) + "  " + name + "\n"
+    try PrivateFile(folder.place(of: name + BackupFolder.draft + BackupFolder.digest)).write(Array(line.utf8))
+    return (byteCount, Digest(value))
   }
 
-  /// Renames the draft to its final name. Removes the file if that fails.
+  /// Renames the digest and the draft to their final names. Removes both files if that fails.
   func publish(_ name: String) throws {
-    try folder.rename(name + BackupFolder.draft, to: name)
     do {
+      try folder.rename(name + BackupFolder.draft + BackupFolder.digest, to: name + BackupFolder.digest)
+      try folder.rename(name + BackupFolder.draft, to: name)
       try folder.sync()
     } catch {
-      folder.remove(name)
+      remove(name)
       throw error
     }
+  }
+
+  private func remove(_ name: String) {
+    folder.remove(name)
+    folder.remove(name + BackupFolder.digest)
   }
 
   /// Removes the oldest backups in excess of `keptMax`. Keeps this one, even if the clock makes it look older.
   func makeRoom(beside name: String) throws {
     guard keptMax > 0 else { return }
     let others = try folder.names().filter { BackupFolder.isBackup($0) && $0 != name }
-    for old in others.prefix(max(0, others.count + 1 - keptMax)) { folder.remove(old) }
+    for old in others.prefix(max(0, others.count + 1 - keptMax)) { remove(old) }
   }
 
   /// Removes the draft and its auxiliary files.

@@ -9,34 +9,7 @@ internal import Tokens
 
 /// The keys that sign this service's tokens. The store contains them sealed, each bound to its ID.
 enum SigningKeys {
-  /// Performs due rotations and returns the resulting keys. The first start of a store creates its first key. If
-  /// another replica was faster, its result counts.
-  static func settle(
-    _ store: any Store, _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm, _ occasion: KeyRotation.Occasion,
-    _ policy: KeyPolicy, _ log: Log
-  ) async throws -> [SigningKeyRecord] {
-    var query = Query()
-    query.signingKeys = true
-    for _ in 0..<4 {
-      let records = try await store.load(query).signingKeys
-      let now = Timestamp(millis: wallMillis())
-      // Before any write: with the wrong master key this server would retire the key of all other replicas.
-      let foreign = try refuseUnknowns(records, keys, now: now)
-      let rotation = KeyRotation.decide(
-        records, foreign: foreign, algorithm: algorithm.rawValue, occasion, policy, now: now)
-      let successor = try rotation.successorFrom.map { try make(keys, algorithm, now: now, activeFrom: $0) }
-      guard let change = rotation.change(successor) else { return records }
-      guard case .committed = try await store.commit(change, commitDecision: CommitDecision()) else { continue }
-      if let successor {
-        if rotation.fillsGap { log.warning("all signing keys start in the future: a clock is or was ahead") }
-        log.info("signing key published", ["key": successor.keyID, "signs_from": rfc3339(successor.activeFrom.millis)])
-      }
-      if rotation.removesRetiredBy != nil { log.info("retired signing keys removed") }
-    }
-    throw StoreError.unavailable("the signing keys keep changing")
-  }
-
-  private static func make(
+  static func make(
     _ keys: DerivedKeys, _ algorithm: SignatureAlgorithm, now: Timestamp, activeFrom: Timestamp
   ) throws -> SigningKeyRecord {
     let kind: KeyKind = switch algorithm {
@@ -49,7 +22,7 @@ enum SigningKeys {
       privateKey, algorithm: algorithm, publishedAt: now.seconds, activeFrom: activeFrom.seconds, retiredAt: nil)
     return SigningKeyRecord(
       keyID: key.keyID, algorithm: algorithm.rawValue,
-      sealedPrivateKey: keys.seal(try privateKey.pkcs8(), context: context(key.keyID)),
+      sealedPrivateKey: keys.seal(try privateKey.pkcs8(), context: SigningKeyRecord.context(ofKey: key.keyID)),
       publishedAt: now, activeFrom: activeFrom)
   }
 
@@ -72,9 +45,29 @@ enum SigningKeys {
     return KeyRing(keys, tokenLifetimeSecondsMax: policy.keptMillis / 1_000)
   }
 
+  /// Returns the keys as administrators see them. Only the latest of several active keys signs, as in the ring.
+  static func statuses(
+    _ records: [SigningKeyRecord], foreign: Set<String>, now: Timestamp
+  ) -> [SigningKeyStatus] {
+    let signing = records.filter { !foreign.contains($0.keyID) && $0.isActive(at: now) }
+      .max { $0.activeFrom < $1.activeFrom }
+    return records.map { record in
+      let state: SigningKeyStatus.State =
+        if foreign.contains(record.keyID) { .unusable }
+        else if record.keyID == signing?.keyID { .signing }
+        else if record.activeFrom > now { .waiting }
+        else { .retired }
+      // A successor of a revoked key starts earlier than it was published, for replicas whose clocks are behind.
+      let from = max(record.publishedAt, record.activeFrom)
+      return SigningKeyStatus(
+        keyID: record.keyID, algorithm: record.algorithm, state: state, publishedAt: record.publishedAt,
+        activeFrom: from, retiredAt: record.retiredAt, ageMillis: from <= now ? now.millis - from.millis : nil)
+    }
+  }
+
   /// Returns the IDs of keys that this server cannot use. Throws if no usable key signs now: then this server's master
   /// key is wrong, not that of the other servers.
-  private static func refuseUnknowns(
+  static func refuseUnknowns(
     _ records: [SigningKeyRecord], _ keys: DerivedKeys, now: Timestamp
   ) throws -> Set<String> {
     let faults = unusable(records, keys)
@@ -87,7 +80,7 @@ enum SigningKeys {
   }
 
   /// Returns the errors of unusable keys, by key ID.
-  private static func unusable(_ records: [SigningKeyRecord], _ keys: DerivedKeys) -> [String: any Error] {
+  static func unusable(_ records: [SigningKeyRecord], _ keys: DerivedKeys) -> [String: any Error] {
     var faults: [String: any Error] = [:]
     for record in records {
       do { _ = try opened(record, keys) } catch { faults[record.keyID] = error }
@@ -102,13 +95,17 @@ enum SigningKeys {
       throw StoreError.corrupt("signing key \(record.keyID) has the unknown algorithm \(record.algorithm)")
     }
     do {
-      return (algorithm, try keys.openSecret(record.sealedPrivateKey, context: context(record.keyID)))
+      return (
+        algorithm,
+        try keys.openSecret(record.sealedPrivateKey, context: SigningKeyRecord.context(ofKey: record.keyID)))
     } catch {
+      let id = MasterKeyID(bytes: record.sealedPrivateKey)
+      let ours = keys.masterKeyIDs.map(\.text).joined(separator: ", ")
       throw ConfigurationError(
-        setting: "secrets.master_key_file",
-        why: "signing key \(record.keyID) of this store was created with another master key")
+        setting: "secrets.master_key_files",
+        why: keys.masterKeyIDs.contains(id)
+          ? "signing key \(record.keyID) of this store does not open under master key \(id)"
+          : "signing key \(record.keyID) of this store is sealed under master key \(id), not \(ours)")
     }
   }
-
-  private static func context(_ keyID: String) -> [UInt8] { Array("signing key \(keyID)".utf8) }
 }

@@ -2,37 +2,56 @@ internal import Crypto
 internal import Identity
 internal import Store
 
-/// Secrets of the domain, each derived from the master key by its purpose (an HMAC label). The operator therefore keeps
-/// only one file, and no key has two purposes.
+/// Secrets of the domain, each derived from a master key by its purpose (an HMAC label). The operator therefore keeps
+/// only master keys, and no key has two purposes.
 struct DerivedKeys: Cryptography {
-  private let sealing: SealingKeys
-  private let refresh: HMACKey
-  private let refreshTag: HMACKey
-  private let throttle: HMACKey
-  private let naming: HMACKey
-  let idempotency: [UInt8]
+  /// The keys that a single master key yields.
+  private struct Keys {
+    let refresh: HMACKey
+    let refreshTag: HMACKey
+    let throttle: HMACKey
+    let sealing: Secret
+    let idempotency: [UInt8]
 
-  init(masterKey: Secret) throws(CryptoError) {
-    func derived(_ purpose: String) -> [UInt8] { hmacSHA256(key: masterKey, Array("latchkey \(purpose) 1".utf8)) }
-    sealing = try SealingKeys([Secret(copying: derived("sealing"))])
-    refresh = HMACKey(Secret(copying: derived("refresh")))
-    refreshTag = HMACKey(Secret(copying: derived("refresh tag")))
-    throttle = HMACKey(Secret(copying: derived("throttle")))
-    naming = HMACKey(Secret(copying: derived("naming")))
-    idempotency = derived("idempotency")
+    init(_ masterKey: Secret) {
+      refresh = HMACKey(Secret(copying: derived(masterKey, "refresh")))
+      refreshTag = HMACKey(Secret(copying: derived(masterKey, "refresh tag")))
+      throttle = HMACKey(Secret(copying: derived(masterKey, "throttle")))
+      sealing = Secret(copying: derived(masterKey, "sealing"))
+      idempotency = derived(masterKey, "idempotency")
+    }
   }
+
+  private let sealing: SealingKeys
+  private let naming: HMACKey
+  private let keys: [Keys]
+  let masterKeyIDs: [MasterKeyID]
+
+  /// - Parameter masterKeys: the key that seals first. Throws if there is none, or two are equal.
+  init(masterKeys: [Secret]) throws(CryptoError) {
+    keys = masterKeys.map(Keys.init)
+    sealing = try SealingKeys(keys.map(\.sealing))
+    naming = HMACKey(Secret(copying: derived(masterKeys[0], "naming")))
+    masterKeyIDs = sealing.ids.map { MasterKeyID(bytes: $0) }
+  }
+
+  var masterKeyCount: Int { keys.count }
+
+  /// The secrets of idempotency digests, in the order of the master keys.
+  var idempotency: [[UInt8]] { keys.map(\.idempotency) }
 
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
 
-  func successor(of token: [UInt8], family: String) -> [UInt8] {
-    refresh.code(of: token + family.utf8)
+  func successor(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    keys[masterKey].refresh.code(of: token + family.utf8)
   }
 
-  func refreshTag(of token: [UInt8], family: String) -> [UInt8] {
-    refreshTag.code(of: token + family.utf8)
+  func refreshTag(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    keys[masterKey].refreshTag.code(of: token + family.utf8)
   }
 
-  func throttleKey(_ bytes: [UInt8]) -> Digest { Digest(throttle.code(of: bytes)) }
+  func throttleKey(_ bytes: [UInt8], masterKey: Int) -> Digest { Digest(keys[masterKey].throttle.code(of: bytes)) }
+
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest {
     // No purpose contains NUL, so no purpose is a prefix of another.
     Digest(naming.code(of: Array(purpose.utf8) + [0] + bytes))
@@ -51,4 +70,8 @@ struct DerivedKeys: Cryptography {
   func openSecret(_ sealed: [UInt8], context: [UInt8]) throws -> Secret {
     try sealing.openSecret(sealed, context: context)
   }
+}
+
+private func derived(_ masterKey: Secret, _ purpose: String) -> [UInt8] {
+  hmacSHA256(key: masterKey, Array("latchkey \(purpose) 1".utf8))
 }

@@ -73,6 +73,11 @@ final class PasswordHashing: Passwords {
     return matchesNormal || matches
   }
 
+  func canVerify(hash: String) async throws -> Bool {
+    guard let id = ForeignHash(hash)?.keyID else { return true }
+    return try await importKeys?.key(id) != nil
+  }
+
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String {
     let bytes = Array(password.utf8)
     return try await work(commitDecision) { [hasher] () throws(CryptoError) -> String in

@@ -10,19 +10,30 @@ internal import Tokens
 final class TokenIssuer: Identity.Tokens, PublicKeys {
   private let ring: Mutex<KeyRing>
   private let issuer: String
-  private let signers: [String: CustomTokenSigner]
+  private let signers: Mutex<[String: CustomTokenSigner]>
+  private let hasMetUnknownKey = Atomic<Bool>(false)
 
   /// - Parameter signers: further accepted signers of custom tokens; each has its own issuer.
   init(ring: KeyRing, issuer: String, signers: [CustomTokenSigner] = []) {
     self.ring = Mutex(ring)
     self.issuer = issuer
-    self.signers = Dictionary(uniqueKeysWithValues: signers.map { ($0.issuer, $0) })
+    self.signers = Mutex(TokenIssuer.byIssuer(signers))
   }
 
   private var keys: KeyRing { ring.withLock { $0 } }
 
   /// Replaces the key ring. Calls in flight keep the previous one.
   func use(_ ring: KeyRing) { self.ring.withLock { $0 = ring } }
+
+  /// Replaces the accepted signers of custom tokens.
+  func use(_ signers: [CustomTokenSigner]) { self.signers.withLock { $0 = TokenIssuer.byIssuer(signers) } }
+
+  private static func byIssuer(_ signers: [CustomTokenSigner]) -> [String: CustomTokenSigner] {
+    Dictionary(uniqueKeysWithValues: signers.map { ($0.issuer, $0) })
+  }
+
+  /// Returns whether a token named an unknown key since the last call.
+  func takeUnknownKey() -> Bool { hasMetUnknownKey.exchange(false, ordering: .relaxed) }
 
   /// Algorithms of the published keys, without duplicates.
   func signingAlgorithms() -> [String] { keys.algorithms(at: wallMillis() / 1_000) }
@@ -65,6 +76,7 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
       // The domain compares the audience with the caller's audiences.
       try claims.check(issuer: issuer, audiences: [claims.audience], now: now.seconds)
     } catch {
+      note(error)
       throw TokenIssuer.failure(error, .invalidIDToken, "Sign in again.")
     }
     var verified = IDToken(
@@ -102,6 +114,7 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
         claimsJSON: claims.claims.isEmpty ? "" : claims.claims.json,
         cutOff: claims.cutOffMillis.map(Timestamp.init(millis:)))
     } catch {
+      note(error)
       throw TokenIssuer.failure(
         error, .invalidCustomToken, "Mint a new custom token.", field: CustomToken.field)
     }
@@ -110,7 +123,7 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
   /// Verifies a custom token. Only `iss` is read before verification, to select the signer.
   private func customTokenClaims(_ token: String, now: Int64) throws(TokenError) -> CustomTokenClaims {
     let jws = try JWS(token)
-    if let named = try jws.claims()["iss"]?.string, let signer = signers[named] {
+    if let named = try jws.claims()["iss"]?.string, let signer = signers.withLock({ $0[named] }) {
       return try signer.verify(jws, audience: issuer, now: now)
     }
     _ = try keys.verify(token, .customToken, at: now)
@@ -157,6 +170,10 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
     if let email = token.email { add("email", email) }
     if let phoneNumber = token.phoneNumber { add("phone", phoneNumber) }
     return identities
+  }
+
+  private func note(_ error: TokenError) {
+    if error == .unknownKey { hasMetUnknownKey.store(true, ordering: .relaxed) }
   }
 
   private static func failure(

@@ -31,6 +31,18 @@ struct Workload: Sendable {
       why: "tools call it once, before the first call, and most servers disable it"
     ),
     (call: "AdminService/Backup", why: "it copies the whole store, one call at a time, about once a day"),
+    (call: "AdminService/GetMasterKeyStatus", why: "it reads all sealed rows, and an operator calls it in a rotation"),
+    (call: "AdminService/ListSigningKeys", why: "an operator calls it a few times a year"),
+    (call: "AdminService/RotateSigningKeys", why: "it replaces the key of all tokens, a few times a year"),
+    (call: "AdminService/RevokeSigningKey", why: "it makes all tokens of a stolen key invalid"),
+    (call: "AdminService/CreateEmailLink", why: "it needs a right of its own; send-password-reset does the same work"),
+    (call: "AdminService/SetSecondFactors", why: "support staff calls it; remove-factors does the same work"),
+    (call: "AdminService/LinkIdentity", why: "support staff calls it; unlink-provider does the same work"),
+    (call: "AdminService/DeleteAccounts", why: "a batch is delete-account, many times in one call"),
+    (call: "AdminService/SetAccountsDisabled", why: "a batch is set-disabled, many times in one call"),
+    (call: "AdminService/ForgetAccount", why: "support staff calls it, seldom"),
+    (call: "AdminService/ExportAccount", why: "support staff calls it, for one access request at a time"),
+    (call: "AdminService/ResendMessage", why: "it needs a message that a transport did not accept"),
   ]
 
   static let all: [Workload] = [
@@ -179,6 +191,27 @@ struct Workload: Sendable {
         account.providers = [LinkedProvider(providerID: "google.com", subject: "subject-\(account.accountID)")]
         return .unlinkProvider(of: account)
       }
+    },
+    Workload("provision-account", "CreateAccount, then UpdateAccount of its name (admin key)") { preparation in
+      .withoutUsers { .provisionAccount(email: preparation.email($0.next())) }
+    },
+    Workload("search", "Search for a part of an account's email address finds it (admin key, store.search)") {
+      .shared(try $0.usersWithPasswords()) { .search(for: $0) }
+    },
+    Workload("list-events", "ListEvents of an account includes its creation (admin key)") {
+      .shared(try $0.usersWithPasswords()) { .listEvents($0) }
+    },
+    Workload("diagnose", "DiagnoseSignIn of an account's email address finds the account (admin key)") {
+      .shared(try $0.usersWithPasswords()) { .diagnose($0) }
+    },
+    Workload("unlock", "Unlock of an account without blocks ends none (admin key)") {
+      .shared(try $0.usersWithPasswords()) { .unlock($0) }
+    },
+    Workload("account-sessions", "AdminService.ListSessions of an account in session returns a session (admin key)") {
+      .shared(try $0.usersInSession()) { .accountSessions($0) }
+    },
+    Workload("list-messages", "ListMessages of an account (admin key)") {
+      .shared(try $0.usersWithPasswords()) { .listMessages($0) }
     },
     Workload("custom-token", "CreateCustomToken for an account (admin key)") {
       .shared(try $0.usersWithPasswords()) { .customToken($0) }

@@ -79,6 +79,28 @@ extension Step {
     }
   }
 
+  static func provisionAccount(email: String) -> Step {
+    .call(AdminRPC.createAccount, CreateAccountRequest(email: email, emailVerified: true)) { response, _ in
+      guard let made = response.account, made.email == email else { return .wrong("the account has no address") }
+      let request = UpdateAccountRequest(
+        accountID: made.accountID, account: Account(displayName: "Load"),
+        updateMask: FieldMask(paths: ["display_name"]))
+      return .call(AdminRPC.updateAccount, request) { response, _ in
+        account(response.account, is: made.accountID) {
+          $0.displayName == "Load" ? .done : .wrong("the account has another name")
+        }
+      }
+    }
+  }
+
+  /// Searches for an account by its whole email address, which both kinds of index find.
+  static func search(for user: LoadUser) -> Step {
+    .call(AdminRPC.search, SearchRequest(query: user.login.email)) { response, _ in
+      let isFound = response.accounts.contains { $0.email == user.login.email }
+      return isFound ? .done : .wrong("the account was not found")
+    }
+  }
+
   static func imported(_ account: ImportedAccount, _ then: @escaping () -> Step) -> Step {
     imported([account]) { $0.imported == 1 ? then() : .wrong("the account was not imported") }
   }

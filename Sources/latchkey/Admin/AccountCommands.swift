@@ -96,13 +96,15 @@ struct Disable: ServiceCommand {
     discussion: """
       latchkey lookup --email alice@example.com        # shows the ID
       latchkey disable ID
+      latchkey disable --file accounts.txt             # IDs or email addresses, one on each line
       """)
 
-  @Argument(help: "Account ID.") var id: String
+  @OptionGroup var accounts: NamedAccounts
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
+    guard let id = accounts.id else { return try accounts.setDisabled(true, context) }
     let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: true))
     return try context.report(answer.account, "Disabled")
@@ -112,13 +114,17 @@ struct Disable: ServiceCommand {
 struct Enable: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Enable a disabled account.",
-    discussion: "latchkey enable ID")
+    discussion: """
+      latchkey enable ID
+      latchkey enable --file accounts.txt
+      """)
 
-  @Argument(help: "Account ID.") var id: String
+  @OptionGroup var accounts: NamedAccounts
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
+    guard let id = accounts.id else { return try accounts.setDisabled(false, context) }
     let answer = try context.call(
       AdminRPC.setDisabled, SetDisabledRequest(accountID: id, disabled: false))
     return try context.report(answer.account, "Enabled")
@@ -176,15 +182,21 @@ struct Revoke: ServiceCommand {
 struct DeleteAccount: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "delete-account", abstract: "Delete an account permanently, without its user's consent.",
-    discussion: "latchkey delete-account ID --yes")
+    discussion: """
+      latchkey delete-account ID --yes
+      latchkey delete-account --file accounts.txt --yes   # IDs or email addresses, one on each line
 
-  @Argument(help: "Account ID.") var id: String
+      With --file, accounts that are gone count as unchanged: the command can be repeated.
+      """)
+
+  @OptionGroup var accounts: NamedAccounts
 
   @OptionGroup var confirmation: DeletionConfirmation
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
+    guard let id = accounts.id else { return try accounts.delete(context) }
     _ = try context.call(AdminRPC.deleteAccount, DeleteAccountRequest(accountID: id))
     return Report(["Deleted: account \(printable(id))."], [
       JSONMember("outcome", .string("deleted")), JSONMember("account_id", .string(id)),

@@ -14,9 +14,8 @@ struct Backup: ServiceCommand {
       The server continues to serve calls. The command returns when the server has verified the copy and flushed it \
       to disk, and prints the file name and its SHA-256. If --timeout expires first, the server keeps no copy.
 
-      The server needs store.backup_folder in its configuration. To restore a copy, stop the server, remove the -wal \
-      and -shm files next to store.path, and replace the file at store.path by the copy. A copy is useless without \
-      the master key, which it does not contain.
+      The server needs store.backup_folder in its configuration. To restore a copy, stop the server and use latchkey \
+      restore. A copy is useless without the master key, which it does not contain.
       """)
 
   @OptionGroup var common: CommonOptions

@@ -103,6 +103,15 @@ ssize_t pwrite64(int descriptor, const void *from, size_t bytes, off64_t at) {
   return written;
 }
 
+// The server itself calls this one, to write the lock file.
+ssize_t pwrite(int descriptor, const void *from, size_t bytes, off_t at) {
+  REAL(pwrite);
+  begin_record();
+  ssize_t written = real(descriptor, from, bytes, at);
+  end_record(RECORD_WRITE, descriptor, from, written < 0 ? 0 : (uint64_t)written, (uint64_t)at);
+  return written;
+}
+
 int fdatasync(int descriptor) {
   REAL(fdatasync);
   if (CALLER == MEMORY_SQLITE && fails(STORE_SYNC)) return -1;

@@ -10,7 +10,7 @@
 
 // The layout of `RECORD` in power_cut.py; the bytes of a write follow.
 struct record { uint32_t kind, file; uint64_t at, count; };
-enum file { FILE_DATABASE, FILE_LOG, FILE_JOURNAL, FILE_OTHER };
+enum file { FILE_DATABASE, FILE_LOG, FILE_JOURNAL, FILE_LOCK, FILE_OTHER };
 
 static int trace = -1;
 static pthread_mutex_t order = PTHREAD_MUTEX_INITIALIZER;
@@ -29,6 +29,7 @@ static bool ends(const char *text, const char *ending) {
 static enum file file_named(const char *path) {
   if (ends(path, ".db")) return FILE_DATABASE;
   if (ends(path, ".db-wal")) return FILE_LOG;
+  if (ends(path, ".db.lock")) return FILE_LOCK;
   return ends(path, ".db-journal") ? FILE_JOURNAL : FILE_OTHER;
 }
 

@@ -41,14 +41,18 @@ extension FuzzTarget {
 
   /// Only the one key in the table identifies a caller, in every spelling of the scheme.
   private static func checkCaller(_ authorization: [UInt8]) {
-    let found = try? callers.identify(certificateName: nil, authorization: authorization)
+    let found = try? callers.identify(certificateName: nil, authorization: authorization, now: Timestamp(millis: 0))
     let text = String(decoding: authorization, as: UTF8.self)
     let isKey = text.hasSuffix(" lk_key") && text.lowercased() == "bearer lk_key"
     law(found == nil || (isKey && found?.name == CallerName("web")), "\(text) names a caller")
   }
 
   private static let callers = CallerTable(
-    [CallerSettings(name: "web", apiKeyDigest: Digest(sha256(Array("lk_key".utf8))), methods: ["*"], audiences: ["a"])],
+    [
+      CallerSettings(
+        name: "web", apiKeys: [APIKeySettings(digest: Digest(sha256(Array("lk_key".utf8))))], methods: ["*"],
+        audiences: ["a"])
+    ],
     unidentified: nil, paths: ["/a.B/C"])
 
   static func checkReadable(_ status: Status) {

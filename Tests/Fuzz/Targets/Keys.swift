@@ -79,9 +79,11 @@ enum Keys {
 /// Tags and seals without a secret, so that the fuzzer reaches the code behind them.
 struct OpenCryptography: Cryptography {
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(Crypto.sha256(bytes)) }
-  func successor(of token: [UInt8], family: String) -> [UInt8] { Crypto.sha256(token) }
-  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { [UInt8](repeating: 0, count: 32) }
-  func throttleKey(_ bytes: [UInt8]) -> Digest { sha256(bytes) }
+  var masterKeyCount: Int { 1 }
+  var masterKeyIDs: [MasterKeyID] { [MasterKeyID(text: "00000001")] }
+  func successor(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] { Crypto.sha256(token) }
+  func refreshTag(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] { [UInt8](repeating: 0, count: 32) }
+  func throttleKey(_ bytes: [UInt8], masterKey: Int) -> Digest { sha256(bytes) }
   func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Crypto.hmacSHA1(key: Secret(copying: key), bytes) }
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest { sha256(bytes) }
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }

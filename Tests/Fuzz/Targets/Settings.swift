@@ -35,7 +35,9 @@ extension FuzzTarget {
     law((60_000...86_400_000).contains(settings.policy.idTokenLifetimeMillis), "ID tokens")
     law((8...64).contains(settings.policy.passwordBytesMin), "passwords of \(settings.policy.passwordBytesMin) bytes")
     law((0...256).contains(settings.reactors), "\(settings.reactors) reactors")
-    let isLoopback = settings.listenAddress.hasPrefix("127.") || settings.listenAddress == "::1"
-    law(!settings.allowUnidentified || isLoopback, "unidentified callers on \(settings.listenAddress)")
+    let isLoopback = settings.listen.addresses.allSatisfy { $0.address.hasPrefix("127.") || $0.address == "::1" }
+    law(
+      !settings.allowUnidentified || (isLoopback && !settings.listen.takesPassedSockets),
+      "unidentified callers on \(settings.listen)")
   }
 }

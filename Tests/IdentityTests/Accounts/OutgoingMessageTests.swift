@@ -14,7 +14,7 @@ import Testing
         .linked, to: .email("ann@example.com"), values: ["provider_id": "ü {{link}}"], expiresAt: later),
       OutgoingMessage(.phoneCode, to: .phoneNumber("+4915112345678"), locale: "de-AT", expiresAt: later),
     ] {
-      guard case .delivery(.enqueue(var record, _)) = world.environment.enqueue(message, now: now) else {
+      guard case .delivery(.enqueue(var record, _)) = world.environment.enqueue(message, for: "", now: now) else {
         Issue.record("no delivery")
         return
       }

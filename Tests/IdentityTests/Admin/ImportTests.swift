@@ -159,7 +159,8 @@ struct `A row of an import meets existing accounts` {
   }
 
   @Test func `the id of a removed account is rejected, and its row is not retried`() {
-    #expect(refusal(fullRow(), owners { $0.idIsClosed = true })?.field == "account_id")
+    let closed = ClosedAccountRecord(id: "x", closedAt: beginning)
+    #expect(refusal(fullRow(), owners { $0.closed = closed })?.field == "account_id")
   }
 
   @Test func `an account that equals the row is unchanged`() { #expect(decide(fullRow(), all) == .unchanged) }

@@ -30,13 +30,28 @@ final class SeededRandomness: Randomness {
 
 /// Not cryptographic: a mixing function wide enough that tests see different values for different inputs.
 struct FakeCryptography: Cryptography {
+  /// The master keys, the one that seals first.
+  var masterKeys = ["old"]
+
+  var masterKeyCount: Int { masterKeys.count }
+
+  /// A sealed value begins with the id of its key.
+  var masterKeyIDs: [MasterKeyID] { masterKeys.map { MasterKeyID(bytes: mixed($0, [])) } }
+
   func sha256(_ bytes: [UInt8]) -> Digest { Digest(mixed("sha256", bytes)) }
 
-  func successor(of token: [UInt8], family: String) -> [UInt8] { mixed("successor" + family, token) }
+  func successor(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    mixed(masterKeys[masterKey] + " successor" + family, token)
+  }
 
-  func refreshTag(of token: [UInt8], family: String) -> [UInt8] { mixed("tag" + family, token) }
+  func refreshTag(of token: [UInt8], family: String, masterKey: Int) -> [UInt8] {
+    mixed(masterKeys[masterKey] + " tag" + family, token)
+  }
 
-  func throttleKey(_ bytes: [UInt8]) -> Digest { Digest(mixed("throttle", bytes)) }
+  func throttleKey(_ bytes: [UInt8], masterKey: Int) -> Digest {
+    Digest(mixed(masterKeys[masterKey] + " throttle", bytes))
+  }
+
   func keyedDigest(_ bytes: [UInt8], purpose: String) -> Digest { Digest(mixed(purpose, bytes)) }
 
   func hmacSHA1(key: [UInt8], _ bytes: [UInt8]) -> [UInt8] { Array(mixed("sha1", key + bytes).prefix(20)) }
@@ -44,12 +59,17 @@ struct FakeCryptography: Cryptography {
   func equal(_ left: [UInt8], _ right: [UInt8]) -> Bool { left == right }
 
   func seal(_ plaintext: [UInt8], context: [UInt8]) -> [UInt8] {
-    mixed("seal", plaintext + context) + plaintext.map { $0 ^ 0x5A }
+    seal(plaintext, context, under: masterKeys[0])
+  }
+
+  private func seal(_ plaintext: [UInt8], _ context: [UInt8], under masterKey: String) -> [UInt8] {
+    mixed(masterKey, []).prefix(4) + mixed(masterKey + " seal", plaintext + context).dropFirst(4)
+      + plaintext.map { $0 ^ 0x5A }
   }
 
   func open(_ sealed: [UInt8], context: [UInt8]) -> [UInt8]? {
     let plaintext = sealed.dropFirst(32).map { $0 ^ 0x5A }
-    return sealed == seal(plaintext, context: context) ? plaintext : nil
+    return masterKeys.contains { sealed == seal(plaintext, context, under: $0) } ? plaintext : nil
   }
 
   private func mixed(_ label: String, _ bytes: [UInt8]) -> [UInt8] {
@@ -81,6 +101,8 @@ final class FakePasswords: Passwords {
   func meet(_ event: @escaping @Sendable () async -> Void) { interruption.withLock { $0 = event } }
 
   func requireRoom() throws(Failure) {}
+  /// Hashes with this prefix need a key that is missing.
+  func canVerify(hash: String) async throws -> Bool { !hash.hasPrefix("foreign:") }
 
   func verify(_ password: String, hash: String?, commitDecision: CommitDecision) async throws -> PasswordCheck {
     if let failure = failing.withLock({ $0 }) { throw failure }

@@ -18,6 +18,9 @@ struct Tables: Hashable, Sendable {
   var closedAccounts: [String: ClosedAccountRecord] = [:]
   var idleSince: [String: Timestamp] = [:]
   var importKeys: [String: ImportKeyRecord] = [:]
+  var masterKeys: [String: MasterKeyRecord] = [:]
+  var failures: [Digest: FailureRecord] = [:]
+  var sentMessages: [SentMessageRecord] = []
 
   /// Everything except the counts of attempts, which failed calls also change.
   var uncounted: Tables {
@@ -55,6 +58,7 @@ extension Tables {
   func facts(_ query: Query) -> Facts {
     var facts = Facts()
     facts.idempotency = query.idempotency.flatMap { idempotency[$0] }
+    for key in query.otherIdempotency { facts.keepIdempotency(idempotency[key]) }
     facts.session = query.sessionID.flatMap { sessions[$0] }
     facts.sessionAccount = state(facts.session?.accountID)
     facts.account = state(query.accountID)
@@ -74,6 +78,19 @@ extension Tables {
     facts.code = query.code.flatMap { pendings[$0] }
     facts.tokenSpent = query.spentToken.map { spent[$0] != nil } ?? false
     facts.signingKeys = query.signingKeys ? signingKeys : []
+    facts.rows = query.rows.map { wanted in
+      func page<Row>(_ rows: [Row]) -> [Row] { Array(rows.dropFirst(wanted.offset).prefix(wanted.rowsMax)) }
+      let id = wanted.accountID
+      return switch wanted.kind {
+      case .sessions: .sessions(page(sessions.values.filter { $0.accountID == id }.sorted { $0.id < $1.id }))
+      case .pendings:
+        .pendings(page(pendings.values.filter { $0.accountID == id }.sorted { $0.createdAt < $1.createdAt }))
+      case .failures: .failures(page(failures.values.filter { $0.accountID == id }.sorted { $0.lastAt < $1.lastAt }))
+      case .deliveries: .deliveries(page(deliveries.filter { $0.accountID == id }))
+      case .sentMessages: .sentMessages(page(sentMessages.filter { $0.accountID == id }))
+      case .events: .events(page(audit.filter { $0.accountID == id }.reversed()))
+      }
+    }
     if let range = query.events {
       facts.lastEvent = audit.last?.position ?? 0
       facts.events = Array(audit.filter { $0.position > range.after }.prefix(range.rowsMax))
@@ -102,6 +119,8 @@ extension Tables {
       facts.page = ids.prefix(page.accountsMax).compactMap(state)
     }
     facts.importKey = query.importKeyID.flatMap { importKeys[$0] }
+    facts.masterKeys = query.masterKeys.map(masterKeyFacts)
+    facts.support = query.support.map(support)
     return facts
   }
 
@@ -158,15 +177,22 @@ extension Tables {
     case .throttle(let write): carryOut(write)
     case .signingKey(let write): carryOut(write)
     case .record(let write): carryOut(write)
+    case .failure(let write): carryOut(write)
     }
   }
 
   private mutating func carryOut(_ write: AccountWrite) -> Outcome? {
     switch write {
     case .insert(let record):
-      if accounts[record.id] != nil || closedAccounts[record.id] != nil { return .conflict(.accountID) }
+      if accounts[record.id] != nil { return .conflict(.accountID) }
+      if let closed = closedAccounts[record.id] {
+        guard let forgotten = closed.forgottenAt, let cutOff = record.tokensValidAfter, cutOff >= forgotten else {
+          return .conflict(.accountID)
+        }
+      }
       if let taken = takenKey(of: record) { return .conflict(taken) }
       accounts[record.id] = record
+      closedAccounts[record.id] = nil
     case .update(let record):
       guard accounts[record.id]?.version == record.version else { return .stale }
       if let taken = takenKey(of: record) { return .conflict(taken) }
@@ -198,6 +224,9 @@ extension Tables {
       sessions = sessions.filter { $0.value.accountID != id }
       pendings = pendings.filter { $0.value.accountID != id }
       closedAccounts[id] = closed
+    case .forget(let id, let at):
+      guard let closed = closedAccounts[id], closed.forgottenAt == nil else { return .stale }
+      closedAccounts[id]?.forgottenAt = at
     case .requireIdle(let accountID, let since):
       if sessions.values.contains(where: { $0.accountID == accountID && $0.lastUsedAt >= since }) { return .stale }
     case .noteIdle(let accountID, let since): idleSince[accountID] = since
@@ -363,12 +392,37 @@ extension Tables {
       deliveries[index].attempts += 1
       deliveries[index].nextAttemptAt = nextAttemptAt
     case .remove(let id): deliveries.removeAll { $0.id == id }
+    case .removeSent(let id, let at, let keptUntil):
+      let sent = deliveries.first { $0.id == id && $0.buriedAt == nil }
+      if let sent, let accountID = sent.accountID {
+        sentMessages.append(
+          SentMessageRecord(
+            id: id, accountID: accountID, channel: sent.channel, kind: sent.kind,
+            maskedRecipient: sent.maskedRecipient ?? "", createdAt: sent.createdAt, attempts: sent.attempts,
+            sentAt: at, keptUntil: keptUntil))
+      }
+      deliveries.removeAll { $0.id == id }
+    case .noteError(let id, let error):
+      for index in deliveries.indices where deliveries[index].id == id && deliveries[index].buriedAt == nil {
+        deliveries[index].lastError = error
+      }
+    case .requeue(let id, let at, let queueMax):
+      guard let index = deliveries.firstIndex(where: { $0.id == id }), at < deliveries[index].expiresAt,
+        !deliveries[index].sealed.isEmpty
+      else { return .stale }
+      if deliveries[index].buriedAt != nil {
+        if deliveries.count(where: { $0.buriedAt == nil }) >= queueMax { return .limited(.deliveries) }
+        deliveries[index].attempts = 0
+        (deliveries[index].buriedAt, deliveries[index].buriedReason) = (nil, nil)
+        (deliveries[index].keptUntil, deliveries[index].mergeKey) = (nil, nil)
+      }
+      deliveries[index].nextAttemptAt = at
     case .bury(let id, let at, let reason, let keptUntil):
       guard let index = deliveries.firstIndex(where: { $0.id == id && $0.buriedAt == nil }) else { return nil }
       deliveries[index].buriedAt = at
       deliveries[index].buriedReason = reason
       deliveries[index].keptUntil = keptUntil
-      deliveries[index].sealed = []
+      if deliveries[index].expiresAt <= at { deliveries[index].sealed = [] }
     }
     return nil
   }
@@ -378,10 +432,12 @@ extension Tables {
       deliveries[index].expiresAt = max(deliveries[index].expiresAt, notice.expiresAt)
       return
     }
-    let old = throttles[limits.count.key]
-    if limits.isReached(old) || deliveries.count(where: { $0.buriedAt == nil }) >= limits.queueMax { return }
+    let counts = [limits.count] + limits.otherCounts
+    if counts.contains(where: { limits.isReached(throttles[$0.key]) }) { return }
+    if deliveries.count(where: { $0.buriedAt == nil }) >= limits.queueMax { return }
     deliveries.append(notice)
-    if limits.count.rule.countMax > 0 { throttles[limits.count.key] = .counting(limits.count, after: old) }
+    guard limits.count.rule.countMax > 0 else { return }
+    for count in counts { throttles[count.key] = .counting(count, after: throttles[count.key]) }
   }
 
   private mutating func carryOut(_ write: RecordWrite) -> Outcome? {
@@ -396,6 +452,8 @@ extension Tables {
       record.position = (audit.last?.position ?? 0) + 1
       audit.append(record)
     case .keepImportKey(let key): importKeys[key.id] = importKeys[key.id] ?? key
+    case .noteMasterKey(let id, let seals, let at): noteMasterKey(id, seals: seals, at)
+    case .seal(let name, let old, let new): seal(name, old, new)
     }
     return nil
   }
@@ -413,6 +471,15 @@ extension Tables {
       signingKeys[index].retiredAt = at
     case .delete(let retiredBy):
       signingKeys.removeAll { $0.retiredAt.map { $0 <= retiredBy } ?? false }
+    case .confirm(let key):
+      let stored = signingKeys.first { $0.keyID == key.keyID }
+      guard let stored, (stored.activeFrom, stored.retiredAt) == (key.activeFrom, key.retiredAt) else { return .stale }
+    case .reschedule(let keyID, let activeFrom, let retiredAt):
+      guard let index = signingKeys.firstIndex(where: { $0.keyID == keyID }) else { return .stale }
+      (signingKeys[index].activeFrom, signingKeys[index].retiredAt) = (activeFrom, retiredAt)
+    case .revoke(let keyID):
+      guard let index = signingKeys.firstIndex(where: { $0.keyID == keyID }) else { return .stale }
+      signingKeys.remove(at: index)
     }
     return nil
   }

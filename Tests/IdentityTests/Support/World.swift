@@ -6,7 +6,7 @@ struct World: Sendable {
   let store: MemoryStore
   let clock = FakeClock()
   let randomness: SeededRandomness
-  let cryptography = FakeCryptography()
+  private(set) var cryptography = FakeCryptography()
   let passwords = FakePasswords()
   let tokens = FakeTokens()
   let providers = FakeProviders()
@@ -29,6 +29,13 @@ struct World: Sendable {
 
   var now: Timestamp { clock.now() }
 
+  /// A server on the same store whose master keys are these, the one that seals first.
+  func server(_ masterKeys: String...) -> World {
+    var server = self
+    server.cryptography = FakeCryptography(masterKeys: masterKeys)
+    return server
+  }
+
   /// One call, with a new commit decision each time.
   func call(
     caller: String = "spiffe://test/app", binding: String? = nil, key: String? = nil, request: String = "request",
@@ -39,12 +46,17 @@ struct World: Sendable {
       caller: CallerName(caller), mayFetchByEmail: mayFetchByEmail, callerIdentified: true, audiences: [audience],
       redirectURIs: ["https://app.example/callback", "https://app.example/back?page=1"],
       binding: binding.map { cryptography.sha256(Array($0.utf8)) },
-      idempotency: key.map {
-        IdempotencyClaim(
-          key: cryptography.sha256(Array("key \(caller) \($0)".utf8)),
-          request: cryptography.sha256(Array("request \(request)".utf8)))
-      },
+      idempotency: key.map { claim("\(caller) \($0)", request) },
       ipAddress: ipAddress, userAgent: "test", deviceID: deviceID, commitDecision: commitDecision)
+  }
+
+  private func claim(_ key: String, _ request: String) -> IdempotencyClaim {
+    let names = cryptography.masterKeys.map { masterKey in
+      IdempotencyClaim.Names(
+        key: cryptography.sha256(Array("key \(masterKey) \(key)".utf8)),
+        request: cryptography.sha256(Array("request \(masterKey) \(request)".utf8)))
+    }
+    return IdempotencyClaim(key: names[0].key, request: names[0].request, others: Array(names.dropFirst()))
   }
 
   /// Inserts an open session of the account, and returns its tokens.

@@ -152,6 +152,29 @@ static inline int lk_local_port(int fd) {
                                             : ((struct sockaddr_in6 *)&storage)->sin6_port);
 }
 
+static inline _Bool lk_local_address(int fd, char *text, int text_bytes) {
+  struct sockaddr_storage storage;
+  socklen_t bytes = sizeof storage;
+  return getsockname(fd, (struct sockaddr *)&storage, &bytes) == 0 && lk_address_text(&storage, text, text_bytes);
+}
+
+// Makes an inherited socket non-blocking and closed on exec. Returns -EINVAL unless it is a listening TCP socket.
+static inline int lk_adopt_listener(int fd) {
+  int kind = 0, listening = 0;
+  socklen_t bytes = sizeof kind;
+  if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &bytes) < 0) return -errno;
+  bytes = sizeof listening;
+  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &bytes) < 0) return -errno;
+  struct sockaddr_storage storage;
+  bytes = sizeof storage;
+  if (getsockname(fd, (struct sockaddr *)&storage, &bytes) < 0) return -errno;
+  if (kind != SOCK_STREAM || !listening) return -EINVAL;
+  if (storage.ss_family != AF_INET && storage.ss_family != AF_INET6) return -EINVAL;
+  int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return -errno;
+  return 0;
+}
+
 // The C library declares it only under _GNU_SOURCE, which a Swift importer of this header does not set.
 extern int accept4(int, struct sockaddr *, socklen_t *, int);
 

@@ -12,7 +12,10 @@
 #include "grpc/reflection/v1alpha/reflection.pb-c.h"
 #include "latchkey/storage/v1/sealed.pb-c.h"
 #include "latchkey/v1/account_service.pb-c.h"
+#include "latchkey/v1/admin_accounts.pb-c.h"
 #include "latchkey/v1/admin_service.pb-c.h"
+#include "latchkey/v1/admin_signing_keys.pb-c.h"
+#include "latchkey/v1/admin_support.pb-c.h"
 #include "latchkey/v1/auth_service.pb-c.h"
 #include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/event_service.pb-c.h"
@@ -21,5 +24,9 @@
 #include "latchkey/v1/session_service.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 #include "latchkey/v1/verification_service.pb-c.h"
+#include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
+#include "opentelemetry/proto/common/v1/common.pb-c.h"
+#include "opentelemetry/proto/resource/v1/resource.pb-c.h"
+#include "opentelemetry/proto/trace/v1/trace.pb-c.h"
 extern const unsigned char *const latchkey_descriptor_set;
 extern const size_t latchkey_descriptor_set_bytes;

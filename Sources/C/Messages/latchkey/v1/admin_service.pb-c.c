@@ -1402,6 +1402,186 @@ void   latchkey__v1__backup_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__backup_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__get_master_key_status_request__init
+                     (Latchkey__V1__GetMasterKeyStatusRequest         *message)
+{
+  static const Latchkey__V1__GetMasterKeyStatusRequest init_value = LATCHKEY__V1__GET_MASTER_KEY_STATUS_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__get_master_key_status_request__get_packed_size
+                     (const Latchkey__V1__GetMasterKeyStatusRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__get_master_key_status_request__pack
+                     (const Latchkey__V1__GetMasterKeyStatusRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__get_master_key_status_request__pack_to_buffer
+                     (const Latchkey__V1__GetMasterKeyStatusRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__GetMasterKeyStatusRequest *
+       latchkey__v1__get_master_key_status_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__GetMasterKeyStatusRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__get_master_key_status_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__get_master_key_status_request__free_unpacked
+                     (Latchkey__V1__GetMasterKeyStatusRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__get_master_key_status_response__init
+                     (Latchkey__V1__GetMasterKeyStatusResponse         *message)
+{
+  static const Latchkey__V1__GetMasterKeyStatusResponse init_value = LATCHKEY__V1__GET_MASTER_KEY_STATUS_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__get_master_key_status_response__get_packed_size
+                     (const Latchkey__V1__GetMasterKeyStatusResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__get_master_key_status_response__pack
+                     (const Latchkey__V1__GetMasterKeyStatusResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__get_master_key_status_response__pack_to_buffer
+                     (const Latchkey__V1__GetMasterKeyStatusResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__GetMasterKeyStatusResponse *
+       latchkey__v1__get_master_key_status_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__GetMasterKeyStatusResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__get_master_key_status_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__get_master_key_status_response__free_unpacked
+                     (Latchkey__V1__GetMasterKeyStatusResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__get_master_key_status_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__master_key_use__init
+                     (Latchkey__V1__MasterKeyUse         *message)
+{
+  static const Latchkey__V1__MasterKeyUse init_value = LATCHKEY__V1__MASTER_KEY_USE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__master_key_use__get_packed_size
+                     (const Latchkey__V1__MasterKeyUse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__master_key_use__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__master_key_use__pack
+                     (const Latchkey__V1__MasterKeyUse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__master_key_use__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__master_key_use__pack_to_buffer
+                     (const Latchkey__V1__MasterKeyUse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__master_key_use__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__MasterKeyUse *
+       latchkey__v1__master_key_use__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__MasterKeyUse *)
+     protobuf_c_message_unpack (&latchkey__v1__master_key_use__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__master_key_use__free_unpacked
+                     (Latchkey__V1__MasterKeyUse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__master_key_use__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__sealed_rows__init
+                     (Latchkey__V1__SealedRows         *message)
+{
+  static const Latchkey__V1__SealedRows init_value = LATCHKEY__V1__SEALED_ROWS__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__sealed_rows__get_packed_size
+                     (const Latchkey__V1__SealedRows *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__sealed_rows__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__sealed_rows__pack
+                     (const Latchkey__V1__SealedRows *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__sealed_rows__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__sealed_rows__pack_to_buffer
+                     (const Latchkey__V1__SealedRows *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__sealed_rows__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SealedRows *
+       latchkey__v1__sealed_rows__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SealedRows *)
+     protobuf_c_message_unpack (&latchkey__v1__sealed_rows__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__sealed_rows__free_unpacked
+                     (Latchkey__V1__SealedRows *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__sealed_rows__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__lookup_request__field_descriptors[4] =
 {
   {
@@ -3216,6 +3396,242 @@ const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__backup_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+#define latchkey__v1__get_master_key_status_request__field_descriptors NULL
+#define latchkey__v1__get_master_key_status_request__field_indices_by_name NULL
+#define latchkey__v1__get_master_key_status_request__number_ranges NULL
+const ProtobufCMessageDescriptor latchkey__v1__get_master_key_status_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.GetMasterKeyStatusRequest",
+  "GetMasterKeyStatusRequest",
+  "Latchkey__V1__GetMasterKeyStatusRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__GetMasterKeyStatusRequest),
+  0,
+  latchkey__v1__get_master_key_status_request__field_descriptors,
+  latchkey__v1__get_master_key_status_request__field_indices_by_name,
+  0,  latchkey__v1__get_master_key_status_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__get_master_key_status_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__get_master_key_status_response__field_descriptors[1] =
+{
+  {
+    "keys",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__GetMasterKeyStatusResponse, n_keys),
+    offsetof(Latchkey__V1__GetMasterKeyStatusResponse, keys),
+    &latchkey__v1__master_key_use__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__get_master_key_status_response__field_indices_by_name[] = {
+  0,   /* field[0] = keys */
+};
+static const ProtobufCIntRange latchkey__v1__get_master_key_status_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__get_master_key_status_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.GetMasterKeyStatusResponse",
+  "GetMasterKeyStatusResponse",
+  "Latchkey__V1__GetMasterKeyStatusResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__GetMasterKeyStatusResponse),
+  1,
+  latchkey__v1__get_master_key_status_response__field_descriptors,
+  latchkey__v1__get_master_key_status_response__field_indices_by_name,
+  1,  latchkey__v1__get_master_key_status_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__get_master_key_status_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__master_key_use__field_descriptors[8] =
+{
+  {
+    "id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "state",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, state),
+    &latchkey__v1__master_key_state__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sealed_rows",
+    3,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__MasterKeyUse, n_sealed_rows),
+    offsetof(Latchkey__V1__MasterKeyUse, sealed_rows),
+    &latchkey__v1__sealed_rows__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "refresh_tokens",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, refresh_tokens),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "needed_until",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, needed_until),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "known_at",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, known_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "seen_at",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, seen_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sealed_at",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__MasterKeyUse, sealed_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__master_key_use__field_indices_by_name[] = {
+  0,   /* field[0] = id */
+  5,   /* field[5] = known_at */
+  4,   /* field[4] = needed_until */
+  3,   /* field[3] = refresh_tokens */
+  7,   /* field[7] = sealed_at */
+  2,   /* field[2] = sealed_rows */
+  6,   /* field[6] = seen_at */
+  1,   /* field[1] = state */
+};
+static const ProtobufCIntRange latchkey__v1__master_key_use__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 8 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__master_key_use__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MasterKeyUse",
+  "MasterKeyUse",
+  "Latchkey__V1__MasterKeyUse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__MasterKeyUse),
+  8,
+  latchkey__v1__master_key_use__field_descriptors,
+  latchkey__v1__master_key_use__field_indices_by_name,
+  1,  latchkey__v1__master_key_use__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__master_key_use__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__sealed_rows__field_descriptors[2] =
+{
+  {
+    "table",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SealedRows, table),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rows",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SealedRows, rows),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__sealed_rows__field_indices_by_name[] = {
+  1,   /* field[1] = rows */
+  0,   /* field[0] = table */
+};
+static const ProtobufCIntRange latchkey__v1__sealed_rows__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__sealed_rows__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SealedRows",
+  "SealedRows",
+  "Latchkey__V1__SealedRows",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SealedRows),
+  2,
+  latchkey__v1__sealed_rows__field_descriptors,
+  latchkey__v1__sealed_rows__field_indices_by_name,
+  1,  latchkey__v1__sealed_rows__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__sealed_rows__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[15] =
 {
   { "HASH_ALGORITHM_UNSPECIFIED", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED", 0 },
@@ -3300,7 +3716,49 @@ const ProtobufCEnumDescriptor latchkey__v1__hash_input_order__descriptor =
   latchkey__v1__hash_input_order__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[12] =
+static const ProtobufCEnumValue latchkey__v1__master_key_state__enum_values_by_number[9] =
+{
+  { "MASTER_KEY_STATE_UNSPECIFIED", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_UNSPECIFIED", 0 },
+  { "MASTER_KEY_STATE_SEALS", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_SEALS", 1 },
+  { "MASTER_KEY_STATE_SEALS_ELSEWHERE", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_SEALS_ELSEWHERE", 2 },
+  { "MASTER_KEY_STATE_OPENS", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_OPENS", 3 },
+  { "MASTER_KEY_STATE_AGES_OUT", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_AGES_OUT", 4 },
+  { "MASTER_KEY_STATE_REMOVABLE", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_REMOVABLE", 5 },
+  { "MASTER_KEY_STATE_UNUSED", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_UNUSED", 6 },
+  { "MASTER_KEY_STATE_MISSING", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_MISSING", 7 },
+  { "MASTER_KEY_STATE_REMOVED", "LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_REMOVED", 8 },
+};
+static const ProtobufCIntRange latchkey__v1__master_key_state__value_ranges[] = {
+{0, 0},{0, 9}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__master_key_state__enum_values_by_name[9] =
+{
+  { "MASTER_KEY_STATE_AGES_OUT", 4 },
+  { "MASTER_KEY_STATE_MISSING", 7 },
+  { "MASTER_KEY_STATE_OPENS", 3 },
+  { "MASTER_KEY_STATE_REMOVABLE", 5 },
+  { "MASTER_KEY_STATE_REMOVED", 8 },
+  { "MASTER_KEY_STATE_SEALS", 1 },
+  { "MASTER_KEY_STATE_SEALS_ELSEWHERE", 2 },
+  { "MASTER_KEY_STATE_UNSPECIFIED", 0 },
+  { "MASTER_KEY_STATE_UNUSED", 6 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__master_key_state__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.MasterKeyState",
+  "MasterKeyState",
+  "Latchkey__V1__MasterKeyState",
+  "latchkey.v1",
+  9,
+  latchkey__v1__master_key_state__enum_values_by_number,
+  9,
+  latchkey__v1__master_key_state__enum_values_by_name,
+  1,
+  latchkey__v1__master_key_state__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[32] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -3314,20 +3772,60 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "ExportAccounts", &latchkey__v1__export_accounts_request__descriptor, &latchkey__v1__export_accounts_response__descriptor },
   { "CreateCustomToken", &latchkey__v1__create_custom_token_request__descriptor, &latchkey__v1__create_custom_token_response__descriptor },
   { "Backup", &latchkey__v1__backup_request__descriptor, &latchkey__v1__backup_response__descriptor },
+  { "GetMasterKeyStatus", &latchkey__v1__get_master_key_status_request__descriptor, &latchkey__v1__get_master_key_status_response__descriptor },
+  { "ListSigningKeys", &latchkey__v1__list_signing_keys_request__descriptor, &latchkey__v1__list_signing_keys_response__descriptor },
+  { "RotateSigningKeys", &latchkey__v1__rotate_signing_keys_request__descriptor, &latchkey__v1__rotate_signing_keys_response__descriptor },
+  { "RevokeSigningKey", &latchkey__v1__revoke_signing_key_request__descriptor, &latchkey__v1__revoke_signing_key_response__descriptor },
+  { "CreateAccount", &latchkey__v1__create_account_request__descriptor, &latchkey__v1__create_account_response__descriptor },
+  { "UpdateAccount", &latchkey__v1__update_account_request__descriptor, &latchkey__v1__update_account_response__descriptor },
+  { "LinkIdentity", &latchkey__v1__link_identity_request__descriptor, &latchkey__v1__link_identity_response__descriptor },
+  { "SetSecondFactors", &latchkey__v1__set_second_factors_request__descriptor, &latchkey__v1__set_second_factors_response__descriptor },
+  { "CreateEmailLink", &latchkey__v1__create_email_link_request__descriptor, &latchkey__v1__create_email_link_response__descriptor },
+  { "DeleteAccounts", &latchkey__v1__delete_accounts_request__descriptor, &latchkey__v1__delete_accounts_response__descriptor },
+  { "SetAccountsDisabled", &latchkey__v1__set_accounts_disabled_request__descriptor, &latchkey__v1__set_accounts_disabled_response__descriptor },
+  { "ForgetAccount", &latchkey__v1__forget_account_request__descriptor, &latchkey__v1__forget_account_response__descriptor },
+  { "Search", &latchkey__v1__search_request__descriptor, &latchkey__v1__search_response__descriptor },
+  { "ExportAccount", &latchkey__v1__export_account_request__descriptor, &latchkey__v1__export_account_response__descriptor },
+  { "ListEvents", &latchkey__v1__list_events_request__descriptor, &latchkey__v1__list_events_response__descriptor },
+  { "DiagnoseSignIn", &latchkey__v1__diagnose_sign_in_request__descriptor, &latchkey__v1__diagnose_sign_in_response__descriptor },
+  { "Unlock", &latchkey__v1__unlock_request__descriptor, &latchkey__v1__unlock_response__descriptor },
+  { "ListSessions", &latchkey__v1__admin_service_list_sessions_request__descriptor, &latchkey__v1__admin_service_list_sessions_response__descriptor },
+  { "ListMessages", &latchkey__v1__list_messages_request__descriptor, &latchkey__v1__list_messages_response__descriptor },
+  { "ResendMessage", &latchkey__v1__resend_message_request__descriptor, &latchkey__v1__resend_message_response__descriptor },
 };
 const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   11,        /* Backup */
+  16,        /* CreateAccount */
   10,        /* CreateCustomToken */
+  20,        /* CreateEmailLink */
   5,        /* DeleteAccount */
+  21,        /* DeleteAccounts */
+  27,        /* DiagnoseSignIn */
+  25,        /* ExportAccount */
   9,        /* ExportAccounts */
+  23,        /* ForgetAccount */
+  12,        /* GetMasterKeyStatus */
   8,        /* ImportAccounts */
+  18,        /* LinkIdentity */
   1,        /* List */
+  26,        /* ListEvents */
+  30,        /* ListMessages */
+  29,        /* ListSessions */
+  13,        /* ListSigningKeys */
   0,        /* Lookup */
   6,        /* RemoveSecondFactors */
+  31,        /* ResendMessage */
   4,        /* RevokeSessions */
+  15,        /* RevokeSigningKey */
+  14,        /* RotateSigningKeys */
+  24,        /* Search */
+  22,        /* SetAccountsDisabled */
   3,        /* SetCustomClaims */
   2,        /* SetDisabled */
-  7         /* UnlinkProvider */
+  19,        /* SetSecondFactors */
+  7,        /* UnlinkProvider */
+  28,        /* Unlock */
+  17         /* UpdateAccount */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
 {
@@ -3336,7 +3834,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  12,
+  32,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -3435,6 +3933,166 @@ void latchkey__v1__admin_service__backup(ProtobufCService *service,
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 11, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__get_master_key_status(ProtobufCService *service,
+                                                        const Latchkey__V1__GetMasterKeyStatusRequest *input,
+                                                        Latchkey__V1__GetMasterKeyStatusResponse_Closure closure,
+                                                        void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 12, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__list_signing_keys(ProtobufCService *service,
+                                                    const Latchkey__V1__ListSigningKeysRequest *input,
+                                                    Latchkey__V1__ListSigningKeysResponse_Closure closure,
+                                                    void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 13, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__rotate_signing_keys(ProtobufCService *service,
+                                                      const Latchkey__V1__RotateSigningKeysRequest *input,
+                                                      Latchkey__V1__RotateSigningKeysResponse_Closure closure,
+                                                      void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 14, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__revoke_signing_key(ProtobufCService *service,
+                                                     const Latchkey__V1__RevokeSigningKeyRequest *input,
+                                                     Latchkey__V1__RevokeSigningKeyResponse_Closure closure,
+                                                     void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 15, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__create_account(ProtobufCService *service,
+                                                 const Latchkey__V1__CreateAccountRequest *input,
+                                                 Latchkey__V1__CreateAccountResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 16, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__update_account(ProtobufCService *service,
+                                                 const Latchkey__V1__UpdateAccountRequest *input,
+                                                 Latchkey__V1__UpdateAccountResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 17, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__link_identity(ProtobufCService *service,
+                                                const Latchkey__V1__LinkIdentityRequest *input,
+                                                Latchkey__V1__LinkIdentityResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 18, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__set_second_factors(ProtobufCService *service,
+                                                     const Latchkey__V1__SetSecondFactorsRequest *input,
+                                                     Latchkey__V1__SetSecondFactorsResponse_Closure closure,
+                                                     void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 19, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__create_email_link(ProtobufCService *service,
+                                                    const Latchkey__V1__CreateEmailLinkRequest *input,
+                                                    Latchkey__V1__CreateEmailLinkResponse_Closure closure,
+                                                    void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 20, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__delete_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__DeleteAccountsRequest *input,
+                                                  Latchkey__V1__DeleteAccountsResponse_Closure closure,
+                                                  void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 21, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__set_accounts_disabled(ProtobufCService *service,
+                                                        const Latchkey__V1__SetAccountsDisabledRequest *input,
+                                                        Latchkey__V1__SetAccountsDisabledResponse_Closure closure,
+                                                        void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 22, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
+                                                 const Latchkey__V1__ForgetAccountRequest *input,
+                                                 Latchkey__V1__ForgetAccountResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 23, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__search(ProtobufCService *service,
+                                         const Latchkey__V1__SearchRequest *input,
+                                         Latchkey__V1__SearchResponse_Closure closure,
+                                         void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 24, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__export_account(ProtobufCService *service,
+                                                 const Latchkey__V1__ExportAccountRequest *input,
+                                                 Latchkey__V1__ExportAccountResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__list_events(ProtobufCService *service,
+                                              const Latchkey__V1__ListEventsRequest *input,
+                                              Latchkey__V1__ListEventsResponse_Closure closure,
+                                              void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
+                                                   const Latchkey__V1__DiagnoseSignInRequest *input,
+                                                   Latchkey__V1__DiagnoseSignInResponse_Closure closure,
+                                                   void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__unlock(ProtobufCService *service,
+                                         const Latchkey__V1__UnlockRequest *input,
+                                         Latchkey__V1__UnlockResponse_Closure closure,
+                                         void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
+                                                const Latchkey__V1__AdminServiceListSessionsRequest *input,
+                                                Latchkey__V1__AdminServiceListSessionsResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
+                                                const Latchkey__V1__ListMessagesRequest *input,
+                                                Latchkey__V1__ListMessagesResponse_Closure closure,
+                                                void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
+                                                 const Latchkey__V1__ResendMessageRequest *input,
+                                                 Latchkey__V1__ResendMessageResponse_Closure closure,
+                                                 void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

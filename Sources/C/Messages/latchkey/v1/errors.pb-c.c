@@ -7,7 +7,7 @@
 #endif
 
 #include "latchkey/v1/errors.pb-c.h"
-static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[60] =
+static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[65] =
 {
   { "ERROR_REASON_UNSPECIFIED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED", 0 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
@@ -69,12 +69,18 @@ static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_numbe
   { "ERROR_REASON_BACKUP_FAILED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_FAILED", 57 },
   { "ERROR_REASON_CANCELLED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CANCELLED", 58 },
   { "ERROR_REASON_DEADLINE_EXCEEDED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DEADLINE_EXCEEDED", 59 },
+  { "ERROR_REASON_ACCOUNT_ID_IN_USE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
+  { "ERROR_REASON_SEARCH_NOT_READY", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SEARCH_NOT_READY", 61 },
+  { "ERROR_REASON_MESSAGE_CONTENT_GONE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_CONTENT_GONE", 62 },
+  { "ERROR_REASON_MESSAGE_NOT_FOUND", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_NOT_FOUND", 63 },
+  { "ERROR_REASON_SIGNING_KEY_NOT_FOUND", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGNING_KEY_NOT_FOUND", 64 },
 };
 static const ProtobufCIntRange latchkey__v1__error_reason__value_ranges[] = {
-{0, 0},{0, 60}
+{0, 0},{0, 65}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[60] =
+static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[65] =
 {
+  { "ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
   { "ERROR_REASON_ACCOUNT_NOT_FOUND", 25 },
   { "ERROR_REASON_AUDIENCE_UNVERIFIABLE", 17 },
   { "ERROR_REASON_BACKUP_FAILED", 57 },
@@ -104,6 +110,8 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_INVALID_PHONE_NUMBER", 4 },
   { "ERROR_REASON_INVALID_REFRESH_TOKEN", 15 },
   { "ERROR_REASON_LAST_SIGN_IN_METHOD", 32 },
+  { "ERROR_REASON_MESSAGE_CONTENT_GONE", 62 },
+  { "ERROR_REASON_MESSAGE_NOT_FOUND", 63 },
   { "ERROR_REASON_MISSING_OR_INVALID_NONCE", 18 },
   { "ERROR_REASON_NO_SUCH_PROVIDER", 26 },
   { "ERROR_REASON_OPERATION_NOT_ALLOWED", 36 },
@@ -121,9 +129,11 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_REQUIRES_RECENT_LOGIN", 31 },
   { "ERROR_REASON_REQUIRES_SECOND_FACTOR", 40 },
   { "ERROR_REASON_RESERVED_PARAMETER", 6 },
+  { "ERROR_REASON_SEARCH_NOT_READY", 61 },
   { "ERROR_REASON_SECOND_FACTOR_EXISTS", 30 },
   { "ERROR_REASON_SECOND_FACTOR_LIMIT", 39 },
   { "ERROR_REASON_SECOND_FACTOR_NOT_FOUND", 27 },
+  { "ERROR_REASON_SIGNING_KEY_NOT_FOUND", 64 },
   { "ERROR_REASON_SIGNING_KEY_UNAVAILABLE", 56 },
   { "ERROR_REASON_STORE_UNAVAILABLE", 55 },
   { "ERROR_REASON_TOKEN_EXPIRED", 13 },
@@ -143,9 +153,9 @@ const ProtobufCEnumDescriptor latchkey__v1__error_reason__descriptor =
   "ErrorReason",
   "Latchkey__V1__ErrorReason",
   "latchkey.v1",
-  60,
+  65,
   latchkey__v1__error_reason__enum_values_by_number,
-  60,
+  65,
   latchkey__v1__error_reason__enum_values_by_name,
   1,
   latchkey__v1__error_reason__value_ranges,

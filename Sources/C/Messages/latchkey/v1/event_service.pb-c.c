@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[30] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[38] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -379,14 +379,24 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_EMAIL_VERIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_VERIFIED", 27 },
   { "EVENT_TYPE_EMAIL_REVERTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_REVERTED", 28 },
   { "EVENT_TYPE_PASSWORD_RESET", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET", 29 },
+  { "EVENT_TYPE_EMAIL_UNVERIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_UNVERIFIED", 30 },
+  { "EVENT_TYPE_EMAIL_LINK_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_LINK_CREATED", 31 },
+  { "EVENT_TYPE_ACCOUNT_FORGOTTEN", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_FORGOTTEN", 32 },
+  { "EVENT_TYPE_ACCOUNT_EXPORTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_EXPORTED", 33 },
+  { "EVENT_TYPE_SIGNING_KEY_ROTATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_ROTATED", 34 },
+  { "EVENT_TYPE_SIGNING_KEY_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
+  { "EVENT_TYPE_UNLOCKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLOCKED", 36 },
+  { "EVENT_TYPE_MESSAGE_RESENT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT", 37 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{0, 30}
+{0, 0},{0, 38}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[30] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[38] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
+  { "EVENT_TYPE_ACCOUNT_EXPORTED", 33 },
+  { "EVENT_TYPE_ACCOUNT_FORGOTTEN", 32 },
   { "EVENT_TYPE_ACCOUNT_IMPORTED", 24 },
   { "EVENT_TYPE_ADDRESS_DETACHED", 5 },
   { "EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE", 6 },
@@ -396,7 +406,9 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_DELETED", 7 },
   { "EVENT_TYPE_DISABLED", 20 },
   { "EVENT_TYPE_EMAIL_CHANGED", 16 },
+  { "EVENT_TYPE_EMAIL_LINK_CREATED", 31 },
   { "EVENT_TYPE_EMAIL_REVERTED", 28 },
+  { "EVENT_TYPE_EMAIL_UNVERIFIED", 30 },
   { "EVENT_TYPE_EMAIL_VERIFIED", 27 },
   { "EVENT_TYPE_ENABLED", 21 },
   { "EVENT_TYPE_FACTOR_ENROLLED", 13 },
@@ -404,6 +416,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_IDLE_REMOVED", 19 },
   { "EVENT_TYPE_LINKED", 2 },
   { "EVENT_TYPE_MERGED", 18 },
+  { "EVENT_TYPE_MESSAGE_RESENT", 37 },
   { "EVENT_TYPE_PASSWORD_CHANGED", 17 },
   { "EVENT_TYPE_PASSWORD_RESET", 29 },
   { "EVENT_TYPE_PROFILE_CHANGED", 15 },
@@ -413,7 +426,10 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_SESSIONS_REVOKED", 12 },
   { "EVENT_TYPE_SIGNED_IN", 8 },
   { "EVENT_TYPE_SIGNED_OUT", 9 },
+  { "EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
+  { "EVENT_TYPE_SIGNING_KEY_ROTATED", 34 },
   { "EVENT_TYPE_UNLINKED", 3 },
+  { "EVENT_TYPE_UNLOCKED", 36 },
   { "EVENT_TYPE_UNSPECIFIED", 0 },
 };
 const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
@@ -423,9 +439,9 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  30,
+  38,
   latchkey__v1__event_type__enum_values_by_number,
-  30,
+  38,
   latchkey__v1__event_type__enum_values_by_name,
   1,
   latchkey__v1__event_type__value_ranges,

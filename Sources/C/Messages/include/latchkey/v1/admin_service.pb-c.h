@@ -16,6 +16,9 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/duration.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "latchkey/v1/admin_accounts.pb-c.h"
+#include "latchkey/v1/admin_signing_keys.pb-c.h"
+#include "latchkey/v1/admin_support.pb-c.h"
 #include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 
@@ -50,6 +53,10 @@ typedef struct Latchkey__V1__ExportAccountsResponse Latchkey__V1__ExportAccounts
 typedef struct Latchkey__V1__ExportedAccount Latchkey__V1__ExportedAccount;
 typedef struct Latchkey__V1__BackupRequest Latchkey__V1__BackupRequest;
 typedef struct Latchkey__V1__BackupResponse Latchkey__V1__BackupResponse;
+typedef struct Latchkey__V1__GetMasterKeyStatusRequest Latchkey__V1__GetMasterKeyStatusRequest;
+typedef struct Latchkey__V1__GetMasterKeyStatusResponse Latchkey__V1__GetMasterKeyStatusResponse;
+typedef struct Latchkey__V1__MasterKeyUse Latchkey__V1__MasterKeyUse;
+typedef struct Latchkey__V1__SealedRows Latchkey__V1__SealedRows;
 
 
 /* --- enums --- */
@@ -138,6 +145,48 @@ typedef enum _Latchkey__V1__HashInputOrder {
   LATCHKEY__V1__HASH_INPUT_ORDER__HASH_INPUT_ORDER_SALT_FIRST = 2
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_INPUT_ORDER)
 } Latchkey__V1__HashInputOrder;
+/*
+ * The use of a master key.
+ */
+typedef enum _Latchkey__V1__MasterKeyState {
+  /*
+   * Not a state.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_UNSPECIFIED = 0,
+  /*
+   * The key is the first one of the server that answers: it seals.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_SEALS = 1,
+  /*
+   * Another server seals with the key, or did until a minute ago.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_SEALS_ELSEWHERE = 2,
+  /*
+   * Rows are sealed under the key. Servers seal them again under the first key.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_OPENS = 3,
+  /*
+   * No row needs the key. Digests and refresh tokens may, until `needed_until`.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_AGES_OUT = 4,
+  /*
+   * Nothing needs the key: remove it from `secrets.master_key_files`.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_REMOVABLE = 5,
+  /*
+   * No server has sealed with the key yet.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_UNUSED = 6,
+  /*
+   * Rows are sealed under the key, but the server that answers does not have it.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_MISSING = 7,
+  /*
+   * The server that answers does not have the key, and no row needs it.
+   */
+  LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_REMOVED = 8
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__MASTER_KEY_STATE)
+} Latchkey__V1__MasterKeyState;
 
 /* --- messages --- */
 
@@ -860,6 +909,101 @@ struct  Latchkey__V1__BackupResponse
     , (char *)protobuf_c_empty_string, 0, {0,NULL}, 0, (char *)protobuf_c_empty_string, NULL }
 
 
+/*
+ * Request of GetMasterKeyStatus.
+ */
+struct  Latchkey__V1__GetMasterKeyStatusRequest
+{
+  ProtobufCMessage base;
+};
+#define LATCHKEY__V1__GET_MASTER_KEY_STATUS_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__get_master_key_status_request__descriptor) \
+     }
+
+
+/*
+ * Response of GetMasterKeyStatus.
+ */
+struct  Latchkey__V1__GetMasterKeyStatusResponse
+{
+  ProtobufCMessage base;
+  /*
+   * The keys of the server that answers, in the order of its configuration, then those that it does not have.
+   */
+  size_t n_keys;
+  Latchkey__V1__MasterKeyUse **keys;
+};
+#define LATCHKEY__V1__GET_MASTER_KEY_STATUS_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__get_master_key_status_response__descriptor) \
+    , 0,NULL }
+
+
+/*
+ * A master key and its use.
+ */
+struct  Latchkey__V1__MasterKeyUse
+{
+  ProtobufCMessage base;
+  /*
+   * Eight hexadecimal digits. A key has the same id on every server, and every value that is sealed under it begins
+   * with the id.
+   */
+  char *id;
+  /*
+   * Its use.
+   */
+  Latchkey__V1__MasterKeyState state;
+  /*
+   * The number of sealed rows, by table. Tables without such a row are absent.
+   */
+  size_t n_sealed_rows;
+  Latchkey__V1__SealedRows **sealed_rows;
+  /*
+   * The number of open sessions whose refresh token may need the key. Set in the states OPENS, AGES_OUT and REMOVABLE.
+   */
+  int64_t refresh_tokens;
+  /*
+   * The time from which the key can be removed. Set in the states AGES_OUT and REMOVABLE.
+   */
+  Google__Protobuf__Timestamp *needed_until;
+  /*
+   * When a server first had the key. Absent if no server has confirmed it yet.
+   */
+  Google__Protobuf__Timestamp *known_at;
+  /*
+   * When a server last confirmed that it has the key. Each server does so three times a minute.
+   */
+  Google__Protobuf__Timestamp *seen_at;
+  /*
+   * When a server last confirmed that the key comes first, so that it seals. Absent if none ever did.
+   */
+  Google__Protobuf__Timestamp *sealed_at;
+};
+#define LATCHKEY__V1__MASTER_KEY_USE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__master_key_use__descriptor) \
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__MASTER_KEY_STATE__MASTER_KEY_STATE_UNSPECIFIED, 0,NULL, 0, NULL, NULL, NULL, NULL }
+
+
+/*
+ * Rows of one table.
+ */
+struct  Latchkey__V1__SealedRows
+{
+  ProtobufCMessage base;
+  /*
+   * Such as `factors`.
+   */
+  char *table;
+  /*
+   * Their number.
+   */
+  int64_t rows;
+};
+#define LATCHKEY__V1__SEALED_ROWS__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__sealed_rows__descriptor) \
+    , (char *)protobuf_c_empty_string, 0 }
+
+
 /* Latchkey__V1__LookupRequest methods */
 void   latchkey__v1__lookup_request__init
                      (Latchkey__V1__LookupRequest         *message);
@@ -1449,6 +1593,82 @@ Latchkey__V1__BackupResponse *
 void   latchkey__v1__backup_response__free_unpacked
                      (Latchkey__V1__BackupResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__GetMasterKeyStatusRequest methods */
+void   latchkey__v1__get_master_key_status_request__init
+                     (Latchkey__V1__GetMasterKeyStatusRequest         *message);
+size_t latchkey__v1__get_master_key_status_request__get_packed_size
+                     (const Latchkey__V1__GetMasterKeyStatusRequest   *message);
+size_t latchkey__v1__get_master_key_status_request__pack
+                     (const Latchkey__V1__GetMasterKeyStatusRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__get_master_key_status_request__pack_to_buffer
+                     (const Latchkey__V1__GetMasterKeyStatusRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__GetMasterKeyStatusRequest *
+       latchkey__v1__get_master_key_status_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__get_master_key_status_request__free_unpacked
+                     (Latchkey__V1__GetMasterKeyStatusRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__GetMasterKeyStatusResponse methods */
+void   latchkey__v1__get_master_key_status_response__init
+                     (Latchkey__V1__GetMasterKeyStatusResponse         *message);
+size_t latchkey__v1__get_master_key_status_response__get_packed_size
+                     (const Latchkey__V1__GetMasterKeyStatusResponse   *message);
+size_t latchkey__v1__get_master_key_status_response__pack
+                     (const Latchkey__V1__GetMasterKeyStatusResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__get_master_key_status_response__pack_to_buffer
+                     (const Latchkey__V1__GetMasterKeyStatusResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__GetMasterKeyStatusResponse *
+       latchkey__v1__get_master_key_status_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__get_master_key_status_response__free_unpacked
+                     (Latchkey__V1__GetMasterKeyStatusResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__MasterKeyUse methods */
+void   latchkey__v1__master_key_use__init
+                     (Latchkey__V1__MasterKeyUse         *message);
+size_t latchkey__v1__master_key_use__get_packed_size
+                     (const Latchkey__V1__MasterKeyUse   *message);
+size_t latchkey__v1__master_key_use__pack
+                     (const Latchkey__V1__MasterKeyUse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__master_key_use__pack_to_buffer
+                     (const Latchkey__V1__MasterKeyUse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__MasterKeyUse *
+       latchkey__v1__master_key_use__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__master_key_use__free_unpacked
+                     (Latchkey__V1__MasterKeyUse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SealedRows methods */
+void   latchkey__v1__sealed_rows__init
+                     (Latchkey__V1__SealedRows         *message);
+size_t latchkey__v1__sealed_rows__get_packed_size
+                     (const Latchkey__V1__SealedRows   *message);
+size_t latchkey__v1__sealed_rows__pack
+                     (const Latchkey__V1__SealedRows   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__sealed_rows__pack_to_buffer
+                     (const Latchkey__V1__SealedRows   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SealedRows *
+       latchkey__v1__sealed_rows__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__sealed_rows__free_unpacked
+                     (Latchkey__V1__SealedRows *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Latchkey__V1__LookupRequest_Closure)
@@ -1544,6 +1764,18 @@ typedef void (*Latchkey__V1__BackupRequest_Closure)
 typedef void (*Latchkey__V1__BackupResponse_Closure)
                  (const Latchkey__V1__BackupResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__GetMasterKeyStatusRequest_Closure)
+                 (const Latchkey__V1__GetMasterKeyStatusRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__GetMasterKeyStatusResponse_Closure)
+                 (const Latchkey__V1__GetMasterKeyStatusResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__MasterKeyUse_Closure)
+                 (const Latchkey__V1__MasterKeyUse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SealedRows_Closure)
+                 (const Latchkey__V1__SealedRows *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -1599,6 +1831,86 @@ struct Latchkey__V1__AdminService_Service
                  const Latchkey__V1__BackupRequest *input,
                  Latchkey__V1__BackupResponse_Closure closure,
                  void *closure_data);
+  void (*get_master_key_status)(Latchkey__V1__AdminService_Service *service,
+                                const Latchkey__V1__GetMasterKeyStatusRequest *input,
+                                Latchkey__V1__GetMasterKeyStatusResponse_Closure closure,
+                                void *closure_data);
+  void (*list_signing_keys)(Latchkey__V1__AdminService_Service *service,
+                            const Latchkey__V1__ListSigningKeysRequest *input,
+                            Latchkey__V1__ListSigningKeysResponse_Closure closure,
+                            void *closure_data);
+  void (*rotate_signing_keys)(Latchkey__V1__AdminService_Service *service,
+                              const Latchkey__V1__RotateSigningKeysRequest *input,
+                              Latchkey__V1__RotateSigningKeysResponse_Closure closure,
+                              void *closure_data);
+  void (*revoke_signing_key)(Latchkey__V1__AdminService_Service *service,
+                             const Latchkey__V1__RevokeSigningKeyRequest *input,
+                             Latchkey__V1__RevokeSigningKeyResponse_Closure closure,
+                             void *closure_data);
+  void (*create_account)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__CreateAccountRequest *input,
+                         Latchkey__V1__CreateAccountResponse_Closure closure,
+                         void *closure_data);
+  void (*update_account)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__UpdateAccountRequest *input,
+                         Latchkey__V1__UpdateAccountResponse_Closure closure,
+                         void *closure_data);
+  void (*link_identity)(Latchkey__V1__AdminService_Service *service,
+                        const Latchkey__V1__LinkIdentityRequest *input,
+                        Latchkey__V1__LinkIdentityResponse_Closure closure,
+                        void *closure_data);
+  void (*set_second_factors)(Latchkey__V1__AdminService_Service *service,
+                             const Latchkey__V1__SetSecondFactorsRequest *input,
+                             Latchkey__V1__SetSecondFactorsResponse_Closure closure,
+                             void *closure_data);
+  void (*create_email_link)(Latchkey__V1__AdminService_Service *service,
+                            const Latchkey__V1__CreateEmailLinkRequest *input,
+                            Latchkey__V1__CreateEmailLinkResponse_Closure closure,
+                            void *closure_data);
+  void (*delete_accounts)(Latchkey__V1__AdminService_Service *service,
+                          const Latchkey__V1__DeleteAccountsRequest *input,
+                          Latchkey__V1__DeleteAccountsResponse_Closure closure,
+                          void *closure_data);
+  void (*set_accounts_disabled)(Latchkey__V1__AdminService_Service *service,
+                                const Latchkey__V1__SetAccountsDisabledRequest *input,
+                                Latchkey__V1__SetAccountsDisabledResponse_Closure closure,
+                                void *closure_data);
+  void (*forget_account)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__ForgetAccountRequest *input,
+                         Latchkey__V1__ForgetAccountResponse_Closure closure,
+                         void *closure_data);
+  void (*search)(Latchkey__V1__AdminService_Service *service,
+                 const Latchkey__V1__SearchRequest *input,
+                 Latchkey__V1__SearchResponse_Closure closure,
+                 void *closure_data);
+  void (*export_account)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__ExportAccountRequest *input,
+                         Latchkey__V1__ExportAccountResponse_Closure closure,
+                         void *closure_data);
+  void (*list_events)(Latchkey__V1__AdminService_Service *service,
+                      const Latchkey__V1__ListEventsRequest *input,
+                      Latchkey__V1__ListEventsResponse_Closure closure,
+                      void *closure_data);
+  void (*diagnose_sign_in)(Latchkey__V1__AdminService_Service *service,
+                           const Latchkey__V1__DiagnoseSignInRequest *input,
+                           Latchkey__V1__DiagnoseSignInResponse_Closure closure,
+                           void *closure_data);
+  void (*unlock)(Latchkey__V1__AdminService_Service *service,
+                 const Latchkey__V1__UnlockRequest *input,
+                 Latchkey__V1__UnlockResponse_Closure closure,
+                 void *closure_data);
+  void (*list_sessions)(Latchkey__V1__AdminService_Service *service,
+                        const Latchkey__V1__AdminServiceListSessionsRequest *input,
+                        Latchkey__V1__AdminServiceListSessionsResponse_Closure closure,
+                        void *closure_data);
+  void (*list_messages)(Latchkey__V1__AdminService_Service *service,
+                        const Latchkey__V1__ListMessagesRequest *input,
+                        Latchkey__V1__ListMessagesResponse_Closure closure,
+                        void *closure_data);
+  void (*resend_message)(Latchkey__V1__AdminService_Service *service,
+                         const Latchkey__V1__ResendMessageRequest *input,
+                         Latchkey__V1__ResendMessageResponse_Closure closure,
+                         void *closure_data);
 };
 typedef void (*Latchkey__V1__AdminService_ServiceDestroy)(Latchkey__V1__AdminService_Service *);
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
@@ -1618,7 +1930,27 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## import_accounts,\
       function_prefix__ ## export_accounts,\
       function_prefix__ ## create_custom_token,\
-      function_prefix__ ## backup  }
+      function_prefix__ ## backup,\
+      function_prefix__ ## get_master_key_status,\
+      function_prefix__ ## list_signing_keys,\
+      function_prefix__ ## rotate_signing_keys,\
+      function_prefix__ ## revoke_signing_key,\
+      function_prefix__ ## create_account,\
+      function_prefix__ ## update_account,\
+      function_prefix__ ## link_identity,\
+      function_prefix__ ## set_second_factors,\
+      function_prefix__ ## create_email_link,\
+      function_prefix__ ## delete_accounts,\
+      function_prefix__ ## set_accounts_disabled,\
+      function_prefix__ ## forget_account,\
+      function_prefix__ ## search,\
+      function_prefix__ ## export_account,\
+      function_prefix__ ## list_events,\
+      function_prefix__ ## diagnose_sign_in,\
+      function_prefix__ ## unlock,\
+      function_prefix__ ## list_sessions,\
+      function_prefix__ ## list_messages,\
+      function_prefix__ ## resend_message  }
 void latchkey__v1__admin_service__lookup(ProtobufCService *service,
                                          const Latchkey__V1__LookupRequest *input,
                                          Latchkey__V1__LookupResponse_Closure closure,
@@ -1667,11 +1999,92 @@ void latchkey__v1__admin_service__backup(ProtobufCService *service,
                                          const Latchkey__V1__BackupRequest *input,
                                          Latchkey__V1__BackupResponse_Closure closure,
                                          void *closure_data);
+void latchkey__v1__admin_service__get_master_key_status(ProtobufCService *service,
+                                                        const Latchkey__V1__GetMasterKeyStatusRequest *input,
+                                                        Latchkey__V1__GetMasterKeyStatusResponse_Closure closure,
+                                                        void *closure_data);
+void latchkey__v1__admin_service__list_signing_keys(ProtobufCService *service,
+                                                    const Latchkey__V1__ListSigningKeysRequest *input,
+                                                    Latchkey__V1__ListSigningKeysResponse_Closure closure,
+                                                    void *closure_data);
+void latchkey__v1__admin_service__rotate_signing_keys(ProtobufCService *service,
+                                                      const Latchkey__V1__RotateSigningKeysRequest *input,
+                                                      Latchkey__V1__RotateSigningKeysResponse_Closure closure,
+                                                      void *closure_data);
+void latchkey__v1__admin_service__revoke_signing_key(ProtobufCService *service,
+                                                     const Latchkey__V1__RevokeSigningKeyRequest *input,
+                                                     Latchkey__V1__RevokeSigningKeyResponse_Closure closure,
+                                                     void *closure_data);
+void latchkey__v1__admin_service__create_account(ProtobufCService *service,
+                                                 const Latchkey__V1__CreateAccountRequest *input,
+                                                 Latchkey__V1__CreateAccountResponse_Closure closure,
+                                                 void *closure_data);
+void latchkey__v1__admin_service__update_account(ProtobufCService *service,
+                                                 const Latchkey__V1__UpdateAccountRequest *input,
+                                                 Latchkey__V1__UpdateAccountResponse_Closure closure,
+                                                 void *closure_data);
+void latchkey__v1__admin_service__link_identity(ProtobufCService *service,
+                                                const Latchkey__V1__LinkIdentityRequest *input,
+                                                Latchkey__V1__LinkIdentityResponse_Closure closure,
+                                                void *closure_data);
+void latchkey__v1__admin_service__set_second_factors(ProtobufCService *service,
+                                                     const Latchkey__V1__SetSecondFactorsRequest *input,
+                                                     Latchkey__V1__SetSecondFactorsResponse_Closure closure,
+                                                     void *closure_data);
+void latchkey__v1__admin_service__create_email_link(ProtobufCService *service,
+                                                    const Latchkey__V1__CreateEmailLinkRequest *input,
+                                                    Latchkey__V1__CreateEmailLinkResponse_Closure closure,
+                                                    void *closure_data);
+void latchkey__v1__admin_service__delete_accounts(ProtobufCService *service,
+                                                  const Latchkey__V1__DeleteAccountsRequest *input,
+                                                  Latchkey__V1__DeleteAccountsResponse_Closure closure,
+                                                  void *closure_data);
+void latchkey__v1__admin_service__set_accounts_disabled(ProtobufCService *service,
+                                                        const Latchkey__V1__SetAccountsDisabledRequest *input,
+                                                        Latchkey__V1__SetAccountsDisabledResponse_Closure closure,
+                                                        void *closure_data);
+void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
+                                                 const Latchkey__V1__ForgetAccountRequest *input,
+                                                 Latchkey__V1__ForgetAccountResponse_Closure closure,
+                                                 void *closure_data);
+void latchkey__v1__admin_service__search(ProtobufCService *service,
+                                         const Latchkey__V1__SearchRequest *input,
+                                         Latchkey__V1__SearchResponse_Closure closure,
+                                         void *closure_data);
+void latchkey__v1__admin_service__export_account(ProtobufCService *service,
+                                                 const Latchkey__V1__ExportAccountRequest *input,
+                                                 Latchkey__V1__ExportAccountResponse_Closure closure,
+                                                 void *closure_data);
+void latchkey__v1__admin_service__list_events(ProtobufCService *service,
+                                              const Latchkey__V1__ListEventsRequest *input,
+                                              Latchkey__V1__ListEventsResponse_Closure closure,
+                                              void *closure_data);
+void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
+                                                   const Latchkey__V1__DiagnoseSignInRequest *input,
+                                                   Latchkey__V1__DiagnoseSignInResponse_Closure closure,
+                                                   void *closure_data);
+void latchkey__v1__admin_service__unlock(ProtobufCService *service,
+                                         const Latchkey__V1__UnlockRequest *input,
+                                         Latchkey__V1__UnlockResponse_Closure closure,
+                                         void *closure_data);
+void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
+                                                const Latchkey__V1__AdminServiceListSessionsRequest *input,
+                                                Latchkey__V1__AdminServiceListSessionsResponse_Closure closure,
+                                                void *closure_data);
+void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
+                                                const Latchkey__V1__ListMessagesRequest *input,
+                                                Latchkey__V1__ListMessagesResponse_Closure closure,
+                                                void *closure_data);
+void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
+                                                 const Latchkey__V1__ResendMessageRequest *input,
+                                                 Latchkey__V1__ResendMessageResponse_Closure closure,
+                                                 void *closure_data);
 
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    latchkey__v1__hash_algorithm__descriptor;
 extern const ProtobufCEnumDescriptor    latchkey__v1__hash_input_order__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__v1__master_key_state__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__lookup_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__provider_identity__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__lookup_response__descriptor;
@@ -1703,6 +2116,10 @@ extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_response__
 extern const ProtobufCMessageDescriptor latchkey__v1__exported_account__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__backup_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__backup_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__get_master_key_status_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__get_master_key_status_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__master_key_use__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__sealed_rows__descriptor;
 extern const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor;
 
 PROTOBUF_C__END_DECLS

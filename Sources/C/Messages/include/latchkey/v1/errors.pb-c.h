@@ -143,6 +143,14 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_NOT_FOUND = 27,
   /*
+   * No signing key has this id, or it was revoked.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGNING_KEY_NOT_FOUND = 64,
+  /*
+   * No message has this id, or it is no longer kept.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_NOT_FOUND = 63,
+  /*
    * Another account has the email address.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_ALREADY_IN_USE = 28,
@@ -155,6 +163,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The phone number is already enrolled as a second factor.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_EXISTS = 30,
+  /*
+   * An account has the chosen id, or a removed account had it.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_ACCOUNT_ID_IN_USE = 60,
   /*
    * Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
    */
@@ -221,6 +233,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PROVIDER_MISCONFIGURED = 46,
   /*
+   * The content of the message is no longer kept, because it was sent or has expired.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_CONTENT_GONE = 62,
+  /*
    * The server has no `store.backup_folder`.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_NOT_CONFIGURED = 47,
@@ -264,6 +280,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The backup took too long, or failed for a reason that the server's log states.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_BACKUP_FAILED = 57,
+  /*
+   * The server is building the index of Search. Retry later.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SEARCH_NOT_READY = 61,
   /*
    * The client cancelled the call before it changed anything.
    */

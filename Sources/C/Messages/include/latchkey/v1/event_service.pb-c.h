@@ -90,7 +90,7 @@ typedef enum _Latchkey__V1__EventType {
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_FACTOR_WITHDRAWN = 14,
   /*
-   * Update changed the name or the photo.
+   * The name or the photo changed.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROFILE_CHANGED = 15,
   /*
@@ -98,7 +98,7 @@ typedef enum _Latchkey__V1__EventType {
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_CHANGED = 16,
   /*
-   * Update set a new password.
+   * A new password was set.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_CHANGED = 17,
   /*
@@ -138,7 +138,7 @@ typedef enum _Latchkey__V1__EventType {
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_BACKUP_MADE = 26,
   /*
-   * An emailed link verified the email address.
+   * An emailed link or an administrator verified the email address.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_VERIFIED = 27,
   /*
@@ -148,7 +148,39 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * An emailed link set a new password.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET = 29
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_RESET = 29,
+  /*
+   * An administrator marked the email address as unverified.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_UNVERIFIED = 30,
+  /*
+   * An administrator created a link to an email address, which may have no account yet.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_EMAIL_LINK_CREATED = 31,
+  /*
+   * An administrator freed the id of a removed account.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_FORGOTTEN = 32,
+  /*
+   * An administrator exported everything that is kept about the account.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_EXPORTED = 33,
+  /*
+   * A new signing key was published. Belongs to no account.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_ROTATED = 34,
+  /*
+   * An administrator revoked a signing key. Belongs to no account.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_REVOKED = 35,
+  /*
+   * An administrator ended the blocks of a user. Belongs to no account if the address has none.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLOCKED = 36,
+  /*
+   * An administrator sent a message again.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 

@@ -628,7 +628,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_flow__descriptor
   (ProtobufCMessageInit) latchkey__storage__v1__pending_flow__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[6] =
 {
   {
     "purpose",
@@ -690,9 +690,22 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "any_binding",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingCode, any_binding),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name[] = {
   1,   /* field[1] = account_id */
+  5,   /* field[5] = any_binding */
   3,   /* field[3] = continue_uri */
   2,   /* field[2] = digits */
   4,   /* field[4] = locale */
@@ -701,7 +714,7 @@ static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name
 static const ProtobufCIntRange latchkey__storage__v1__pending_code__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor =
 {
@@ -711,7 +724,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor
   "Latchkey__Storage__V1__PendingCode",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingCode),
-  5,
+  6,
   latchkey__storage__v1__pending_code__field_descriptors,
   latchkey__storage__v1__pending_code__field_indices_by_name,
   1,  latchkey__storage__v1__pending_code__number_ranges,

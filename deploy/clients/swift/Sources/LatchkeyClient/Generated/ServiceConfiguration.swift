@@ -17,7 +17,12 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.ProviderFlowService", "method": "ListProviders" },
           { "service": "latchkey.v1.VerificationService", "method": "CheckCode" },
           { "service": "latchkey.v1.AdminService", "method": "Lookup" },
-          { "service": "latchkey.v1.AdminService", "method": "List" }
+          { "service": "latchkey.v1.AdminService", "method": "List" },
+          { "service": "latchkey.v1.AdminService", "method": "ListSigningKeys" },
+          { "service": "latchkey.v1.AdminService", "method": "ListEvents" },
+          { "service": "latchkey.v1.AdminService", "method": "DiagnoseSignIn" },
+          { "service": "latchkey.v1.AdminService", "method": "ListSessions" },
+          { "service": "latchkey.v1.AdminService", "method": "ListMessages" }
         ],
         "timeout": "30s",
         "retryPolicy": {
@@ -66,9 +71,27 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.AdminService", "method": "DeleteAccount" },
           { "service": "latchkey.v1.AdminService", "method": "RemoveSecondFactors" },
           { "service": "latchkey.v1.AdminService", "method": "UnlinkProvider" },
-          { "service": "latchkey.v1.AdminService", "method": "CreateCustomToken" }
+          { "service": "latchkey.v1.AdminService", "method": "CreateCustomToken" },
+          { "service": "latchkey.v1.AdminService", "method": "RotateSigningKeys" },
+          { "service": "latchkey.v1.AdminService", "method": "RevokeSigningKey" },
+          { "service": "latchkey.v1.AdminService", "method": "CreateAccount" },
+          { "service": "latchkey.v1.AdminService", "method": "UpdateAccount" },
+          { "service": "latchkey.v1.AdminService", "method": "LinkIdentity" },
+          { "service": "latchkey.v1.AdminService", "method": "SetSecondFactors" },
+          { "service": "latchkey.v1.AdminService", "method": "CreateEmailLink" },
+          { "service": "latchkey.v1.AdminService", "method": "ForgetAccount" },
+          { "service": "latchkey.v1.AdminService", "method": "Search" },
+          { "service": "latchkey.v1.AdminService", "method": "Unlock" },
+          { "service": "latchkey.v1.AdminService", "method": "ResendMessage" }
         ],
         "timeout": "30s"
+      },
+      {
+        "name": [
+          { "service": "latchkey.v1.AdminService", "method": "DeleteAccounts" },
+          { "service": "latchkey.v1.AdminService", "method": "SetAccountsDisabled" }
+        ],
+        "timeout": "120s"
       }
     ]
   }

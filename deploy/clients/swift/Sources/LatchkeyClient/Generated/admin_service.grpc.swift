@@ -181,6 +181,266 @@ public enum Latchkey_V1_AdminService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "GetMasterKeyStatus" metadata.
+        public enum GetMasterKeyStatus: Sendable {
+            /// Request type for "GetMasterKeyStatus".
+            public typealias Input = Latchkey_V1_GetMasterKeyStatusRequest
+            /// Response type for "GetMasterKeyStatus".
+            public typealias Output = Latchkey_V1_GetMasterKeyStatusResponse
+            /// Descriptor for "GetMasterKeyStatus".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "GetMasterKeyStatus",
+                type: .unary
+            )
+        }
+        /// Namespace for "ListSigningKeys" metadata.
+        public enum ListSigningKeys: Sendable {
+            /// Request type for "ListSigningKeys".
+            public typealias Input = Latchkey_V1_ListSigningKeysRequest
+            /// Response type for "ListSigningKeys".
+            public typealias Output = Latchkey_V1_ListSigningKeysResponse
+            /// Descriptor for "ListSigningKeys".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ListSigningKeys",
+                type: .unary
+            )
+        }
+        /// Namespace for "RotateSigningKeys" metadata.
+        public enum RotateSigningKeys: Sendable {
+            /// Request type for "RotateSigningKeys".
+            public typealias Input = Latchkey_V1_RotateSigningKeysRequest
+            /// Response type for "RotateSigningKeys".
+            public typealias Output = Latchkey_V1_RotateSigningKeysResponse
+            /// Descriptor for "RotateSigningKeys".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "RotateSigningKeys",
+                type: .unary
+            )
+        }
+        /// Namespace for "RevokeSigningKey" metadata.
+        public enum RevokeSigningKey: Sendable {
+            /// Request type for "RevokeSigningKey".
+            public typealias Input = Latchkey_V1_RevokeSigningKeyRequest
+            /// Response type for "RevokeSigningKey".
+            public typealias Output = Latchkey_V1_RevokeSigningKeyResponse
+            /// Descriptor for "RevokeSigningKey".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "RevokeSigningKey",
+                type: .unary
+            )
+        }
+        /// Namespace for "CreateAccount" metadata.
+        public enum CreateAccount: Sendable {
+            /// Request type for "CreateAccount".
+            public typealias Input = Latchkey_V1_CreateAccountRequest
+            /// Response type for "CreateAccount".
+            public typealias Output = Latchkey_V1_CreateAccountResponse
+            /// Descriptor for "CreateAccount".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "CreateAccount",
+                type: .unary
+            )
+        }
+        /// Namespace for "UpdateAccount" metadata.
+        public enum UpdateAccount: Sendable {
+            /// Request type for "UpdateAccount".
+            public typealias Input = Latchkey_V1_UpdateAccountRequest
+            /// Response type for "UpdateAccount".
+            public typealias Output = Latchkey_V1_UpdateAccountResponse
+            /// Descriptor for "UpdateAccount".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "UpdateAccount",
+                type: .unary
+            )
+        }
+        /// Namespace for "LinkIdentity" metadata.
+        public enum LinkIdentity: Sendable {
+            /// Request type for "LinkIdentity".
+            public typealias Input = Latchkey_V1_LinkIdentityRequest
+            /// Response type for "LinkIdentity".
+            public typealias Output = Latchkey_V1_LinkIdentityResponse
+            /// Descriptor for "LinkIdentity".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "LinkIdentity",
+                type: .unary
+            )
+        }
+        /// Namespace for "SetSecondFactors" metadata.
+        public enum SetSecondFactors: Sendable {
+            /// Request type for "SetSecondFactors".
+            public typealias Input = Latchkey_V1_SetSecondFactorsRequest
+            /// Response type for "SetSecondFactors".
+            public typealias Output = Latchkey_V1_SetSecondFactorsResponse
+            /// Descriptor for "SetSecondFactors".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "SetSecondFactors",
+                type: .unary
+            )
+        }
+        /// Namespace for "CreateEmailLink" metadata.
+        public enum CreateEmailLink: Sendable {
+            /// Request type for "CreateEmailLink".
+            public typealias Input = Latchkey_V1_CreateEmailLinkRequest
+            /// Response type for "CreateEmailLink".
+            public typealias Output = Latchkey_V1_CreateEmailLinkResponse
+            /// Descriptor for "CreateEmailLink".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "CreateEmailLink",
+                type: .unary
+            )
+        }
+        /// Namespace for "DeleteAccounts" metadata.
+        public enum DeleteAccounts: Sendable {
+            /// Request type for "DeleteAccounts".
+            public typealias Input = Latchkey_V1_DeleteAccountsRequest
+            /// Response type for "DeleteAccounts".
+            public typealias Output = Latchkey_V1_DeleteAccountsResponse
+            /// Descriptor for "DeleteAccounts".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "DeleteAccounts",
+                type: .unary
+            )
+        }
+        /// Namespace for "SetAccountsDisabled" metadata.
+        public enum SetAccountsDisabled: Sendable {
+            /// Request type for "SetAccountsDisabled".
+            public typealias Input = Latchkey_V1_SetAccountsDisabledRequest
+            /// Response type for "SetAccountsDisabled".
+            public typealias Output = Latchkey_V1_SetAccountsDisabledResponse
+            /// Descriptor for "SetAccountsDisabled".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "SetAccountsDisabled",
+                type: .unary
+            )
+        }
+        /// Namespace for "ForgetAccount" metadata.
+        public enum ForgetAccount: Sendable {
+            /// Request type for "ForgetAccount".
+            public typealias Input = Latchkey_V1_ForgetAccountRequest
+            /// Response type for "ForgetAccount".
+            public typealias Output = Latchkey_V1_ForgetAccountResponse
+            /// Descriptor for "ForgetAccount".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ForgetAccount",
+                type: .unary
+            )
+        }
+        /// Namespace for "Search" metadata.
+        public enum Search: Sendable {
+            /// Request type for "Search".
+            public typealias Input = Latchkey_V1_SearchRequest
+            /// Response type for "Search".
+            public typealias Output = Latchkey_V1_SearchResponse
+            /// Descriptor for "Search".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "Search",
+                type: .unary
+            )
+        }
+        /// Namespace for "ExportAccount" metadata.
+        public enum ExportAccount: Sendable {
+            /// Request type for "ExportAccount".
+            public typealias Input = Latchkey_V1_ExportAccountRequest
+            /// Response type for "ExportAccount".
+            public typealias Output = Latchkey_V1_ExportAccountResponse
+            /// Descriptor for "ExportAccount".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ExportAccount",
+                type: .serverStreaming
+            )
+        }
+        /// Namespace for "ListEvents" metadata.
+        public enum ListEvents: Sendable {
+            /// Request type for "ListEvents".
+            public typealias Input = Latchkey_V1_ListEventsRequest
+            /// Response type for "ListEvents".
+            public typealias Output = Latchkey_V1_ListEventsResponse
+            /// Descriptor for "ListEvents".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ListEvents",
+                type: .unary
+            )
+        }
+        /// Namespace for "DiagnoseSignIn" metadata.
+        public enum DiagnoseSignIn: Sendable {
+            /// Request type for "DiagnoseSignIn".
+            public typealias Input = Latchkey_V1_DiagnoseSignInRequest
+            /// Response type for "DiagnoseSignIn".
+            public typealias Output = Latchkey_V1_DiagnoseSignInResponse
+            /// Descriptor for "DiagnoseSignIn".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "DiagnoseSignIn",
+                type: .unary
+            )
+        }
+        /// Namespace for "Unlock" metadata.
+        public enum Unlock: Sendable {
+            /// Request type for "Unlock".
+            public typealias Input = Latchkey_V1_UnlockRequest
+            /// Response type for "Unlock".
+            public typealias Output = Latchkey_V1_UnlockResponse
+            /// Descriptor for "Unlock".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "Unlock",
+                type: .unary
+            )
+        }
+        /// Namespace for "ListSessions" metadata.
+        public enum ListSessions: Sendable {
+            /// Request type for "ListSessions".
+            public typealias Input = Latchkey_V1_AdminServiceListSessionsRequest
+            /// Response type for "ListSessions".
+            public typealias Output = Latchkey_V1_AdminServiceListSessionsResponse
+            /// Descriptor for "ListSessions".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ListSessions",
+                type: .unary
+            )
+        }
+        /// Namespace for "ListMessages" metadata.
+        public enum ListMessages: Sendable {
+            /// Request type for "ListMessages".
+            public typealias Input = Latchkey_V1_ListMessagesRequest
+            /// Response type for "ListMessages".
+            public typealias Output = Latchkey_V1_ListMessagesResponse
+            /// Descriptor for "ListMessages".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ListMessages",
+                type: .unary
+            )
+        }
+        /// Namespace for "ResendMessage" metadata.
+        public enum ResendMessage: Sendable {
+            /// Request type for "ResendMessage".
+            public typealias Input = Latchkey_V1_ResendMessageRequest
+            /// Response type for "ResendMessage".
+            public typealias Output = Latchkey_V1_ResendMessageResponse
+            /// Descriptor for "ResendMessage".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "ResendMessage",
+                type: .unary
+            )
+        }
         /// Descriptors for all methods in the "latchkey.v1.AdminService" service.
         public static let descriptors: [GRPCCore.MethodDescriptor] = [
             Lookup.descriptor,
@@ -194,7 +454,27 @@ public enum Latchkey_V1_AdminService: Sendable {
             ImportAccounts.descriptor,
             ExportAccounts.descriptor,
             CreateCustomToken.descriptor,
-            Backup.descriptor
+            Backup.descriptor,
+            GetMasterKeyStatus.descriptor,
+            ListSigningKeys.descriptor,
+            RotateSigningKeys.descriptor,
+            RevokeSigningKey.descriptor,
+            CreateAccount.descriptor,
+            UpdateAccount.descriptor,
+            LinkIdentity.descriptor,
+            SetSecondFactors.descriptor,
+            CreateEmailLink.descriptor,
+            DeleteAccounts.descriptor,
+            SetAccountsDisabled.descriptor,
+            ForgetAccount.descriptor,
+            Search.descriptor,
+            ExportAccount.descriptor,
+            ListEvents.descriptor,
+            DiagnoseSignIn.descriptor,
+            Unlock.descriptor,
+            ListSessions.descriptor,
+            ListMessages.descriptor,
+            ResendMessage.descriptor
         ]
     }
 }
@@ -216,11 +496,12 @@ extension Latchkey_V1_AdminService {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Administers accounts. Every change writes an event that names the calling service.
+    /// > Administers accounts. Every change writes an event that names the calling service, and the administrator whom the
+    /// > service names in the metadata `x-latchkey-actor` (types.proto).
     /// > 
-    /// > The calls take no idempotency key. A repeat of SetDisabled, SetCustomClaims, RevokeSessions, RemoveSecondFactors or
-    /// > ImportAccounts has the same result. A repeat of DeleteAccount fails with ACCOUNT_NOT_FOUND, and a repeat of
-    /// > UnlinkProvider with NO_SUCH_PROVIDER. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
+    /// > The calls take no idempotency key. A repeat of most calls has the same result. A repeat of DeleteAccount fails with
+    /// > ACCOUNT_NOT_FOUND, one of UnlinkProvider with NO_SUCH_PROVIDER, one of CreateAccount with the conflict, and one of
+    /// > CreateEmailLink returns another link. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
     public protocol ClientProtocol: Sendable {
         /// Call the "Lookup" method.
         ///
@@ -523,6 +804,516 @@ extension Latchkey_V1_AdminService {
             options: GRPCCore.CallOptions,
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_BackupResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
+
+        /// Call the "GetMasterKeyStatus" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns how each master key is used, and when the operator can remove it from `secrets.master_key_files`. The
+        /// > response contains the ids of keys, never a key.
+        /// > 
+        /// > The server reads every row that depends on a master key. The call may take ten minutes.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_GetMasterKeyStatusRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_GetMasterKeyStatusRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_GetMasterKeyStatusResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func getMasterKeyStatus<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_GetMasterKeyStatusRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_GetMasterKeyStatusRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_GetMasterKeyStatusResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_GetMasterKeyStatusResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ListSigningKeys" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the keys that sign tokens, with the state and the age of each.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListSigningKeysRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListSigningKeysRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListSigningKeysResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func listSigningKeys<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListSigningKeysRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListSigningKeysRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListSigningKeysResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListSigningKeysResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "RotateSigningKeys" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Publishes a new signing key, which takes over when `tokens.publish_lead_seconds` have passed. Writes the event
+        /// > SIGNING_KEY_ROTATED. Changes nothing while a new key waits already.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RotateSigningKeysRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RotateSigningKeysRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RotateSigningKeysResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func rotateSigningKeys<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RotateSigningKeysRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RotateSigningKeysRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RotateSigningKeysResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RotateSigningKeysResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "RevokeSigningKey" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Removes a signing key at once, because it may be stolen. Writes the event SIGNING_KEY_REVOKED.
+        /// > 
+        /// > Every token of the key is invalid: ID tokens fail with INVALID_ID_TOKEN and custom tokens with
+        /// > INVALID_CUSTOM_TOKEN. The server that answers rejects them immediately, other servers within a minute. Sessions
+        /// > continue, because refresh tokens do not depend on the key. If the key signs, a successor signs immediately: the key
+        /// > that waits, or else a new one, which verifiers must fetch first.
+        /// > 
+        /// > Errors: SIGNING_KEY_NOT_FOUND.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RevokeSigningKeyRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RevokeSigningKeyRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RevokeSigningKeyResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func revokeSigningKey<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RevokeSigningKeyRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RevokeSigningKeyRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RevokeSigningKeyResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeSigningKeyResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "CreateAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates an account for a user (SEMANTICS.md, section 14). Choose `account_id` to make a repeat safe.
+        /// > 
+        /// > Errors: ACCOUNT_ID_IN_USE; EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use;
+        /// > WEAK_PASSWORD; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func createAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateAccountResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "UpdateAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Changes fields of an account that `update_mask` lists (SEMANTICS.md, section 14). An empty value clears a field. A
+        /// > new email address or password ends all sessions.
+        /// > 
+        /// > Errors: EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use; WEAK_PASSWORD;
+        /// > UNSUPPORTED_FIRST_FACTOR for a phone number of an account whose only second factors are phones.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_UpdateAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_UpdateAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_UpdateAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func updateAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_UpdateAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_UpdateAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_UpdateAccountResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UpdateAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "LinkIdentity" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Links a user at a provider, whom you know from elsewhere, to an account. The identity verifies no email address
+        /// > before its next sign-in. Linking what is linked changes nothing.
+        /// > 
+        /// > Errors: PROVIDER_ALREADY_LINKED, with metadata `account_id` if another account has the identity.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_LinkIdentityRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_LinkIdentityRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_LinkIdentityResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func linkIdentity<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_LinkIdentityRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_LinkIdentityRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_LinkIdentityResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_LinkIdentityResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "SetSecondFactors" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Replaces the second factors of an account: adds, renames and removes factors until it has exactly these.
+        /// > 
+        /// > A factor that is added or removed ends every session and makes earlier custom tokens invalid. The user receives a
+        /// > notice of each. Recovery codes stay until the last factor goes.
+        /// > 
+        /// > Errors: UNVERIFIED_EMAIL; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS; SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD;
+        /// > UNSUPPORTED_FIRST_FACTOR for an anonymous account.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetSecondFactorsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetSecondFactorsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetSecondFactorsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func setSecondFactors<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetSecondFactorsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetSecondFactorsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetSecondFactorsResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetSecondFactorsResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "CreateEmailLink" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns a link that VerificationService would have emailed. Deliver it yourself: whoever opens a sign-in or reset
+        /// > link controls the account. Requires the caller's right `email_links`. Writes the event EMAIL_LINK_CREATED.
+        /// > 
+        /// > Errors: REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables the method of the link;
+        /// > EMAIL_ALREADY_IN_USE for a new address of another account.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateEmailLinkRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateEmailLinkRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateEmailLinkResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func createEmailLink<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateEmailLinkRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateEmailLinkRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateEmailLinkResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateEmailLinkResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "DeleteAccounts" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Deletes up to 1,000 accounts, as DeleteAccount does. Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_DeleteAccountsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_DeleteAccountsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_DeleteAccountsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func deleteAccounts<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_DeleteAccountsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_DeleteAccountsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_DeleteAccountsResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DeleteAccountsResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "SetAccountsDisabled" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Disables or enables up to 1,000 accounts, as SetDisabled does. Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetAccountsDisabledRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetAccountsDisabledRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetAccountsDisabledResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func setAccountsDisabled<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetAccountsDisabledRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetAccountsDisabledRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetAccountsDisabledResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetAccountsDisabledResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ForgetAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Frees the id of a removed account for CreateAccount or an import (SEMANTICS.md, section 14). Tokens of the removed
+        /// > account stay invalid. Forgetting an id twice changes nothing.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ForgetAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ForgetAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ForgetAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func forgetAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ForgetAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ForgetAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ForgetAccountResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ForgetAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "Search" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SearchRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SearchRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SearchResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func search<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SearchRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SearchRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SearchResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SearchResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ExportAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
+        /// > user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ExportAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ExportAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ExportAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func exportAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ExportAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ExportAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ExportAccountResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_ExportAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ListEvents" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns what happened to an account: its events and its failed attempts to sign in, newest first.
+        /// > 
+        /// > Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
+        /// > attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListEventsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListEventsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListEventsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func listEvents<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListEventsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListEventsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListEventsResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListEventsResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "DiagnoseSignIn" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
+        /// > failed attempts, messages, pending credentials and sessions. An address without an account is a response
+        /// > (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_DiagnoseSignInRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_DiagnoseSignInRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_DiagnoseSignInResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func diagnoseSignIn<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_DiagnoseSignInRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_DiagnoseSignInRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_DiagnoseSignInResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DiagnoseSignInResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "Unlock" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
+        /// > 
+        /// > Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
+        /// > user's own.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_UnlockRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_UnlockRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_UnlockResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func unlock<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_UnlockRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_UnlockRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_UnlockResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UnlockResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ListSessions" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_AdminServiceListSessionsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_AdminServiceListSessionsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_AdminServiceListSessionsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func listSessions<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_AdminServiceListSessionsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_AdminServiceListSessionsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_AdminServiceListSessionsResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_AdminServiceListSessionsResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ListMessages" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListMessagesRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListMessagesRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListMessagesResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func listMessages<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListMessagesRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListMessagesRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListMessagesResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListMessagesResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "ResendMessage" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
+        /// > 
+        /// > A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
+        /// > arrive twice.
+        /// > 
+        /// > Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ResendMessageRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ResendMessageRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ResendMessageResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func resendMessage<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ResendMessageRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ResendMessageRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ResendMessageResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ResendMessageResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
     }
 
     /// Generated client for the "latchkey.v1.AdminService" service.
@@ -533,11 +1324,12 @@ extension Latchkey_V1_AdminService {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Administers accounts. Every change writes an event that names the calling service.
+    /// > Administers accounts. Every change writes an event that names the calling service, and the administrator whom the
+    /// > service names in the metadata `x-latchkey-actor` (types.proto).
     /// > 
-    /// > The calls take no idempotency key. A repeat of SetDisabled, SetCustomClaims, RevokeSessions, RemoveSecondFactors or
-    /// > ImportAccounts has the same result. A repeat of DeleteAccount fails with ACCOUNT_NOT_FOUND, and a repeat of
-    /// > UnlinkProvider with NO_SUCH_PROVIDER. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
+    /// > The calls take no idempotency key. A repeat of most calls has the same result. A repeat of DeleteAccount fails with
+    /// > ACCOUNT_NOT_FOUND, one of UnlinkProvider with NO_SUCH_PROVIDER, one of CreateAccount with the conflict, and one of
+    /// > CreateEmailLink returns another link. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
     public struct Client<Transport>: ClientProtocol where Transport: GRPCCore.ClientTransport {
         private let client: GRPCCore.GRPCClient<Transport>
 
@@ -978,6 +1770,734 @@ extension Latchkey_V1_AdminService {
                 onResponse: handleResponse
             )
         }
+
+        /// Call the "GetMasterKeyStatus" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns how each master key is used, and when the operator can remove it from `secrets.master_key_files`. The
+        /// > response contains the ids of keys, never a key.
+        /// > 
+        /// > The server reads every row that depends on a master key. The call may take ten minutes.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_GetMasterKeyStatusRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_GetMasterKeyStatusRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_GetMasterKeyStatusResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func getMasterKeyStatus<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_GetMasterKeyStatusRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_GetMasterKeyStatusRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_GetMasterKeyStatusResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_GetMasterKeyStatusResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.GetMasterKeyStatus.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ListSigningKeys" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the keys that sign tokens, with the state and the age of each.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListSigningKeysRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListSigningKeysRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListSigningKeysResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func listSigningKeys<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListSigningKeysRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListSigningKeysRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListSigningKeysResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListSigningKeysResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ListSigningKeys.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "RotateSigningKeys" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Publishes a new signing key, which takes over when `tokens.publish_lead_seconds` have passed. Writes the event
+        /// > SIGNING_KEY_ROTATED. Changes nothing while a new key waits already.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RotateSigningKeysRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RotateSigningKeysRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RotateSigningKeysResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func rotateSigningKeys<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RotateSigningKeysRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RotateSigningKeysRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RotateSigningKeysResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RotateSigningKeysResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.RotateSigningKeys.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "RevokeSigningKey" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Removes a signing key at once, because it may be stolen. Writes the event SIGNING_KEY_REVOKED.
+        /// > 
+        /// > Every token of the key is invalid: ID tokens fail with INVALID_ID_TOKEN and custom tokens with
+        /// > INVALID_CUSTOM_TOKEN. The server that answers rejects them immediately, other servers within a minute. Sessions
+        /// > continue, because refresh tokens do not depend on the key. If the key signs, a successor signs immediately: the key
+        /// > that waits, or else a new one, which verifiers must fetch first.
+        /// > 
+        /// > Errors: SIGNING_KEY_NOT_FOUND.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RevokeSigningKeyRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RevokeSigningKeyRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RevokeSigningKeyResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func revokeSigningKey<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RevokeSigningKeyRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RevokeSigningKeyRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RevokeSigningKeyResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeSigningKeyResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.RevokeSigningKey.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "CreateAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates an account for a user (SEMANTICS.md, section 14). Choose `account_id` to make a repeat safe.
+        /// > 
+        /// > Errors: ACCOUNT_ID_IN_USE; EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use;
+        /// > WEAK_PASSWORD; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func createAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateAccountResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateAccountResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.CreateAccount.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "UpdateAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Changes fields of an account that `update_mask` lists (SEMANTICS.md, section 14). An empty value clears a field. A
+        /// > new email address or password ends all sessions.
+        /// > 
+        /// > Errors: EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use; WEAK_PASSWORD;
+        /// > UNSUPPORTED_FIRST_FACTOR for a phone number of an account whose only second factors are phones.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_UpdateAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_UpdateAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_UpdateAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func updateAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_UpdateAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_UpdateAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_UpdateAccountResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UpdateAccountResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.UpdateAccount.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "LinkIdentity" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Links a user at a provider, whom you know from elsewhere, to an account. The identity verifies no email address
+        /// > before its next sign-in. Linking what is linked changes nothing.
+        /// > 
+        /// > Errors: PROVIDER_ALREADY_LINKED, with metadata `account_id` if another account has the identity.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_LinkIdentityRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_LinkIdentityRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_LinkIdentityResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func linkIdentity<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_LinkIdentityRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_LinkIdentityRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_LinkIdentityResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_LinkIdentityResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.LinkIdentity.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "SetSecondFactors" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Replaces the second factors of an account: adds, renames and removes factors until it has exactly these.
+        /// > 
+        /// > A factor that is added or removed ends every session and makes earlier custom tokens invalid. The user receives a
+        /// > notice of each. Recovery codes stay until the last factor goes.
+        /// > 
+        /// > Errors: UNVERIFIED_EMAIL; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS; SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD;
+        /// > UNSUPPORTED_FIRST_FACTOR for an anonymous account.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetSecondFactorsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetSecondFactorsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetSecondFactorsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func setSecondFactors<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetSecondFactorsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetSecondFactorsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetSecondFactorsResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetSecondFactorsResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.SetSecondFactors.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "CreateEmailLink" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns a link that VerificationService would have emailed. Deliver it yourself: whoever opens a sign-in or reset
+        /// > link controls the account. Requires the caller's right `email_links`. Writes the event EMAIL_LINK_CREATED.
+        /// > 
+        /// > Errors: REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables the method of the link;
+        /// > EMAIL_ALREADY_IN_USE for a new address of another account.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateEmailLinkRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateEmailLinkRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateEmailLinkResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func createEmailLink<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateEmailLinkRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateEmailLinkRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateEmailLinkResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateEmailLinkResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.CreateEmailLink.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "DeleteAccounts" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Deletes up to 1,000 accounts, as DeleteAccount does. Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_DeleteAccountsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_DeleteAccountsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_DeleteAccountsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func deleteAccounts<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_DeleteAccountsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_DeleteAccountsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_DeleteAccountsResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DeleteAccountsResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.DeleteAccounts.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "SetAccountsDisabled" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Disables or enables up to 1,000 accounts, as SetDisabled does. Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetAccountsDisabledRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetAccountsDisabledRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetAccountsDisabledResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func setAccountsDisabled<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetAccountsDisabledRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetAccountsDisabledRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetAccountsDisabledResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetAccountsDisabledResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.SetAccountsDisabled.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ForgetAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Frees the id of a removed account for CreateAccount or an import (SEMANTICS.md, section 14). Tokens of the removed
+        /// > account stay invalid. Forgetting an id twice changes nothing.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ForgetAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ForgetAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ForgetAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func forgetAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ForgetAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ForgetAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ForgetAccountResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ForgetAccountResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ForgetAccount.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "Search" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SearchRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SearchRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SearchResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func search<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SearchRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SearchRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SearchResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SearchResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.Search.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ExportAccount" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
+        /// > user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ExportAccountRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ExportAccountRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ExportAccountResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func exportAccount<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ExportAccountRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ExportAccountRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ExportAccountResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_ExportAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.serverStreamingCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ExportAccount.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ListEvents" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns what happened to an account: its events and its failed attempts to sign in, newest first.
+        /// > 
+        /// > Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
+        /// > attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListEventsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListEventsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListEventsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func listEvents<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListEventsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListEventsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListEventsResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListEventsResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ListEvents.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "DiagnoseSignIn" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
+        /// > failed attempts, messages, pending credentials and sessions. An address without an account is a response
+        /// > (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_DiagnoseSignInRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_DiagnoseSignInRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_DiagnoseSignInResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func diagnoseSignIn<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_DiagnoseSignInRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_DiagnoseSignInRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_DiagnoseSignInResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DiagnoseSignInResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.DiagnoseSignIn.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "Unlock" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
+        /// > 
+        /// > Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
+        /// > user's own.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_UnlockRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_UnlockRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_UnlockResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func unlock<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_UnlockRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_UnlockRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_UnlockResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UnlockResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.Unlock.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ListSessions" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_AdminServiceListSessionsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_AdminServiceListSessionsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_AdminServiceListSessionsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func listSessions<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_AdminServiceListSessionsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_AdminServiceListSessionsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_AdminServiceListSessionsResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_AdminServiceListSessionsResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ListSessions.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ListMessages" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ListMessagesRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ListMessagesRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ListMessagesResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func listMessages<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ListMessagesRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ListMessagesRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ListMessagesResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListMessagesResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ListMessages.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "ResendMessage" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
+        /// > 
+        /// > A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
+        /// > arrive twice.
+        /// > 
+        /// > Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_ResendMessageRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_ResendMessageRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_ResendMessageResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func resendMessage<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_ResendMessageRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_ResendMessageRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ResendMessageResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ResendMessageResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.ResendMessage.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
     }
 }
 
@@ -1349,6 +2869,634 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             request: request,
             serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_BackupRequest>(),
             deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_BackupResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "GetMasterKeyStatus" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns how each master key is used, and when the operator can remove it from `secrets.master_key_files`. The
+    /// > response contains the ids of keys, never a key.
+    /// > 
+    /// > The server reads every row that depends on a master key. The call may take ten minutes.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_GetMasterKeyStatusRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func getMasterKeyStatus<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_GetMasterKeyStatusRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_GetMasterKeyStatusResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.getMasterKeyStatus(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_GetMasterKeyStatusRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_GetMasterKeyStatusResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListSigningKeys" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the keys that sign tokens, with the state and the age of each.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ListSigningKeysRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listSigningKeys<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ListSigningKeysRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListSigningKeysResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.listSigningKeys(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ListSigningKeysRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ListSigningKeysResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "RotateSigningKeys" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Publishes a new signing key, which takes over when `tokens.publish_lead_seconds` have passed. Writes the event
+    /// > SIGNING_KEY_ROTATED. Changes nothing while a new key waits already.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_RotateSigningKeysRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func rotateSigningKeys<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_RotateSigningKeysRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RotateSigningKeysResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.rotateSigningKeys(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_RotateSigningKeysRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_RotateSigningKeysResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "RevokeSigningKey" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Removes a signing key at once, because it may be stolen. Writes the event SIGNING_KEY_REVOKED.
+    /// > 
+    /// > Every token of the key is invalid: ID tokens fail with INVALID_ID_TOKEN and custom tokens with
+    /// > INVALID_CUSTOM_TOKEN. The server that answers rejects them immediately, other servers within a minute. Sessions
+    /// > continue, because refresh tokens do not depend on the key. If the key signs, a successor signs immediately: the key
+    /// > that waits, or else a new one, which verifiers must fetch first.
+    /// > 
+    /// > Errors: SIGNING_KEY_NOT_FOUND.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_RevokeSigningKeyRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func revokeSigningKey<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_RevokeSigningKeyRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeSigningKeyResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.revokeSigningKey(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_RevokeSigningKeyRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_RevokeSigningKeyResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "CreateAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates an account for a user (SEMANTICS.md, section 14). Choose `account_id` to make a repeat safe.
+    /// > 
+    /// > Errors: ACCOUNT_ID_IN_USE; EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use;
+    /// > WEAK_PASSWORD; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_CreateAccountRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createAccount<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_CreateAccountRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.createAccount(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_CreateAccountRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_CreateAccountResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "UpdateAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Changes fields of an account that `update_mask` lists (SEMANTICS.md, section 14). An empty value clears a field. A
+    /// > new email address or password ends all sessions.
+    /// > 
+    /// > Errors: EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use; WEAK_PASSWORD;
+    /// > UNSUPPORTED_FIRST_FACTOR for a phone number of an account whose only second factors are phones.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_UpdateAccountRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func updateAccount<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_UpdateAccountRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UpdateAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.updateAccount(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_UpdateAccountRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_UpdateAccountResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "LinkIdentity" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Links a user at a provider, whom you know from elsewhere, to an account. The identity verifies no email address
+    /// > before its next sign-in. Linking what is linked changes nothing.
+    /// > 
+    /// > Errors: PROVIDER_ALREADY_LINKED, with metadata `account_id` if another account has the identity.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_LinkIdentityRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func linkIdentity<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_LinkIdentityRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_LinkIdentityResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.linkIdentity(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_LinkIdentityRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_LinkIdentityResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetSecondFactors" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Replaces the second factors of an account: adds, renames and removes factors until it has exactly these.
+    /// > 
+    /// > A factor that is added or removed ends every session and makes earlier custom tokens invalid. The user receives a
+    /// > notice of each. Recovery codes stay until the last factor goes.
+    /// > 
+    /// > Errors: UNVERIFIED_EMAIL; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS; SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD;
+    /// > UNSUPPORTED_FIRST_FACTOR for an anonymous account.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_SetSecondFactorsRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setSecondFactors<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_SetSecondFactorsRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetSecondFactorsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.setSecondFactors(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_SetSecondFactorsRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_SetSecondFactorsResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "CreateEmailLink" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns a link that VerificationService would have emailed. Deliver it yourself: whoever opens a sign-in or reset
+    /// > link controls the account. Requires the caller's right `email_links`. Writes the event EMAIL_LINK_CREATED.
+    /// > 
+    /// > Errors: REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables the method of the link;
+    /// > EMAIL_ALREADY_IN_USE for a new address of another account.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_CreateEmailLinkRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createEmailLink<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_CreateEmailLinkRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateEmailLinkResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.createEmailLink(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_CreateEmailLinkRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_CreateEmailLinkResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "DeleteAccounts" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Deletes up to 1,000 accounts, as DeleteAccount does. Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_DeleteAccountsRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func deleteAccounts<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_DeleteAccountsRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DeleteAccountsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.deleteAccounts(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_DeleteAccountsRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_DeleteAccountsResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetAccountsDisabled" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Disables or enables up to 1,000 accounts, as SetDisabled does. Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_SetAccountsDisabledRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setAccountsDisabled<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_SetAccountsDisabledRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetAccountsDisabledResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.setAccountsDisabled(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_SetAccountsDisabledRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_SetAccountsDisabledResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ForgetAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Frees the id of a removed account for CreateAccount or an import (SEMANTICS.md, section 14). Tokens of the removed
+    /// > account stay invalid. Forgetting an id twice changes nothing.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ForgetAccountRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func forgetAccount<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ForgetAccountRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ForgetAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.forgetAccount(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ForgetAccountRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ForgetAccountResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Search" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_SearchRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func search<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_SearchRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SearchResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.search(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_SearchRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_SearchResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ExportAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
+    /// > user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ExportAccountRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func exportAccount<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ExportAccountRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_ExportAccountResponse>) async throws -> Result
+    ) async throws -> Result where Result: Sendable {
+        try await self.exportAccount(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ExportAccountRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ExportAccountResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListEvents" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns what happened to an account: its events and its failed attempts to sign in, newest first.
+    /// > 
+    /// > Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
+    /// > attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ListEventsRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listEvents<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ListEventsRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListEventsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.listEvents(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ListEventsRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ListEventsResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "DiagnoseSignIn" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
+    /// > failed attempts, messages, pending credentials and sessions. An address without an account is a response
+    /// > (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_DiagnoseSignInRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func diagnoseSignIn<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_DiagnoseSignInRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DiagnoseSignInResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.diagnoseSignIn(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_DiagnoseSignInRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_DiagnoseSignInResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Unlock" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
+    /// > 
+    /// > Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
+    /// > user's own.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_UnlockRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func unlock<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_UnlockRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UnlockResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.unlock(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_UnlockRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_UnlockResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListSessions" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_AdminServiceListSessionsRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listSessions<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_AdminServiceListSessionsRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_AdminServiceListSessionsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.listSessions(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_AdminServiceListSessionsRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_AdminServiceListSessionsResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListMessages" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ListMessagesRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listMessages<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ListMessagesRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListMessagesResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.listMessages(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ListMessagesRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ListMessagesResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ResendMessage" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
+    /// > 
+    /// > A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
+    /// > arrive twice.
+    /// > 
+    /// > Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_ResendMessageRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func resendMessage<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_ResendMessageRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ResendMessageResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.resendMessage(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ResendMessageRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ResendMessageResponse>(),
             options: options,
             onResponse: handleResponse
         )
@@ -1771,6 +3919,714 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             metadata: metadata
         )
         return try await self.backup(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "GetMasterKeyStatus" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns how each master key is used, and when the operator can remove it from `secrets.master_key_files`. The
+    /// > response contains the ids of keys, never a key.
+    /// > 
+    /// > The server reads every row that depends on a master key. The call may take ten minutes.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func getMasterKeyStatus<Result>(
+        _ message: Latchkey_V1_GetMasterKeyStatusRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_GetMasterKeyStatusResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_GetMasterKeyStatusRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.getMasterKeyStatus(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListSigningKeys" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the keys that sign tokens, with the state and the age of each.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listSigningKeys<Result>(
+        _ message: Latchkey_V1_ListSigningKeysRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListSigningKeysResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ListSigningKeysRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.listSigningKeys(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "RotateSigningKeys" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Publishes a new signing key, which takes over when `tokens.publish_lead_seconds` have passed. Writes the event
+    /// > SIGNING_KEY_ROTATED. Changes nothing while a new key waits already.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func rotateSigningKeys<Result>(
+        _ message: Latchkey_V1_RotateSigningKeysRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RotateSigningKeysResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_RotateSigningKeysRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.rotateSigningKeys(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "RevokeSigningKey" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Removes a signing key at once, because it may be stolen. Writes the event SIGNING_KEY_REVOKED.
+    /// > 
+    /// > Every token of the key is invalid: ID tokens fail with INVALID_ID_TOKEN and custom tokens with
+    /// > INVALID_CUSTOM_TOKEN. The server that answers rejects them immediately, other servers within a minute. Sessions
+    /// > continue, because refresh tokens do not depend on the key. If the key signs, a successor signs immediately: the key
+    /// > that waits, or else a new one, which verifiers must fetch first.
+    /// > 
+    /// > Errors: SIGNING_KEY_NOT_FOUND.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func revokeSigningKey<Result>(
+        _ message: Latchkey_V1_RevokeSigningKeyRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeSigningKeyResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_RevokeSigningKeyRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.revokeSigningKey(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "CreateAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates an account for a user (SEMANTICS.md, section 14). Choose `account_id` to make a repeat safe.
+    /// > 
+    /// > Errors: ACCOUNT_ID_IN_USE; EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use;
+    /// > WEAK_PASSWORD; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createAccount<Result>(
+        _ message: Latchkey_V1_CreateAccountRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_CreateAccountRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.createAccount(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "UpdateAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Changes fields of an account that `update_mask` lists (SEMANTICS.md, section 14). An empty value clears a field. A
+    /// > new email address or password ends all sessions.
+    /// > 
+    /// > Errors: EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use; WEAK_PASSWORD;
+    /// > UNSUPPORTED_FIRST_FACTOR for a phone number of an account whose only second factors are phones.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func updateAccount<Result>(
+        _ message: Latchkey_V1_UpdateAccountRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UpdateAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_UpdateAccountRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.updateAccount(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "LinkIdentity" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Links a user at a provider, whom you know from elsewhere, to an account. The identity verifies no email address
+    /// > before its next sign-in. Linking what is linked changes nothing.
+    /// > 
+    /// > Errors: PROVIDER_ALREADY_LINKED, with metadata `account_id` if another account has the identity.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func linkIdentity<Result>(
+        _ message: Latchkey_V1_LinkIdentityRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_LinkIdentityResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_LinkIdentityRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.linkIdentity(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetSecondFactors" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Replaces the second factors of an account: adds, renames and removes factors until it has exactly these.
+    /// > 
+    /// > A factor that is added or removed ends every session and makes earlier custom tokens invalid. The user receives a
+    /// > notice of each. Recovery codes stay until the last factor goes.
+    /// > 
+    /// > Errors: UNVERIFIED_EMAIL; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS; SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD;
+    /// > UNSUPPORTED_FIRST_FACTOR for an anonymous account.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setSecondFactors<Result>(
+        _ message: Latchkey_V1_SetSecondFactorsRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetSecondFactorsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_SetSecondFactorsRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.setSecondFactors(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "CreateEmailLink" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns a link that VerificationService would have emailed. Deliver it yourself: whoever opens a sign-in or reset
+    /// > link controls the account. Requires the caller's right `email_links`. Writes the event EMAIL_LINK_CREATED.
+    /// > 
+    /// > Errors: REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables the method of the link;
+    /// > EMAIL_ALREADY_IN_USE for a new address of another account.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createEmailLink<Result>(
+        _ message: Latchkey_V1_CreateEmailLinkRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateEmailLinkResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_CreateEmailLinkRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.createEmailLink(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "DeleteAccounts" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Deletes up to 1,000 accounts, as DeleteAccount does. Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func deleteAccounts<Result>(
+        _ message: Latchkey_V1_DeleteAccountsRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DeleteAccountsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_DeleteAccountsRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.deleteAccounts(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetAccountsDisabled" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Disables or enables up to 1,000 accounts, as SetDisabled does. Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setAccountsDisabled<Result>(
+        _ message: Latchkey_V1_SetAccountsDisabledRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetAccountsDisabledResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_SetAccountsDisabledRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.setAccountsDisabled(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ForgetAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Frees the id of a removed account for CreateAccount or an import (SEMANTICS.md, section 14). Tokens of the removed
+    /// > account stay invalid. Forgetting an id twice changes nothing.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func forgetAccount<Result>(
+        _ message: Latchkey_V1_ForgetAccountRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ForgetAccountResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ForgetAccountRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.forgetAccount(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Search" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func search<Result>(
+        _ message: Latchkey_V1_SearchRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SearchResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_SearchRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.search(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ExportAccount" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
+    /// > user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func exportAccount<Result>(
+        _ message: Latchkey_V1_ExportAccountRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.StreamingClientResponse<Latchkey_V1_ExportAccountResponse>) async throws -> Result
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ExportAccountRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.exportAccount(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListEvents" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns what happened to an account: its events and its failed attempts to sign in, newest first.
+    /// > 
+    /// > Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
+    /// > attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listEvents<Result>(
+        _ message: Latchkey_V1_ListEventsRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListEventsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ListEventsRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.listEvents(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "DiagnoseSignIn" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
+    /// > failed attempts, messages, pending credentials and sessions. An address without an account is a response
+    /// > (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func diagnoseSignIn<Result>(
+        _ message: Latchkey_V1_DiagnoseSignInRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_DiagnoseSignInResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_DiagnoseSignInRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.diagnoseSignIn(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Unlock" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
+    /// > 
+    /// > Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
+    /// > user's own.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func unlock<Result>(
+        _ message: Latchkey_V1_UnlockRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_UnlockResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_UnlockRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.unlock(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListSessions" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listSessions<Result>(
+        _ message: Latchkey_V1_AdminServiceListSessionsRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_AdminServiceListSessionsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_AdminServiceListSessionsRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.listSessions(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ListMessages" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func listMessages<Result>(
+        _ message: Latchkey_V1_ListMessagesRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ListMessagesResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ListMessagesRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.listMessages(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "ResendMessage" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
+    /// > 
+    /// > A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
+    /// > arrive twice.
+    /// > 
+    /// > Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func resendMessage<Result>(
+        _ message: Latchkey_V1_ResendMessageRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ResendMessageResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_ResendMessageRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.resendMessage(
             request: request,
             options: options,
             onResponse: handleResponse

@@ -192,6 +192,87 @@ public nonisolated enum Latchkey_V1_HashInputOrder: SwiftProtobuf.Enum, Swift.Ca
 
 }
 
+/// The use of a master key.
+public nonisolated enum Latchkey_V1_MasterKeyState: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+
+  /// Not a state.
+  case unspecified // = 0
+
+  /// The key is the first one of the server that answers: it seals.
+  case seals // = 1
+
+  /// Another server seals with the key, or did until a minute ago.
+  case sealsElsewhere // = 2
+
+  /// Rows are sealed under the key. Servers seal them again under the first key.
+  case opens // = 3
+
+  /// No row needs the key. Digests and refresh tokens may, until `needed_until`.
+  case agesOut // = 4
+
+  /// Nothing needs the key: remove it from `secrets.master_key_files`.
+  case removable // = 5
+
+  /// No server has sealed with the key yet.
+  case unused // = 6
+
+  /// Rows are sealed under the key, but the server that answers does not have it.
+  case missing // = 7
+
+  /// The server that answers does not have the key, and no row needs it.
+  case removed // = 8
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .seals
+    case 2: self = .sealsElsewhere
+    case 3: self = .opens
+    case 4: self = .agesOut
+    case 5: self = .removable
+    case 6: self = .unused
+    case 7: self = .missing
+    case 8: self = .removed
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .seals: return 1
+    case .sealsElsewhere: return 2
+    case .opens: return 3
+    case .agesOut: return 4
+    case .removable: return 5
+    case .unused: return 6
+    case .missing: return 7
+    case .removed: return 8
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Latchkey_V1_MasterKeyState] = [
+    .unspecified,
+    .seals,
+    .sealsElsewhere,
+    .opens,
+    .agesOut,
+    .removable,
+    .unused,
+    .missing,
+    .removed,
+  ]
+
+}
+
 /// Request of Lookup. Set exactly one field.
 public nonisolated struct Latchkey_V1_LookupRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -943,6 +1024,117 @@ public nonisolated struct Latchkey_V1_BackupResponse: Sendable {
   fileprivate var _createdAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
 }
 
+/// Request of GetMasterKeyStatus.
+public nonisolated struct Latchkey_V1_GetMasterKeyStatusRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// Response of GetMasterKeyStatus.
+public nonisolated struct Latchkey_V1_GetMasterKeyStatusResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The keys of the server that answers, in the order of its configuration, then those that it does not have.
+  public var keys: [Latchkey_V1_MasterKeyUse] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// A master key and its use.
+public nonisolated struct Latchkey_V1_MasterKeyUse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Eight hexadecimal digits. A key has the same id on every server, and every value that is sealed under it begins
+  /// with the id.
+  public var id: String = String()
+
+  /// Its use.
+  public var state: Latchkey_V1_MasterKeyState = .unspecified
+
+  /// The number of sealed rows, by table. Tables without such a row are absent.
+  public var sealedRows: [Latchkey_V1_SealedRows] = []
+
+  /// The number of open sessions whose refresh token may need the key. Set in the states OPENS, AGES_OUT and REMOVABLE.
+  public var refreshTokens: Int64 = 0
+
+  /// The time from which the key can be removed. Set in the states AGES_OUT and REMOVABLE.
+  public var neededUntil: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_neededUntil ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_neededUntil = newValue}
+  }
+  /// Returns true if `neededUntil` has been explicitly set.
+  public var hasNeededUntil: Bool {self._neededUntil != nil}
+  /// Clears the value of `neededUntil`. Subsequent reads from it will return its default value.
+  public mutating func clearNeededUntil() {self._neededUntil = nil}
+
+  /// When a server first had the key. Absent if no server has confirmed it yet.
+  public var knownAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_knownAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_knownAt = newValue}
+  }
+  /// Returns true if `knownAt` has been explicitly set.
+  public var hasKnownAt: Bool {self._knownAt != nil}
+  /// Clears the value of `knownAt`. Subsequent reads from it will return its default value.
+  public mutating func clearKnownAt() {self._knownAt = nil}
+
+  /// When a server last confirmed that it has the key. Each server does so three times a minute.
+  public var seenAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_seenAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_seenAt = newValue}
+  }
+  /// Returns true if `seenAt` has been explicitly set.
+  public var hasSeenAt: Bool {self._seenAt != nil}
+  /// Clears the value of `seenAt`. Subsequent reads from it will return its default value.
+  public mutating func clearSeenAt() {self._seenAt = nil}
+
+  /// When a server last confirmed that the key comes first, so that it seals. Absent if none ever did.
+  public var sealedAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_sealedAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_sealedAt = newValue}
+  }
+  /// Returns true if `sealedAt` has been explicitly set.
+  public var hasSealedAt: Bool {self._sealedAt != nil}
+  /// Clears the value of `sealedAt`. Subsequent reads from it will return its default value.
+  public mutating func clearSealedAt() {self._sealedAt = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _neededUntil: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+  fileprivate var _knownAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+  fileprivate var _seenAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+  fileprivate var _sealedAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
+/// Rows of one table.
+public nonisolated struct Latchkey_V1_SealedRows: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Such as `factors`.
+  public var table: String = String()
+
+  /// Their number.
+  public var rows: Int64 = 0
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
@@ -953,6 +1145,10 @@ nonisolated extension Latchkey_V1_HashAlgorithm: SwiftProtobuf._ProtoNameProvidi
 
 nonisolated extension Latchkey_V1_HashInputOrder: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0HASH_INPUT_ORDER_UNSPECIFIED\0\u{1}HASH_INPUT_ORDER_PASSWORD_FIRST\0\u{1}HASH_INPUT_ORDER_SALT_FIRST\0")
+}
+
+nonisolated extension Latchkey_V1_MasterKeyState: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0MASTER_KEY_STATE_UNSPECIFIED\0\u{1}MASTER_KEY_STATE_SEALS\0\u{1}MASTER_KEY_STATE_SEALS_ELSEWHERE\0\u{1}MASTER_KEY_STATE_OPENS\0\u{1}MASTER_KEY_STATE_AGES_OUT\0\u{1}MASTER_KEY_STATE_REMOVABLE\0\u{1}MASTER_KEY_STATE_UNUSED\0\u{1}MASTER_KEY_STATE_MISSING\0\u{1}MASTER_KEY_STATE_REMOVED\0")
 }
 
 nonisolated extension Latchkey_V1_LookupRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2211,6 +2407,159 @@ nonisolated extension Latchkey_V1_BackupResponse: SwiftProtobuf.Message, SwiftPr
     if lhs.accounts != rhs.accounts {return false}
     if lhs.eventCursor != rhs.eventCursor {return false}
     if lhs._createdAt != rhs._createdAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_GetMasterKeyStatusRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GetMasterKeyStatusRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_GetMasterKeyStatusRequest, rhs: Latchkey_V1_GetMasterKeyStatusRequest) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_GetMasterKeyStatusResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".GetMasterKeyStatusResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}keys\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.keys) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.keys.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.keys, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_GetMasterKeyStatusResponse, rhs: Latchkey_V1_GetMasterKeyStatusResponse) -> Bool {
+    if lhs.keys != rhs.keys {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_MasterKeyUse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".MasterKeyUse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}id\0\u{1}state\0\u{3}sealed_rows\0\u{3}refresh_tokens\0\u{3}needed_until\0\u{3}known_at\0\u{3}seen_at\0\u{3}sealed_at\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.id) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.state) }()
+      case 3: try { try decoder.decodeRepeatedMessageField(value: &self.sealedRows) }()
+      case 4: try { try decoder.decodeSingularInt64Field(value: &self.refreshTokens) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._neededUntil) }()
+      case 6: try { try decoder.decodeSingularMessageField(value: &self._knownAt) }()
+      case 7: try { try decoder.decodeSingularMessageField(value: &self._seenAt) }()
+      case 8: try { try decoder.decodeSingularMessageField(value: &self._sealedAt) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.id.isEmpty {
+      try visitor.visitSingularStringField(value: self.id, fieldNumber: 1)
+    }
+    if self.state != .unspecified {
+      try visitor.visitSingularEnumField(value: self.state, fieldNumber: 2)
+    }
+    if !self.sealedRows.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.sealedRows, fieldNumber: 3)
+    }
+    if self.refreshTokens != 0 {
+      try visitor.visitSingularInt64Field(value: self.refreshTokens, fieldNumber: 4)
+    }
+    try { if let v = self._neededUntil {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
+    try { if let v = self._knownAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 6)
+    } }()
+    try { if let v = self._seenAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
+    } }()
+    try { if let v = self._sealedAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_MasterKeyUse, rhs: Latchkey_V1_MasterKeyUse) -> Bool {
+    if lhs.id != rhs.id {return false}
+    if lhs.state != rhs.state {return false}
+    if lhs.sealedRows != rhs.sealedRows {return false}
+    if lhs.refreshTokens != rhs.refreshTokens {return false}
+    if lhs._neededUntil != rhs._neededUntil {return false}
+    if lhs._knownAt != rhs._knownAt {return false}
+    if lhs._seenAt != rhs._seenAt {return false}
+    if lhs._sealedAt != rhs._sealedAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_SealedRows: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SealedRows"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}table\0\u{1}rows\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.table) }()
+      case 2: try { try decoder.decodeSingularInt64Field(value: &self.rows) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.table.isEmpty {
+      try visitor.visitSingularStringField(value: self.table, fieldNumber: 1)
+    }
+    if self.rows != 0 {
+      try visitor.visitSingularInt64Field(value: self.rows, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_SealedRows, rhs: Latchkey_V1_SealedRows) -> Bool {
+    if lhs.table != rhs.table {return false}
+    if lhs.rows != rhs.rows {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

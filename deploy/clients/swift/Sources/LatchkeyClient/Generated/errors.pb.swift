@@ -119,6 +119,12 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// The account has no such second factor.
   case secondFactorNotFound // = 27
 
+  /// No signing key has this id, or it was revoked.
+  case signingKeyNotFound // = 64
+
+  /// No message has this id, or it is no longer kept.
+  case messageNotFound // = 63
+
   /// Another account has the email address.
   case emailAlreadyInUse // = 28
 
@@ -128,6 +134,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 
   /// The phone number is already enrolled as a second factor.
   case secondFactorExists // = 30
+
+  /// An account has the chosen id, or a removed account had it.
+  case accountIDInUse // = 60
 
   /// Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
   case requiresRecentLogin // = 31
@@ -178,6 +187,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// The operator must change the provider's settings, or the provider its documents. Do not retry.
   case providerMisconfigured // = 46
 
+  /// The content of the message is no longer kept, because it was sent or has expired.
+  case messageContentGone // = 62
+
   /// The server has no `store.backup_folder`.
   case backupNotConfigured // = 47
 
@@ -210,6 +222,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 
   /// The backup took too long, or failed for a reason that the server's log states.
   case backupFailed // = 57
+
+  /// The server is building the index of Search. Retry later.
+  case searchNotReady // = 61
 
   /// The client cancelled the call before it changed anything.
   case cancelled // = 58
@@ -284,6 +299,11 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case 57: self = .backupFailed
     case 58: self = .cancelled
     case 59: self = .deadlineExceeded
+    case 60: self = .accountIDInUse
+    case 61: self = .searchNotReady
+    case 62: self = .messageContentGone
+    case 63: self = .messageNotFound
+    case 64: self = .signingKeyNotFound
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -350,6 +370,11 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case .backupFailed: return 57
     case .cancelled: return 58
     case .deadlineExceeded: return 59
+    case .accountIDInUse: return 60
+    case .searchNotReady: return 61
+    case .messageContentGone: return 62
+    case .messageNotFound: return 63
+    case .signingKeyNotFound: return 64
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -384,9 +409,12 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .accountNotFound,
     .noSuchProvider,
     .secondFactorNotFound,
+    .signingKeyNotFound,
+    .messageNotFound,
     .emailAlreadyInUse,
     .providerAlreadyLinked,
     .secondFactorExists,
+    .accountIDInUse,
     .requiresRecentLogin,
     .lastSignInMethod,
     .pendingCredentialExpired,
@@ -403,6 +431,7 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .providerDenied,
     .providerRefused,
     .providerMisconfigured,
+    .messageContentGone,
     .backupNotConfigured,
     .backupNotSupported,
     .tooManyAttempts,
@@ -414,6 +443,7 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .storeUnavailable,
     .signingKeyUnavailable,
     .backupFailed,
+    .searchNotReady,
     .cancelled,
     .deadlineExceeded,
   ]
@@ -423,5 +453,5 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 nonisolated extension Latchkey_V1_ErrorReason: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0\u{1}ERROR_REASON_ACCOUNT_ID_IN_USE\0\u{1}ERROR_REASON_SEARCH_NOT_READY\0\u{1}ERROR_REASON_MESSAGE_CONTENT_GONE\0\u{1}ERROR_REASON_MESSAGE_NOT_FOUND\0\u{1}ERROR_REASON_SIGNING_KEY_NOT_FOUND\0")
 }

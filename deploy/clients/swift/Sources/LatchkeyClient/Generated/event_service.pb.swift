@@ -76,13 +76,13 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
   /// A second factor was removed.
   case factorWithdrawn // = 14
 
-  /// Update changed the name or the photo.
+  /// The name or the photo changed.
   case profileChanged // = 15
 
   /// The account has another email address.
   case emailChanged // = 16
 
-  /// Update set a new password.
+  /// A new password was set.
   case passwordChanged // = 17
 
   /// Another account was merged into this one and closed.
@@ -112,7 +112,7 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
   /// A backup was made. Belongs to no account.
   case backupMade // = 26
 
-  /// An emailed link verified the email address.
+  /// An emailed link or an administrator verified the email address.
   case emailVerified // = 27
 
   /// The owner of the former email address reverted a change.
@@ -120,6 +120,30 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
 
   /// An emailed link set a new password.
   case passwordReset // = 29
+
+  /// An administrator marked the email address as unverified.
+  case emailUnverified // = 30
+
+  /// An administrator created a link to an email address, which may have no account yet.
+  case emailLinkCreated // = 31
+
+  /// An administrator freed the id of a removed account.
+  case accountForgotten // = 32
+
+  /// An administrator exported everything that is kept about the account.
+  case accountExported // = 33
+
+  /// A new signing key was published. Belongs to no account.
+  case signingKeyRotated // = 34
+
+  /// An administrator revoked a signing key. Belongs to no account.
+  case signingKeyRevoked // = 35
+
+  /// An administrator ended the blocks of a user. Belongs to no account if the address has none.
+  case unlocked // = 36
+
+  /// An administrator sent a message again.
+  case messageResent // = 37
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -158,6 +182,14 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case 27: self = .emailVerified
     case 28: self = .emailReverted
     case 29: self = .passwordReset
+    case 30: self = .emailUnverified
+    case 31: self = .emailLinkCreated
+    case 32: self = .accountForgotten
+    case 33: self = .accountExported
+    case 34: self = .signingKeyRotated
+    case 35: self = .signingKeyRevoked
+    case 36: self = .unlocked
+    case 37: self = .messageResent
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -194,6 +226,14 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case .emailVerified: return 27
     case .emailReverted: return 28
     case .passwordReset: return 29
+    case .emailUnverified: return 30
+    case .emailLinkCreated: return 31
+    case .accountForgotten: return 32
+    case .accountExported: return 33
+    case .signingKeyRotated: return 34
+    case .signingKeyRevoked: return 35
+    case .unlocked: return 36
+    case .messageResent: return 37
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -230,6 +270,14 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     .emailVerified,
     .emailReverted,
     .passwordReset,
+    .emailUnverified,
+    .emailLinkCreated,
+    .accountForgotten,
+    .accountExported,
+    .signingKeyRotated,
+    .signingKeyRevoked,
+    .unlocked,
+    .messageResent,
   ]
 
 }
@@ -324,7 +372,7 @@ public nonisolated struct Latchkey_V1_Event: Sendable {
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_EventType: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0\u{1}EVENT_TYPE_EMAIL_UNVERIFIED\0\u{1}EVENT_TYPE_EMAIL_LINK_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_FORGOTTEN\0\u{1}EVENT_TYPE_ACCOUNT_EXPORTED\0\u{1}EVENT_TYPE_SIGNING_KEY_ROTATED\0\u{1}EVENT_TYPE_SIGNING_KEY_REVOKED\0\u{1}EVENT_TYPE_UNLOCKED\0\u{1}EVENT_TYPE_MESSAGE_RESENT\0")
 }
 
 nonisolated extension Latchkey_V1_WatchRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -13,8 +13,11 @@
 /// All services:
 ///
 /// - A limit in bytes is of UTF-8. A longer text fails with INVALID_FIELD, unless its comment states otherwise.
-/// - A request message has at most 65,536 bytes (`limits.message_bytes_max`); AdminService.ImportAccounts accepts more.
+/// - A request message has at most 65,536 bytes (`limits.message_bytes_max`); the batches of AdminService may be
+///   larger.
 /// - The server ends a unary call after 30 seconds with DEADLINE_EXCEEDED; AdminService.Backup may take an hour.
+/// - A caller with the right `actor` may name the human for whom it acts in the metadata `x-latchkey-actor`: 1 to 128
+///   printable ASCII characters. The events and the log line of the call contain it.
 /// - Compressed messages fail with UNIMPLEMENTED.
 /// - Every call can fail with CALLER_UNIDENTIFIED, CALLER_NOT_ALLOWED, INVALID_FIELD and STORE_UNAVAILABLE.
 /// - A call that changes something can also fail with OVERLOADED, CANCELLED and DEADLINE_EXCEEDED, and one that returns

@@ -108,10 +108,14 @@ struct  Latchkey__Storage__V1__PendingCode
   char *digits;
   char *continue_uri;
   char *locale;
+  /*
+   * An administrator created the code, so it is bound to no browser.
+   */
+  protobuf_c_boolean any_binding;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_CODE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_code__descriptor) \
-    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
 
 
 /*

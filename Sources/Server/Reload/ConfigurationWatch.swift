@@ -1,0 +1,30 @@
+internal import Reactor
+internal import Store
+
+/// Detects a change of files that is complete: two checks in a row find the same new contents.
+struct SettledChange {
+  private var last: Digest?
+
+  /// Returns whether the present contents differ from the attempted ones, and are those of the previous check.
+  mutating func saw(_ present: Digest, attempted: Digest) -> Bool {
+    defer { last = present }
+    return present != attempted && present == last
+  }
+}
+
+/// Periodic check of the configuration file and of the files that it names, as far as a reload reads them.
+struct ConfigurationWatch: Sendable {
+  let reload: ConfigurationReload
+
+  /// Starts the periodic check; cancel the task to end it.
+  func start(everyMillis: Int64) -> Task<Void, Never> {
+    Task.detached {
+      var change = SettledChange()
+      while true {
+        do { try await Task.sleep(nanoseconds: UInt64(everyMillis) * 1_000_000) } catch { return }
+        let (attempted, present) = reload.fingerprints
+        if change.saw(present, attempted: attempted) { reload.reload() }
+      }
+    }
+  }
+}

@@ -1,0 +1,103 @@
+// Telemetry: the export of traces to a collector.
+//
+// Owns: the messages of the OpenTelemetry protocol (OTLP over gRPC), their batches, and the thread that sends them.
+// deploy/gen writes the folder Generated.
+// Does not own: the spans and which of them are exported (Observability), the connection (Client).
+// Read next: SpanMessages.swift; then Observability/Tracing/CallTracer.swift.
+
+internal import API
+internal import Client
+internal import GRPC
+package import Observability
+package import Reactor
+internal import Synchronization
+
+/// The thread that sends finished spans to a collector in batches. No call waits for it: a collector that is slow or
+/// gone costs spans, which are counted.
+package final class TraceExporter: Sendable {
+  /// Where and as whom the spans are sent.
+  package struct Target: Sendable {
+    let endpoint: EndpointSettings
+    let serviceVersion: String
+
+    /// - Parameters:
+    ///   - isPlain: without TLS, for a collector on this machine.
+    ///   - authorityFile: PEM; empty: the authorities of the system.
+    ///   - certificateFile: PEM; empty: the server presents none.
+    package init(
+      host: String, port: UInt16, isPlain: Bool, authorityFile: String, certificateFile: String, keyFile: String,
+      serviceVersion: String
+    ) {
+      var endpoint = EndpointSettings(host: host, port: port, authorityFile: authorityFile)
+      endpoint.isPlain = isPlain
+      endpoint.certificateFile = certificateFile
+      endpoint.keyFile = keyFile
+      endpoint.connectMillis = TraceExporter.callMillis
+      self.endpoint = endpoint
+      self.serviceVersion = serviceVersion
+    }
+
+    static let serviceName = "latchkey"
+  }
+
+  private static let pauseMillis: UInt32 = 1_000
+  private static let batchMax = 512
+  private static let callMillis: Int64 = 5_000
+
+  private let buffer: SpanBuffer
+  private let target: Target
+  private let failure: LastingFailure
+  private let isStopping = Atomic<Bool>(false)
+  package let ended = Completion()
+
+  package init(_ buffer: SpanBuffer, _ target: Target, log: Log) {
+    self.buffer = buffer
+    self.target = target
+    failure = LastingFailure(log, "traces cannot be exported", over: "traces are exported again")
+  }
+
+  /// Starts the thread.
+  package func start() {
+    startThread(named: "trace-export", niceness: 10) { [self] in
+      while !isStopping.load(ordering: .acquiring) {
+        sleepThread(millis: TraceExporter.pauseMillis)
+        exportAll()
+      }
+      ended.end()
+    }
+  }
+
+  /// Ends the thread after one more export.
+  package func stop() { isStopping.store(true, ordering: .releasing) }
+
+  private func exportAll() {
+    while true {
+      let spans = buffer.take(atMost: TraceExporter.batchMax)
+      guard !spans.isEmpty else { return }
+      do {
+        try export(spans)
+        buffer.exported(spans.count, succeeded: true)
+        failure.passed()
+      } catch {
+        buffer.exported(spans.count, succeeded: false)
+        failure.failed(error)
+        return
+      }
+    }
+  }
+
+  /// Sends a batch on a connection of its own. The name of the collector is resolved each time, because it may move.
+  private func export(_ spans: [FinishedSpan]) throws {
+    let endpoint = try Endpoint(target.endpoint)
+    let caller = Client.Caller(endpoint, CallOptions(timeoutMillis: TraceExporter.callMillis))
+    let response = try caller.call(
+      TraceRPC.export, ExportTraceServiceRequest(spans, Target.serviceName, target.serviceVersion))
+    if let partial = response.partialSuccess, partial.rejectedSpans > 0 {
+      throw RejectedSpans(description: "the collector rejected \(partial.rejectedSpans) spans: \(partial.errorMessage)")
+    }
+  }
+}
+
+private struct RejectedSpans: Error, CustomStringConvertible {
+  let description: String
+}

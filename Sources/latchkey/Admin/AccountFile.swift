@@ -1,0 +1,196 @@
+import API
+import ArgumentParser
+import Client
+import Reactor
+import Tokens
+
+/// A list of accounts in a file: ids or email addresses, one on each line.
+///
+/// A line with `@` is an email address, unless it begins with `id:`. Empty lines and lines that begin with `#` are
+/// skipped.
+struct AccountFile {
+  struct Line {
+    /// From 1.
+    var number: Int
+    var text: String
+    var name: Name
+  }
+
+  enum Name {
+    case id(String)
+    case email(String)
+  }
+
+  private static let bytesMax = 256 << 20
+  static let rowsPerCall = 500
+
+  let lines: [Line]
+
+  /// - Parameter file: `-` means standard input.
+  init(_ file: String) throws {
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      let most = AccountFile.bytesMax
+      bytes = file == "-" ? try wholeStandardInput(bytesMax: most) : try wholeFile(file, bytesMax: most)
+    } catch {
+      throw Ending.usage("--file", "\(file) cannot be read: \(error.reason)")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Ending.usage("--file", "\(file) is not UTF-8")
+    }
+    lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }.enumerated().compactMap { index, line in
+      let trimmed = String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+      guard !trimmed.isEmpty, !trimmed.hasPrefix("#") else { return nil }
+      return Line(number: index + 1, text: trimmed, name: AccountFile.name(trimmed))
+    }
+    guard !lines.isEmpty else { throw Ending.usage("--file", "\(file) names no account") }
+  }
+
+  private static func name(_ text: String) -> Name {
+    if text.hasPrefix("id:") { return .id(String(text.dropFirst(3))) }
+    return text.contains("@") ? .email(text) : .id(text)
+  }
+}
+
+/// A change of the accounts in a file, in calls of some hundred rows. A rejected line does not stop the others.
+struct AccountFileRun {
+  /// What one call changed, and its rejected rows.
+  struct Portion {
+    var done: Int
+    var unchanged = 0
+    var errors: [AccountError]
+  }
+
+  struct Rejected {
+    var line: AccountFile.Line
+    var reason: String
+    var message: String
+  }
+
+  let context: CommandContext
+  /// Past tense of the change, such as `deleted`.
+  let outcome: String
+  /// Whether an account that is gone is as the user wants it, so that the command can be repeated.
+  var acceptsMissing = false
+
+  /// Changes the accounts. Returns the report, or throws it with exit code 1 if a line was rejected.
+  func callAsFunction(_ file: AccountFile, _ change: ([String]) throws -> Portion) throws -> Report {
+    var (done, unchanged, read) = (0, 0, 0)
+    var rejected: [Rejected] = []
+    for start in stride(from: 0, to: file.lines.count, by: AccountFile.rowsPerCall) {
+      let lines = file.lines[start..<min(start + AccountFile.rowsPerCall, file.lines.count)]
+      var named: [(line: AccountFile.Line, id: String)] = []
+      for line in lines {
+        switch try id(of: line) {
+        case .success(let id): named.append((line, id))
+        case .failure(let reason): take(line, reason, "No account has this address.", &unchanged, &rejected)
+        }
+      }
+      if !named.isEmpty {
+        let portion = try change(named.map(\.id))
+        done += portion.done
+        unchanged += portion.unchanged
+        for error in portion.errors where named.indices.contains(Int(error.row)) {
+          take(named[Int(error.row)].line, error.reason?.word ?? "", error.message, &unchanged, &rejected)
+        }
+      }
+      read += lines.count
+      if !context.common.json { showProgress("\(read) of \(file.lines.count) lines, \(rejected.count) rejected") }
+    }
+    if !context.common.json { showProgress(nil) }
+    let report = report(done, unchanged, rejected)
+    guard rejected.isEmpty else { throw Ending(code: .refused, report: report) }
+    return report
+  }
+
+  private enum Found {
+    case success(String)
+    case failure(String)
+  }
+
+  private func id(of line: AccountFile.Line) throws -> Found {
+    switch line.name {
+    case .id(let id): return .success(id)
+    case .email(let email):
+      do {
+        let found = try context.call(AdminRPC.lookup, LookupRequest(subject: .email(email)))
+        guard let account = found.account else { throw Ending.unknownAnswer }
+        return .success(account.accountID)
+      } catch let ending as Ending {
+        guard let reason = ending.rowReason else { throw ending }
+        return .failure(reason)
+      }
+    }
+  }
+
+  private func take(
+    _ line: AccountFile.Line, _ reason: String, _ message: String, _ unchanged: inout Int,
+    _ rejected: inout [Rejected]
+  ) {
+    if acceptsMissing, reason == "ACCOUNT_NOT_FOUND" {
+      unchanged += 1
+    } else {
+      rejected.append(Rejected(line: line, reason: reason, message: message))
+    }
+  }
+
+  private func report(_ done: Int, _ unchanged: Int, _ rejected: [Rejected]) -> Report {
+    var lines = rejected.map {
+      "Line \($0.line.number): \(printable($0.line.text)): \($0.reason) \(printable($0.message))"
+    }
+    lines.append("\(done) \(outcome), \(unchanged) unchanged, \(rejected.count) rejected.")
+    return Report(lines, [
+      JSONMember("outcome", .string(outcome)), JSONMember("changed", .int(Int64(done))),
+      JSONMember("unchanged", .int(Int64(unchanged))),
+      JSONMember("errors", .array(rejected.map { rejected in
+        .object([
+          JSONMember("line", .int(Int64(rejected.line.number))), JSONMember("account", .string(rejected.line.text)),
+          JSONMember("reason", .string(rejected.reason)), JSONMember("message", .string(rejected.message)),
+        ])
+      })),
+    ])
+  }
+}
+
+extension Ending {
+  /// The reason of a failure that concerns one row only; nil: the whole command fails.
+  fileprivate var rowReason: String? {
+    guard code == .refused, let error = report.members.first(where: { $0.name == "error" })?.value.members,
+      case .string(let reason) = error.first(where: { $0.name == "reason" })?.value
+    else { return nil }
+    return ["ACCOUNT_NOT_FOUND", "INVALID_EMAIL"].contains(reason) ? reason : nil
+  }
+}
+
+/// One account by its id, or the accounts in a file.
+struct NamedAccounts: ParsableArguments {
+  @Argument(help: "Account ID, unless --file names the accounts.") var id: String?
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp(
+      "File with IDs or email addresses, one on each line; - for standard input. The exit code is 1 if a line was "
+        + "rejected.", valueName: "file"))
+  var file: String?
+
+  func validate() throws {
+    guard (id == nil) != (file == nil) else { throw ValidationError("Give either an account ID or --file.") }
+  }
+
+  func setDisabled(_ disabled: Bool, _ context: CommandContext) throws -> Report {
+    try AccountFileRun(context: context, outcome: disabled ? "disabled" : "enabled")(AccountFile(file ?? "-")) { ids in
+      let answer = try context.call(
+        AdminRPC.setAccountsDisabled, SetAccountsDisabledRequest(accountIDs: ids, disabled: disabled))
+      return AccountFileRun.Portion(
+        done: Int(answer.changed), unchanged: Int(answer.unchanged), errors: answer.errors)
+    }
+  }
+
+  func delete(_ context: CommandContext) throws -> Report {
+    let run = AccountFileRun(context: context, outcome: "deleted", acceptsMissing: true)
+    return try run(AccountFile(file ?? "-")) { ids in
+      let answer = try context.call(AdminRPC.deleteAccounts, DeleteAccountsRequest(accountIDs: ids))
+      return AccountFileRun.Portion(done: Int(answer.deleted), errors: answer.errors)
+    }
+  }
+}
