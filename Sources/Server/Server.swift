@@ -68,15 +68,13 @@ package final class Server: Sendable {
     certificates = CertificateWatch(tls: base.tls, others: keysTLS.map { [$0] } ?? [], log: log)
     Server.report(calls, to: registry, current, ports, reactors, fetcher, log)
     Gauges(registry: registry).reportReloads(reload)
-    let keyWatch = APIKeyWatch(keys: { current.value.calls.callers.apiKeys }, log: log)
-    let sweeper = Sweeper({ current.value.environment }, log, metrics)
     let masterKeys = MasterKeyWork(current.value.environment, isShared: base.opened.isShared, metrics, log)
     Gauges(registry: registry).reportMasterKeys(masterKeys)
     let probes = Server.probes(base.health, Liveness(reactors.places), registry)
     let endpoints = try Server.endpoints(settings, base, listeners, probes, keysTLS, log)
     let storeParts = Server.storeParts(settings, base.opened, registry, log)
     let taskMillis = settings.databaseMillis + 1_000
-    let (watch, failures) = (ConfigurationWatch(reload: reload), ports.failures)
+    let failures = ports.failures
     parts = PartList(
       parts: endpoints + settings.exporterParts(base.spans, log) + [
         ClosingPart(name: "store", closing: { await store.close() }),
@@ -84,21 +82,17 @@ package final class Server: Sendable {
         // Stops after the reactors, so that it writes the failures of the last calls.
         TaskPart("failures", stopMillis: taskMillis) { failures.start { current.value.environment } },
         reactors, acceptor,
-        TaskPart("sweeper", stopMillis: taskMillis) { Task.detached { await sweeper.run() } },
-        TaskPart("API keys", stopMillis: taskMillis) { keyWatch.start() },
-        TaskPart("master keys", stopMillis: taskMillis) { Task.detached { await masterKeys.run() } },
+      ] + Server.upkeep(current, masterKeys, stopMillis: taskMillis, metrics, log) + [
         TaskPart("signing keys", stopMillis: taskMillis) { [keys] in keys.start() },
         TaskPart("certificates", stopMillis: taskMillis) { [certificates] in
           certificates.start(everyMillis: settings.certificateLookMillis)
         },
-      ] + storeParts
-        + (settings.watchMillis > 0 && !settings.configurationFile.isEmpty
-          ? [TaskPart("configuration", stopMillis: taskMillis) { watch.start(everyMillis: settings.watchMillis) }] : [])
-        + [
-          DeliveryPart(delivery, fetchers, patienceMillis: settings.deliveryPatienceMillis),
-          // It drains first, while everything else still works.
-          HealthPart(base.health, reactors.places, lameDuckMillis: settings.limits.lameDuckMillis),
-        ])
+      ] + storeParts + [
+        ConfigurationWatch(reload: reload).part(settings, stopMillis: taskMillis),
+        DeliveryPart(delivery, fetchers, patienceMillis: settings.deliveryPatienceMillis),
+        // It drains first, while everything else still works.
+        HealthPart(base.health, reactors.places, lameDuckMillis: settings.limits.lameDuckMillis),
+      ])
     try await parts.start()
   }
 
@@ -160,6 +154,20 @@ package final class Server: Sendable {
     return [
       TaskPart("store check", stopMillis: 1_000) { Task.detached { await check.run() } },
       TaskPart("statistics", stopMillis: settings.databaseMillis + 1_000) { Task.detached { await statistics.run() } },
+    ]
+  }
+
+  /// The periodic work on expired rows, API keys and rows under an old master key.
+  private static func upkeep(
+    _ current: CurrentConfiguration, _ masterKeys: MasterKeyWork, stopMillis: Int64, _ metrics: ServerMetrics,
+    _ log: Log
+  ) -> [any Part] {
+    let keyWatch = APIKeyWatch(keys: { current.value.calls.callers.apiKeys }, log: log)
+    let sweeper = Sweeper({ current.value.environment }, log, metrics)
+    return [
+      TaskPart("sweeper", stopMillis: stopMillis) { Task.detached { await sweeper.run() } },
+      TaskPart("API keys", stopMillis: stopMillis) { keyWatch.start() },
+      TaskPart("master keys", stopMillis: stopMillis) { Task.detached { await masterKeys.run() } },
     ]
   }
 

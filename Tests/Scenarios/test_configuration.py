@@ -194,7 +194,7 @@ def test_a_temporary_fault_and_a_wrong_configuration_have_different_exit_codes(
         folder: Path, simulator: Simulator) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = run(written(folder, simulator, (("listen", "port"), taken.getsockname()[1])))
-    assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
+    assert ended.returncode == 1 and ": listen.address: " in ended.stderr, ended.stderr
     # TEST-NET-1 (RFC 5737): an address that this machine does not have yet.
     elsewhere = copy.deepcopy(json.loads(written(folder, simulator).read_text()))
     del elsewhere["delivery"]
@@ -202,7 +202,7 @@ def test_a_temporary_fault_and_a_wrong_configuration_have_different_exit_codes(
     path = folder / "elsewhere.json5"
     path.write_text(json.dumps(elsewhere))
     ended = run(path)
-    assert ended.returncode == 1 and ": listen: " in ended.stderr, ended.stderr
+    assert ended.returncode == 1 and ": listen.address: " in ended.stderr, ended.stderr
     path = written(folder, simulator)
     away = json.loads(path.read_text())
     away["store"] = {"postgres": {"conninfo": f"host=127.0.0.1 port={free_port()} dbname=latchkey user=latchkey"}}

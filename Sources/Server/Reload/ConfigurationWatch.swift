@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Reactor
 internal import Store
 
@@ -16,9 +17,15 @@ struct SettledChange {
 struct ConfigurationWatch: Sendable {
   let reload: ConfigurationReload
 
-  /// Starts the periodic check; cancel the task to end it.
-  func start(everyMillis: Int64) -> Task<Void, Never> {
+  /// The periodic check as a part of the server. Its task ends immediately if the check is disabled.
+  func part(_ settings: Settings, stopMillis: Int64) -> TaskPart {
+    TaskPart("configuration", stopMillis: stopMillis) { start(everyMillis: settings.watchMillis) }
+  }
+
+  /// Starts the check; cancel the task to end it.
+  private func start(everyMillis: Int64) -> Task<Void, Never> {
     Task.detached {
+      guard everyMillis > 0 else { return }
       var change = SettledChange()
       while true {
         do { try await Task.sleep(nanoseconds: UInt64(everyMillis) * 1_000_000) } catch { return }
