@@ -47,6 +47,8 @@ package final class TraceExporter: Sendable {
   private let buffer: SpanBuffer
   private let target: Target
   private let failure: LastingFailure
+  /// Kept until an export fails, because reading the authorities takes milliseconds.
+  private let endpoint = Mutex<Endpoint?>(nil)
   private let isStopping = Atomic<Bool>(false)
   package let ended = Completion()
 
@@ -79,6 +81,7 @@ package final class TraceExporter: Sendable {
         buffer.exported(spans.count, succeeded: true)
         failure.passed()
       } catch {
+        endpoint.withLock { $0 = nil }
         buffer.exported(spans.count, succeeded: false)
         failure.failed(error)
         return
@@ -86,9 +89,11 @@ package final class TraceExporter: Sendable {
     }
   }
 
-  /// Sends a batch on a connection of its own. The name of the collector is resolved each time, because it may move.
+  /// Sends a batch on a connection of its own. After a failure, the name of the collector is resolved again, because it
+  /// may have moved.
   private func export(_ spans: [FinishedSpan]) throws {
-    let endpoint = try Endpoint(target.endpoint)
+    let endpoint = try endpoint.withLock(\.self) ?? Endpoint(target.endpoint)
+    self.endpoint.withLock { $0 = endpoint }
     let caller = Client.Caller(endpoint, CallOptions(timeoutMillis: TraceExporter.callMillis))
     let response = try caller.call(
       TraceRPC.export, ExportTraceServiceRequest(spans, Target.serviceName, target.serviceVersion))

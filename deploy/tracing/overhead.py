@@ -51,7 +51,7 @@ def rate(server: Server, workload: str, seconds: int) -> float:
         [LOAD, "--server", server.address, "--ca", server.folder / "authority.pem", "--api-key-file",
          key_file(server.folder), "--accounts-file", server.folder / f"accounts-{server.port}", "--prepare", "64",
          "--duration", str(seconds), workload],
-        check=True, stdout=subprocess.DEVNULL)
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after = Scrape.of(server)
     calls = after.sum("latchkey_calls_total", code="OK") - before.sum("latchkey_calls_total", code="OK")
     return calls / (after("process_cpu_seconds_total") - before("process_cpu_seconds_total"))
