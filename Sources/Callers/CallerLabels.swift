@@ -20,6 +20,11 @@ package final class CallerLabels: Sendable {
   /// The labels in use, by number.
   package var all: [String] { names.withLock(\.self) }
 
+  /// The label of a number; `other` for a number of another table, so that a metric never ends the server.
+  package func text(_ number: Int) -> String {
+    names.withLock { names in names.indices.contains(number) ? names[number] : names[CallerLabels.other] }
+  }
+
   func number(of name: CallerName) -> Int {
     names.withLock { names in
       if let number = names.firstIndex(of: name.text) { return number }

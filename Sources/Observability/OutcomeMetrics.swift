@@ -89,7 +89,7 @@ package final class OutcomeMetrics: Sendable {
     let key = OfCaller(label: label, outcome: outcome)
     state.withLock { state in
       let counter = state.callers[key] ?? Counter(
-        label: Catalogue.callerOutcomes.name, dimensions: [("caller", labels.all[label]), ("outcome", outcome)],
+        label: Catalogue.callerOutcomes.name, dimensions: [("caller", labels.text(label)), ("outcome", outcome)],
         factory: registry)
       state.callers[key] = counter
       counter.increment(by: count)

@@ -28,3 +28,9 @@ private func table(_ names: [String], _ labels: CallerLabels) -> CallerTable {
   #expect(try label(65) == "other" && label(66) == "other")
   #expect(labels.all.count == CallerLabels.count)
 }
+
+@Test func `a number of another table has the label of further callers`() {
+  let labels = CallerLabels()
+  #expect(labels.text(0) == "anyone" && labels.text(1) == "other")
+  for number in [2, 64, -1, .max] { #expect(labels.text(number) == "other") }
+}
