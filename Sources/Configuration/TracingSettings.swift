@@ -65,7 +65,8 @@ extension Settings {
       tracing.followsCallers = try group.flag(
         "follow_callers", true, "export a trace of an identified caller if and only if the caller samples it")
       guard tracing.certificateFile.isEmpty == tracing.keyFile.isEmpty else {
-        throw group.wrong("key_file", "it must be set together with certificate_file")
+        let names = tracing.keyFile.isEmpty ? ("certificate_file", "key_file") : ("key_file", "certificate_file")
+        throw group.wrong(names.0, "it must be set together with \(names.1)")
       }
     }
   }

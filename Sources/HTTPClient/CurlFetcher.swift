@@ -80,7 +80,8 @@ package final class CurlFetcher: HTTPSFetching {
     }
   }
 
-  /// Replaces the hosts that may be private (`FetchSettings.privateHosts`), for fetches that have not started.
+  /// Replaces the hosts that may be private (`FetchSettings.privateHosts`), for fetches that have not started. A fetch
+  /// may still use a connection that was opened before.
   package func allow(privateHosts: Set<String>) { self.privateHosts.withLock { $0 = privateHosts } }
 
   func allows(privateHost host: String) -> Bool { privateHosts.withLock { $0.contains(host) } }

@@ -161,8 +161,20 @@ private let numbers: [NumberSetting] = [
 ]
 
 @Test func `the range of every listed number is tested`() throws {
-  let listed = Settings.list().filter { $0.contains(/^\S+ = \d/) }.map { String($0.prefix { $0 != " " }) }
+  // The only share, tracing.sample_ratio, is tested on its own.
+  let listed = Settings.list().filter { $0.contains(/^\S+ = \d+\s/) }.map { String($0.prefix { $0 != " " }) }
   #expect(Set(listed) == Set(numbers.map(\.path)))
+}
+
+@Test func `a share is accepted from 0 to 1 and rejected by name past them`() throws {
+  let name = variable("tracing.sample_ratio")
+  for (text, share) in [("0", 0.0), ("0.25", 0.25), ("1", 1.0)] {
+    #expect(try settings(environment: [name: text]).tracing.sampleRatio == share)
+  }
+  for text in ["-0.01", "1.01", "many"] {
+    let fault = #expect(throws: ConfigurationError.self) { try settings(environment: [name: text]) }
+    #expect(fault?.setting == "tracing.sample_ratio")
+  }
 }
 
 @Test(arguments: numbers)

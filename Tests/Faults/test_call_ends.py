@@ -62,8 +62,8 @@ class Locked:
 
 
 def lines(server: Server, method: str) -> list[dict[str, str]]:
-    """The log lines for calls of this method, without time, caller and request data."""
-    left_out = ("at", "level", "message", "method", "caller", "peer", "credential")
+    """The log lines for calls of this method, without times, caller, ids and request data."""
+    left_out = ("at", "level", "message", "method", "caller", "peer", "credential", "took_micros", "request_id")
     return [{name: value for name, value in line.items() if name not in left_out}
             for line in server.lines() if line.get("method") == method]
 

@@ -31,7 +31,7 @@ def ended(server: Server, faults: Faults, point: Point) -> tuple[int, float]:
 
 @pytest.mark.parametrize("point, part, phase, why", [
     (Point.SOCKET_WRITE, "reactors", "stop", "1 of 1 reactors do not stop"),
-    (Point.SOCKET_ACCEPT, "acceptor", "drain", "the listening socket is still open")],
+    (Point.SOCKET_ACCEPT, "acceptor", "drain", "the listening sockets are still open")],
     ids=["reactor", "acceptor"])
 def test_a_part_that_does_not_end_is_given_up_and_the_store_is_closed(
         serve: Callable[..., Server], faults: Faults, point: Point, part: str, phase: str, why: str) -> None:

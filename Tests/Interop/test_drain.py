@@ -237,6 +237,20 @@ def test_a_client_that_never_closes_its_connection_is_dropped_after_a_second(dra
         assert 0.5 < time.monotonic() - begun < 3
 
 
+@pytest.mark.latchkey_only("the C core has another timeout")
+def test_a_handshake_in_progress_at_the_signal_has_a_second_to_end(draining: Server) -> None:
+    with socket.create_connection(("127.0.0.1", draining.port)) as silent:
+        # The server reads this connection before the signal.
+        with Connection(draining.port) as connection:
+            settled(connection)
+        begun = time.monotonic()
+        draining.signal()
+        silent.settimeout(5)
+        assert silent.recv(1) == b""
+        assert 0.7 < time.monotonic() - begun < 3
+    assert draining.wait(5) == 0
+
+
 def test_the_last_answers_reach_a_client_that_is_late_and_still_writes(draining: Server) -> None:
     # With such a small receive buffer, the server's kernel keeps most of the output until the client reads.
     with Connection(draining.port, receive_buffer_bytes=1024) as connection:
@@ -271,12 +285,12 @@ def test_the_last_answers_reach_a_client_that_sent_goaway_first_and_still_writes
 
 
 REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
-# A request of 30 bytes, with an answer of about 13,500.
-SYMBOL = b"\x22\x18latchkey.v1.AdminService"
+# A request of 32 bytes, with an answer of about 10,400.
+SYMBOL = b"\x22\x1alatchkey.v1.SessionService"
 
 
 @pytest.mark.latchkey_only("the C core has limits of its own")
-@pytest.mark.parametrize("asked", [1, 13, 15])
+@pytest.mark.parametrize("asked", [1, 17, 19])
 def test_the_last_answers_reach_a_slow_client_from_the_server_and_from_the_kernel(
         start_server: Callable[..., Server], asked: int) -> None:
     server = start_server(offences_per_address_max=1_000_000, reactors=1)

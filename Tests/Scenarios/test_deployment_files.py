@@ -1,5 +1,5 @@
-"""The container file and the Kubernetes manifests in deploy/. These tests build no image (deploy/package --test does) and
-run no cluster; they compare the files with the server, with its package and with its configuration."""
+"""The container file and the Kubernetes manifests in deploy/. These tests build no image (deploy/package --test does)
+and run no cluster; they compare the files with the server, with its package and with its configuration."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ def manuals(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def commands() -> list[str]:
     """All commands of `latchkey`, with those of its groups: keys-status is `latchkey keys status`."""
-    dumped = subprocess.run([LATCHKEYD.parent / "latchkey", "--experimental-dump-help"], capture_output=True, check=True)
+    program = LATCHKEYD.parent / "latchkey"
+    dumped = subprocess.run([program, "--experimental-dump-help"], capture_output=True, check=True)
 
     def below(command: dict[str, Any], prefix: str) -> Iterator[str]:
         for each in command.get("subcommands", []):
@@ -70,7 +71,8 @@ def test_the_configuration_of_the_package_is_valid_without_a_change(folder: Path
 
 
 def test_the_timer_backs_up_as_a_caller_that_the_installation_makes() -> None:
-    names = dict(re.findall(r"^(LATCHKEY_\w+)=(.*)$", (PACKAGING / "latchkey-backup.default").read_text(), re.MULTILINE))
+    text = (PACKAGING / "latchkey-backup.default").read_text()
+    names = dict(re.findall(r"^(LATCHKEY_\w+)=(.*)$", text, re.MULTILINE))
     [made] = re.findall(r"/usr/lib/latchkey/setup (.+)$", (PACKAGING / "debian/latchkey.postinst").read_text(),
                         re.MULTILINE)
     caller = Path(names["LATCHKEY_CERT"]).stem

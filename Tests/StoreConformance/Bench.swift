@@ -4,6 +4,8 @@ import Store
 struct Bench: Sendable {
   let store: any Store
   let open: @Sendable () async throws -> any Store
+  /// See `Promise.keep`.
+  var excessMax = 0
 
   /// The time of the samples.
   static let noon = Timestamp(millis: 1_700_000_000_000)

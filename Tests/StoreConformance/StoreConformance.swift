@@ -20,8 +20,9 @@ package struct Promise: Sendable, CustomStringConvertible {
 
   /// Throws `BrokenPromise`, or any error of the store. `open` opens the store of a place that is empty at first. It is
   /// called again only after the previous store was closed.
-  package func keep(open: @escaping @Sendable () async throws -> any Store) async throws {
-    let bench = Bench(store: try await open(), open: open)
+  /// - Parameter excessMax: How far changes that are in progress at the same time may exceed the limit of a count.
+  package func keep(excessMax: Int = 0, open: @escaping @Sendable () async throws -> any Store) async throws {
+    let bench = Bench(store: try await open(), open: open, excessMax: excessMax)
     do {
       try await check(bench)
     } catch {

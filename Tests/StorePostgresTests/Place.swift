@@ -7,6 +7,8 @@ import Synchronization
 /// An empty place on the server that LATCHKEY_POSTGRES names by keywords and values. Removed after the test.
 final class Place: Sendable {
   static let server = unsafe lk_environment("LATCHKEY_POSTGRES").map { unsafe String(cString: $0) } ?? ""
+  /// The number of connections of each store.
+  static let connections = Options(conninfo: "").connections
   static var isThere: Bool { !server.isEmpty }
 
   let name: String

@@ -9,7 +9,7 @@ import Testing
   arguments: Promise.all)
 func keeps(promise: Promise) async throws {
   let place = try Place()
-  try await promise.keep { try place.open() }
+  try await promise.keep(excessMax: Place.connections) { try place.open() }
 }
 
 @Test(
@@ -17,5 +17,5 @@ func keeps(promise: Promise) async throws {
   arguments: Promise.concurrent)
 func keepTogether(promise: Promise) async throws {
   let place = try Place()
-  try await promise.keep { Replicas([try place.open(), try place.open()]) }
+  try await promise.keep(excessMax: 2 * Place.connections) { Replicas([try place.open(), try place.open()]) }
 }

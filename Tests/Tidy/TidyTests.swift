@@ -27,9 +27,13 @@ private func places(
 }
 
 @Test func `no file is longer than 500 lines, and no source file longer than 408`() {
-  // Lists every setting.
-  let whole = "deploy/latchkey.example.json5"
-  #expect(Tree.files.filter { $0.lines.count > 501 && $0.path != whole }.map(\.path) == [])
+  let whole = [
+    // Lists every setting.
+    "deploy/latchkey.example.json5",
+    // In many languages, code imports a message by the file that declares it, so messages stay in their file.
+    "proto/latchkey/v1/admin_service.proto",
+  ]
+  #expect(Tree.files.filter { $0.lines.count > 501 && !whole.contains($0.path) }.map(\.path) == [])
   #expect(Tree.sources.filter { $0.lines.count > 409 }.map(\.path) == [])
 }
 
