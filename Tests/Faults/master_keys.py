@@ -170,15 +170,15 @@ class Drill:
         self.old, self.new = "master.key", "new-master.key"
         (folder / self.new).write_text(secrets.token_hex(32))
         (folder / self.new).chmod(0o600)
-        self.servers: list[Server] = []
         self.log_begun: dict[int, int] = {}
-        for _ in range(REPLICAS):
-            self.servers.append(replica(
-                folder, self.simulator, database.conninfo, policy={"custom_token": True},
-                throttles={"password_failures_max": LIMIT}))
+        self.servers = self.start(database)
         addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
         self.web = StockClient(folder, addresses, key="web")
         self.operator = StockClient(folder, addresses, key="admin")
+
+    def start(self, database: Database) -> list[Server]:
+        return [replica(self.folder, self.simulator, database.conninfo, policy={"custom_token": True},
+                        throttles={"password_failures_max": LIMIT}) for _ in range(REPLICAS)]
 
     def stop(self) -> None:
         for client in (self.web, self.operator):
@@ -232,6 +232,8 @@ class Drill:
         self.restart(self.servers[0], self.new, self.old)
         self.check_limit()
         for server in self.servers[1:]:
+            # Clients need a moment to connect again to the one before.
+            time.sleep(self.options.between)
             self.restart(server, self.new, self.old)
 
     def check_limit(self) -> None:
@@ -318,6 +320,9 @@ class Drill:
         states = [admin.MasterKeyState.Name(each.state) for each in self.operator.master_keys()]
         if states != ["MASTER_KEY_STATE_SEALS", "MASTER_KEY_STATE_REMOVED"]:
             self.tally.lose(f"the states of the keys are {states}")
+        return self.report(begun)
+
+    def report(self, begun: float) -> bool:
         failed = sum(self.tally.failed.values())
         print(f"{sum(self.tally.calls.values())} actions ({dict(self.tally.calls)}), {failed} failed, "
               f"{len(self.tally.lost)} lost; {time.monotonic() - begun:.0f} s in all (seed {self.seed})")

@@ -125,6 +125,7 @@ class Server:
     process: subprocess.Popen[bytes] | None = field(default=None)
     # Variables in addition to those of the tests' own process.
     environment: dict[str, str] = field(default_factory=dict)
+    program: Path = LATCHKEYD
 
     @classmethod
     def start(cls, folder: Path, simulator: Simulator, environment: dict[str, str] | None = None,
@@ -160,7 +161,7 @@ class Server:
         """Starts it and waits until its log reports that it listens."""
         begun = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen([LATCHKEYD, "--config", write(self)], stdout=log, stderr=log,
+            self.process = subprocess.Popen([self.program, "--config", write(self)], stdout=log, stderr=log,
                                             env=os.environ | self.environment)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and self.process.poll() is None:

@@ -79,14 +79,23 @@ def test_a_key_that_ends_within_14_days_is_warned_of(serve: Callable[..., Server
     assert "expires at" in logged[0] and "expired at" in logged[1]
 
 
-def test_the_former_setting_is_an_error_that_names_the_new_one(server: Server) -> None:
+def test_a_caller_with_one_key_and_a_server_with_one_master_key_have_short_forms(serve: Callable[..., Server]) -> None:
     web, *others = callers()
-    path = server.folder / "former.json5"
-    former = {key: value for key, value in web.items() if key != "api_keys"} | {"api_key_sha256": "ab" * 32}
-    path.write_text(json.dumps({**server.settings, "callers": [former, *others]}))
+    [key] = web.pop("api_keys")
+    server = serve(callers=[web | {"api_key_sha256": key["sha256"]}, *others],
+                   secrets={"master_key_file": "master.key"})
+    client = Client(server, key="web")
+    session(client.sign_in(anonymous()))
+    client.close()
+
+
+def test_a_short_form_next_to_its_list_is_an_error(server: Server) -> None:
+    path = server.folder / "both.json5"
+    path.write_text(json.dumps(server.settings | {
+        "secrets": {"master_key_file": "master.key", "master_key_files": ["master.key"]}}))
     checked = subprocess.run([LATCHKEYD, "--config", path, "--check-config"], capture_output=True, text=True)
     assert checked.returncode == 78
-    assert "callers[0].api_key_sha256: it is now a list: api_keys" in checked.stderr
+    assert "secrets.master_key_file: set master_key_file or master_key_files, not both" in checked.stderr
 
 
 def test_a_caller_that_changes_its_credential_keeps_what_belongs_to_its_name(

@@ -100,6 +100,43 @@ extension Promise {
       let stored = AccountState(account: account, identities: [identity], factors: [factor], unlinks: [unlink])
       try bench.equal(try await bench.loadAccount(account.id), stored)
     },
+    Promise("every column of many new accounts in one change is read back as it was written") { bench in
+      var (states, writes): ([AccountState], [Write]) = ([], [])
+      for number in 1...6 {
+        let id = "new \(number)"
+        // Every second account has only what it must have.
+        var state = AccountState(account: bench.account(id))
+        if number.isMultiple(of: 2) {
+          var factor = filled(FactorRecord.self)
+          state.account = bench.fullAccount(id)
+          (state.account.phoneNumber, factor.id, factor.accountID) = ("+4915100\(number)", "f \(number)", id)
+          state.identities = [bench.identity("s \(number)", of: id, email: "e@example.com")]
+          state.factors = [factor]
+        }
+        writes.append(.account(.insert(state.account)))
+        writes += state.identities.map { .identity(.insert($0)) } + state.factors.map { .factor(.insert($0)) }
+        writes.append(.record(.appendAudit(bench.event(number))))
+        states.append(state)
+      }
+      try bench.equal(try await bench.store.commit(Change(writes), commitDecision: CommitDecision()), .committed)
+      for state in states { try bench.equal(try await bench.loadAccount(state.account.id), state) }
+      try bench.equal(try await bench.events(after: 0).map(\.id), (1...6).map { "event \($0)" })
+    },
+    Promise("many new accounts in one change are written all or none") { bench in
+      try await bench.prepare(.account(.insert(bench.account("ann", email: "ann@example.com"))))
+      try await bench.prepare(.account(.insert(bench.account("gone"))))
+      try await bench.prepare(.removal(of: "gone"))
+      let taken: [(AccountRecord, Outcome)] = [
+        (bench.account("ann"), .conflict(.accountID)), (bench.account("gone"), .conflict(.accountID)),
+        (bench.account("new", email: "ann@example.com"), .conflict(.email)),
+      ]
+      for (account, outcome) in taken {
+        let accounts = (1...5).map { bench.account("new \($0)") } + [account]
+        let change = Change(accounts.map { .account(.insert($0)) })
+        try bench.equal(try await bench.store.commit(change, commitDecision: CommitDecision()), outcome)
+        try bench.equal(try await bench.loadAccount("new 1"), nil)
+      }
+    },
     Promise("every column of an account, and of an identity except its time, is updated") { bench in
       var (account, identity) = (account(), filled(IdentityRecord.self))
       var (old, oldIdentity) = (bench.account(account.id), bench.identity(identity.key.subject, of: account.id))

@@ -10,7 +10,7 @@ import Testing
   #expect(method.timeout == .seconds(30))
   #expect(method.executionPolicy?.retry?.maxAttempts == 4)
   #expect(configuration.loadBalancingConfig == [.roundRobin])
-  #expect(configuration.retryThrottling?.maxTokens == 10)
+  #expect(configuration.retryThrottling?.maxTokens == 100)
 }
 
 @Test func `the key is part of each call, without the line end of its file`() async throws {

@@ -4,7 +4,7 @@ let serviceConfigurationJSON = #"""
   {
     "loadBalancingConfig": [{ "round_robin": {} }],
     "healthCheckConfig": { "serviceName": "" },
-    "retryThrottling": { "maxTokens": 10, "tokenRatio": 0.1 },
+    "retryThrottling": { "maxTokens": 100, "tokenRatio": 0.1 },
     "methodConfig": [
       {
         "name": [
