@@ -9,6 +9,8 @@ enum Attempt: Sendable {
   case ended(Outcome)
   /// Nothing was written. Another attempt may succeed.
   case again(StoreError)
+  /// Nothing was written. The change must lock and read all of its throttles first.
+  case lockingThrottles
   /// Nothing was written.
   case failed(StoreError)
   /// The connection was lost. The change may have been committed, or may still be within this time.
@@ -29,11 +31,12 @@ extension PostgresStore {
   private func carryOut(_ change: Change, _ commitDecision: CommitDecision) async -> Result<Outcome, StoreError> {
     let begun = monotonicMillis()
     var attempts = 0
+    var locksThrottles = false
     while true {
       attempts += 1
       let id = ChangeID.random()
       var error: StoreError
-      switch await attempt(change, id, commitDecision) {
+      switch await attempt(change, id, commitDecision, locksThrottles: locksThrottles) {
       case .ended(let outcome):
         if outcome != .committed { commitDecision.release() }
         return .success(outcome)
@@ -41,6 +44,10 @@ extension PostgresStore {
         commitDecision.release()
         return .failure(failure)
       case .again(let failure): error = failure
+      case .lockingThrottles:
+        commitDecision.release()
+        locksThrottles = true
+        continue
       case .unknown(let failure, let withinMillis):
         observer?.lostCommit()
         guard let isCommitted = await settle(id, withinMillis: withinMillis) else { return .failure(failure) }
@@ -61,9 +68,11 @@ extension PostgresStore {
     try? await Task.sleep(nanoseconds: UInt64.random(in: 0...most * 1_000_000))
   }
 
-  func attempt(_ change: Change, _ id: ChangeID, _ commitDecision: CommitDecision) async -> Attempt {
+  func attempt(
+    _ change: Change, _ id: ChangeID, _ commitDecision: CommitDecision, locksThrottles: Bool = true
+  ) async -> Attempt {
     await withCheckedContinuation { continuation in
-      let attempt = ChangeAttempt(change, id, options.statementMillis, observer) {
+      let attempt = ChangeAttempt(change, id, locksThrottles, options.statementMillis, observer) {
         continuation.resume(returning: $0)
       }
       put(
@@ -119,16 +128,19 @@ extension PostgresStore {
 private struct ChangeAttempt: Sendable {
   private let change: Change
   private let id: ChangeID
+  private let locksThrottles: Bool
   private let statementMillis: Int64
   private let observer: (any StoreObserver)?
   private let end: @Sendable (Attempt) -> Void
 
   init(
-    _ change: Change, _ id: ChangeID, _ statementMillis: Int64, _ observer: (any StoreObserver)?,
+    _ change: Change, _ id: ChangeID, _ locksThrottles: Bool, _ statementMillis: Int64,
+    _ observer: (any StoreObserver)?,
     end: @escaping @Sendable (Attempt) -> Void
   ) {
     self.change = change
     self.id = id
+    self.locksThrottles = locksThrottles
     self.statementMillis = statementMillis
     self.observer = observer
     self.end = end
@@ -136,7 +148,7 @@ private struct ChangeAttempt: Sendable {
 
   /// Returns the first round trip. Throttles need a second one: the first locks and reads them.
   func begin() -> RoundTrip {
-    let throttles = ThrottleRows(change)
+    let throttles = ThrottleRows(change, locksAll: locksThrottles)
     let begun = ContinuousClock.now
     guard !throttles.isEmpty else { return writing(throttles, begins: true, begun) }
     let locks = [BoundStatement(.beginWriting)] + throttles.locks
@@ -163,6 +175,9 @@ private struct ChangeAttempt: Sendable {
         observer?.committed(changes: 1, took: begun.duration(to: .now))
         tell(script, begins ? answers.dropFirst() : answers[...])
         end(.ended(.committed))
+      case .failure(.refused(let error))
+      where error.isGuard && script.additionSteps.contains(error.step - (begins ? 1 : 0)):
+        end(.lockingThrottles)
       case .failure(.refused(let error)) where error.isGuard && steps[error.step].refusal != nil:
         end(.ended(steps[error.step].refusal ?? .stale))
       case .failure(.refused(let error)) where error.uniqueKey != nil:

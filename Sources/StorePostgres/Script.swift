@@ -8,8 +8,10 @@ import Store
 /// A lock guards each decision that depends on more than one row. It is taken before any row is read.
 ///
 /// All transactions take their locks in one order, so that they cannot deadlock: throttles, accounts, then what the
-/// writes touch. If pending rows change as well, sessions follow the accounts, then the counts (`CountParts`) and the
-/// buckets of the pending rows that the change ends.
+/// writes touch. Counts that are only added to come last (`ThrottleRows`); a change that locks such a row first may
+/// deadlock with one that adds to it, once in a window at most, and is then made again. If pending rows change as well,
+/// sessions follow the accounts, then the counts (`CountParts`) and the buckets of the pending rows that the change
+/// ends.
 ///
 /// Sessions come before the counts: an account may have very many sessions, and some may be locked. Of several failing
 /// guards, that of a session may thus decide the outcome although it does not come first. The change is decided again
@@ -24,6 +26,8 @@ final class Script {
   private(set) var noticeSteps: [Int: Bool] = [:]
   /// The steps that may have removed a pending row to make room for another one with this purpose.
   private(set) var roomSteps: [Int: PendingPurpose] = [:]
+  /// The steps that add to a count. One that fails needs its lock first.
+  private(set) var additionSteps = 0..<0
   private var auditRows = 0
   let id: ChangeID
   let throttles: ThrottleRows
@@ -53,6 +57,9 @@ final class Script {
     } else {
       for write in change.writes { add(write) }
     }
+    additionSteps = steps.count..<steps.count
+    throttles.addAdditions(to: self)
+    additionSteps = additionSteps.lowerBound..<steps.count
     // Must precede the COMMIT, which the round trip adds.
     add(.withoutTimeLimit)
   }

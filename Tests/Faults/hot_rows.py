@@ -58,10 +58,9 @@ class Sampler:
                 self.found.update(row[0] for row in connection.execute(WAITING))
                 self.samples += 1
 
-    def stop(self) -> Counter[str]:
+    def stop(self) -> None:
         self.is_over.set()
         self.thread.join()
-        return self.found
 
 
 def rate(servers: list[Server], workload: str, options: argparse.Namespace) -> float:
@@ -114,15 +113,15 @@ def run(folder: Path, simulator: Simulator, delay: int, count: int, workload: st
         overrides: dict[str, Settings] = {
             "throttles": {name: limit for name in WORKLOADS.values()} | {
                 "flow_starts_per_network_max": 0, "sends_per_network_max": 0, "sign_ups_per_network_max": 0},
-            "policy": {"pending_per_caller_max": 10_000_000, "pending_total_max": 100_000_000},
+            "policy": {"email_link": True, "pending_per_caller_max": 10_000_000, "pending_total_max": 100_000_000},
             "delivery": {"queue_max": 10_000_000},
         }
         servers = [older_replica(folder, simulator, database.conninfo, **overrides) for _ in range(count)]
+        sampler = Sampler(database)
         try:
-            sampler = Sampler(database)
-            found = rate(servers, workload, options)
-            return found, sampler.stop()
+            return rate(servers, workload, options), sampler.found
         finally:
+            sampler.stop()
             for server in servers:
                 server.stop()
 

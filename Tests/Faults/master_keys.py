@@ -70,7 +70,8 @@ class User:
 
     def code(self) -> str:
         """The next code of the authenticator app; each is accepted once."""
-        step = max(int(time.time()) // STEP_SECONDS - 1, self.last_step + 1)
+        # The oldest code that is still valid when the call arrives.
+        step = max(int(time.time() + 3) // STEP_SECONDS - 1, self.last_step + 1)
         while step > int(time.time()) // STEP_SECONDS + 1:
             time.sleep(0.2)
         self.last_step = step

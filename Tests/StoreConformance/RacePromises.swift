@@ -132,13 +132,15 @@ extension Promise {
       try bench.equal(outcomes[.limited(.total)], runners - committed)
     },
     Promise("each of many concurrent counts under one key is counted") { bench in
-      let outcomes = try await start(bench) { bench, _ in
-        var count = bench.count(1)
-        count.rule.countMax = 2 * runners
-        return [.throttle(.count(count))]
+      for (key, kind) in [(1, ThrottleKind.sendsPerRecipient), (2, .sendsPerCaller)] {
+        let outcomes = try await start(bench) { bench, _ in
+          var count = bench.count(key)
+          (count.kind, count.rule) = (kind, ThrottleRule(2 * runners, inMillis: count.rule.windowMillis))
+          return [.throttle(.count(count))]
+        }
+        try bench.equal(outcomes[.committed], runners)
+        try bench.equal(try await bench.throttle(key)?.count, runners)
       }
-      try bench.equal(outcomes[.committed], runners)
-      try bench.equal(try await bench.throttle(1)?.count, runners)
     },
     Promise("exactly as many concurrent counts as the rule allows commit before the key is blocked") { bench in
       let outcomes = try await start(bench) { bench, _ in [.throttle(.count(bench.count(1, refusesBlocked: true)))] }

@@ -37,6 +37,31 @@ extension Promise {
         .throttled(refused.kind, until: bench.later(1000)))
       try bench.equal(try await bench.loadAccount("ann"), nil)
     },
+    Promise("the counts of a caller follow the rule, in any order of their times") { bench in
+      var expected: ThrottleRecord?
+      let times: [Int64] = [
+        0, 1, 1, 999, 1000, 1500, 1200, 1200, 1200, 1200, 1201, 1999, 2199, 2200, 2201, 90_000_000, 2300, 2300, 2301,
+      ]
+      for time in times {
+        var count = bench.count(1, at: time)
+        count.kind = .sendsPerCaller
+        try await bench.prepare(.throttle(.count(count)))
+        expected = ThrottleRecord.counting(count, after: expected)
+        try bench.equal(try await bench.throttle(1), expected)
+      }
+    },
+    Promise("a caller's count and another that refuses are counted in one change, or neither is") { bench in
+      var callers = bench.count(1)
+      callers.kind = .sendsPerCaller
+      callers.rule.countMax = 100
+      callers.rule.countAgainMax = 100
+      for number in 1...6 {
+        let change = [Write.throttle(.count(callers)), .throttle(.count(bench.count(2, refusesBlocked: true)))]
+        let outcome = try await bench.store.commit(Change(change), commitDecision: CommitDecision())
+        try bench.equal(outcome == .committed, number <= 5)
+        try bench.equal(try await bench.throttle(1)?.count, min(number, 5))
+      }
+    },
     Promise("a failure that began before a block is counted after it") { bench in
       for _ in 0..<6 { try await bench.prepare(.throttle(.count(bench.count(1)))) }
       try bench.equal(try await bench.throttle(1)?.count, 1)
