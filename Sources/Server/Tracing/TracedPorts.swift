@@ -36,11 +36,7 @@ struct TracedFetcher: HTTPSFetching {
 
   func fetch(_ request: FetchRequest) async throws -> FetchedBody {
     let method = request.body == nil ? "GET" : "POST"
-    let attributes: SpanAttributes = [
-      "http.request.method": .string(method), "server.address": .string(request.host),
-      "latchkey.provider": .string(request.provider),
-    ]
-    return try await tracer.within(method, .client, attributes) { span in
+    return try await tracer.within(method, .client, request.attributes(method)) { span in
       let body = try await fetcher.fetch(request)
       span?.attributes["http.response.status_code"] = body.status
       return body
@@ -49,6 +45,13 @@ struct TracedFetcher: HTTPSFetching {
 }
 
 extension FetchRequest {
+  fileprivate func attributes(_ method: String) -> SpanAttributes {
+    [
+      "http.request.method": .string(method), "server.address": .string(host),
+      "latchkey.provider": .string(provider),
+    ]
+  }
+
   /// The host of the URL, without user information and port.
   fileprivate var host: String {
     let rest = url.split(separator: "://", maxSplits: 1).last ?? ""

@@ -16,15 +16,18 @@ final class TracedStore: Store {
   }
 
   func commit(_ change: Change, commitDecision: CommitDecision) async throws -> Outcome {
-    let attributes: SpanAttributes = [
-      "db.system.name": .string(system), "db.operation.name": "COMMIT",
-      "db.operation.batch.size": .int64(Int64(change.writes.count)),
-    ]
-    return try await tracer.within("store.commit", .client, attributes) { span in
+    try await tracer.within("store.commit", .client, attributes(of: change)) { span in
       let outcome = try await store.commit(change, commitDecision: commitDecision)
       span?.attributes["latchkey.outcome"] = outcome == .committed ? "committed" : "not_committed"
       return outcome
     }
+  }
+
+  private func attributes(of change: Change) -> SpanAttributes {
+    [
+      "db.system.name": .string(system), "db.operation.name": "COMMIT",
+      "db.operation.batch.size": .int64(Int64(change.writes.count)),
+    ]
   }
 
   // MARK: Passed on unchanged
