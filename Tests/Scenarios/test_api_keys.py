@@ -82,8 +82,10 @@ def test_a_key_that_ends_within_14_days_is_warned_of(serve: Callable[..., Server
 def test_a_caller_with_one_key_and_a_server_with_one_master_key_have_short_forms(serve: Callable[..., Server]) -> None:
     web, *others = callers()
     [key] = web.pop("api_keys")
-    server = serve(callers=[web | {"api_key_sha256": key["sha256"]}, *others],
-                   secrets={"master_key_file": "master.key"})
+    server = serve(callers=[web | {"api_key_sha256": key["sha256"]}, *others])
+    server.stop()
+    server.settings["secrets"] = {"master_key_file": "master.key"}
+    server.launch()
     client = Client(server, key="web")
     session(client.sign_in(anonymous()))
     client.close()
