@@ -6,10 +6,14 @@ import datetime
 import hashlib
 import json
 import secrets
+import signal
 import subprocess
+import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
+import grpc
 from clients import Client, anonymous, assertion, conflict, fresh_email, password, session
 from configuration import callers
 from failures import expect_failure
@@ -65,6 +69,51 @@ def test_keys_are_valid_together_until_their_end_and_are_metered_by_name(
     assert now + 2 * DAY < seen("latchkey_api_key_not_after_seconds", caller="web", key="old") < now + 3 * DAY
     assert seen("latchkey_api_key_not_after_seconds", caller="web", key="new") == 0
     assert not any(secret in server.log.read_text() + seen.text for secret in (old, new, expired))
+
+
+def test_a_key_is_replaced_under_load_without_a_failed_call(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    old, new = fresh_key(), fresh_key()
+    server = serve(callers=with_keys(entry(old, "old")))
+    current, stop, failed, done = [old], threading.Event(), list[str](), list[int]()
+
+    def work() -> None:
+        client, used, count = connect(server, key=current[0]), current[0], 0
+        made = session(client.sign_in(anonymous()))
+        while not stop.is_set():
+            if used != current[0]:
+                client, used = connect(server, key=current[0]), current[0]
+            try:
+                made = client.refresh(made.refresh_token)
+            except grpc.RpcError as error:
+                failed.append(repr(error))
+            count += 1
+        done.append(count)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for keys, used in (([entry(old, "old"), entry(new, "new")], old), ([entry(old, "old"), entry(new, "new")], new),
+                       ([entry(new, "new")], new)):
+        reload(server, with_keys(*keys))
+        current[0] = used
+        # Each thread notices the change at its next call.
+        time.sleep(1)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failed and sum(done) > 100, (failed[:3], done)
+    with expect_failure(*UNIDENTIFIED):
+        connect(server, key=old).sign_in(anonymous())
+
+
+def reload(server: Server, callers: list[dict[str, Any]]) -> None:
+    server.settings["callers"] = callers
+    write(server)
+    begun = server.log.stat().st_size
+    server.signal(signal.SIGHUP)
+    until(lambda: any(line["message"] in ("configuration reloaded", "configuration unchanged")
+                      for line in server.lines(begun)), 10)
 
 
 def test_a_key_that_ends_within_14_days_is_warned_of(serve: Callable[..., Server]) -> None:
