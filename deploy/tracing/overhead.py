@@ -20,6 +20,7 @@ from processes import Server, Simulator, prepare
 
 SIGN_IN = "latchkey.v1.AuthService/SignIn"
 LOAD = Path(os.environ["LATCHKEYD"]).parent / "latchkey-load"
+SERVER_CORE, LOAD_CORE = "0", "1"
 
 
 def started(folder: Path, simulator: Simulator, program: Path, tracing: Settings | None) -> Server:
@@ -48,7 +49,7 @@ def rate(server: Server, workload: str, seconds: int) -> float:
     """Calls per CPU-second of the server's process."""
     before = Scrape.of(server)
     subprocess.run(
-        [LOAD, "--server", server.address, "--ca", server.folder / "authority.pem", "--api-key-file",
+        ["taskset", "-c", LOAD_CORE, LOAD, "--server", server.address, "--ca", server.folder / "authority.pem", "--api-key-file",
          key_file(server.folder), "--accounts-file", server.folder / f"accounts-{server.port}", "--prepare", "64",
          "--duration", str(seconds), workload],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -87,6 +88,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--workload", default="fetch")
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--trace-only", action="store_true")
     asked = parser.parse_args()
     program = Path(os.environ["LATCHKEYD"])
@@ -101,10 +103,15 @@ def main() -> int:
             servers = {
                 "off": started(folder, simulator, program, None),
                 "on, 1 %": started(folder, simulator, program, {**target(receiver), "sample_ratio": 0.01}),
-                "on, all": started(folder, simulator, program, {**target(receiver), "sample_ratio": 1}),
             }
+            if asked.all:
+                servers["on, all"] = started(folder, simulator, program, {**target(receiver), "sample_ratio": 1})
             if asked.base:
                 servers["base"] = started(folder, simulator, asked.base, None)
+            for server in servers.values():
+                assert server.process
+                subprocess.run(["taskset", "-acp", SERVER_CORE, str(server.process.pid)],
+                               check=True, stdout=subprocess.DEVNULL)
             compare(servers, asked.workload, asked.rounds, asked.seconds)
         finally:
             for server in servers.values():
