@@ -50,7 +50,7 @@ def rate(server: Server, workload: str, seconds: int) -> float:
     before = Scrape.of(server)
     subprocess.run(
         ["taskset", "-c", LOAD_CORE, LOAD, "--server", server.address,
-        "--ca", server.folder / "authority.pem", "--api-key-file",
+         "--ca", server.folder / "authority.pem", "--api-key-file",
          key_file(server.folder), "--accounts-file", server.folder / f"accounts-{server.port}", "--prepare", "64",
          "--duration", str(seconds), workload],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
