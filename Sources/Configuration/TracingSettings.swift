@@ -65,8 +65,9 @@ extension Settings {
       tracing.followsCallers = try group.flag(
         "follow_callers", true, "export a trace of an identified caller if and only if the caller samples it")
       guard tracing.certificateFile.isEmpty == tracing.keyFile.isEmpty else {
-        let names = tracing.keyFile.isEmpty ? ("certificate_file", "key_file") : ("key_file", "certificate_file")
-        throw group.wrong(names.0, "it must be set together with \(names.1)")
+        let (set, missing) =
+          tracing.keyFile.isEmpty ? ("certificate_file", "key_file") : ("key_file", "certificate_file")
+        throw group.wrong(set, "it must be set together with \(missing)")
       }
     }
   }

@@ -57,9 +57,9 @@ final class Script {
     } else {
       for write in change.writes { add(write) }
     }
-    additionSteps = steps.count..<steps.count
+    let firstAddition = steps.count
     throttles.addAdditions(to: self)
-    additionSteps = additionSteps.lowerBound..<steps.count
+    additionSteps = firstAddition..<steps.count
     // Must precede the COMMIT, which the round trip adds.
     add(.withoutTimeLimit)
   }

@@ -11,6 +11,7 @@ private let broken: [(setting: String, text: String)] = [
   ("tls.certificate_file", ""),
   ("tls.certificate_file", "tls: { key_file: \"k\" }"),
   ("tls.key_file", "tls: { certificate_file: \"c\" }"),
+  ("secrets.master_key_file", files + "secrets: { master_key_file: 'a', master_key_files: ['a'] }"),
   ("tls.client_ca_file", "tls: { certificate_file: \"c\", key_file: \"k\", client_certificates: \"optional\" }"),
   ("tls.client_certificates", "tls: { certificate_file: \"c\", key_file: \"k\", client_certificates: \"some\" }"),
   ("tls.minimum_version", "tls: { certificate_file: \"c\", key_file: \"k\", minimum_version: \"1.1\" }"),

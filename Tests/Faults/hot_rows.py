@@ -47,7 +47,7 @@ class Sampler:
     """Counts the statements that wait for a lock, by their text."""
 
     def __init__(self, database: Database) -> None:
-        self.database, self.found, self.samples = database, Counter[str](), 0
+        self.database, self.found = database, Counter[str]()
         self.is_over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -56,7 +56,6 @@ class Sampler:
         with self.database.connect() as connection:
             while not self.is_over.wait(SAMPLE_SECONDS):
                 self.found.update(row[0] for row in connection.execute(WAITING))
-                self.samples += 1
 
     def stop(self) -> None:
         self.is_over.set()

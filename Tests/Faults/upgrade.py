@@ -3,28 +3,23 @@
 
     LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/upgrade.py --previous OLD/latchkeyd
 
-The load and its clients are those of master_keys.py: refreshes, sign-ins with an authenticator app, conflicts that are
-completed at another server, and repeated calls. One server is replaced after the other, so both programs share the
-database for a while, and the newer one has migrated it. Prints one line for each phase and one with the result. Exits
-with 1 if a call failed, an answered change was lost, or a call took effect twice.
+The load is that of drill.py. One server is replaced after the other, so both programs share the database for a while,
+and the newer one has migrated it. Prints one line for each phase and one with the result. Exits with 1 if a call
+failed, an answered change was lost, or a call took effect twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import surroundings  # noqa: F401
 
-from master_keys import Drill, Load, phase
-from postgres import Database, Unavailable
+from drill import Drill, Load, arguments, execute, phase
+from postgres import Database
 from processes import LATCHKEYD, Server
 from replicas import older_replica
 
@@ -35,7 +30,7 @@ class Upgrade(Drill):
     """Begins with the previous program."""
 
     def __init__(self, folder: Path, database: Database, options: argparse.Namespace) -> None:
-        self.previous = Path(options.previous).resolve()
+        self.previous: Path = options.previous.resolve()
         super().__init__(folder, database, options)
 
     def start(self, database: Database) -> list[Server]:
@@ -70,34 +65,10 @@ def version(program: Path) -> str:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--previous", required=True, metavar="PROGRAM", help="latchkeyd of the previous release")
-    options.add_argument("--accounts", type=int, default=2_000)
-    options.add_argument("--sessions", type=int, default=20, help="per cent of the accounts that sign in")
-    options.add_argument("--factors", type=int, default=5, help="per cent of the accounts with an authenticator app")
-    options.add_argument("--sample", type=int, default=200, help="authenticator apps that are checked at the end")
-    options.add_argument("--threads", type=int, default=8)
-    options.add_argument("--pause", type=float, default=0.01, help="seconds between the actions of a thread")
-    options.add_argument("--between", type=float, default=3, help="seconds between the replacements of servers")
-    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    chosen: Any = options.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="latchkey-upgrade-"))
-    try:
-        with Database.started() as database:
-            drill = Upgrade(folder, database, chosen)
-            try:
-                is_good = drill.run()
-            finally:
-                drill.stop()
-    except Unavailable as why:
-        shutil.rmtree(folder)
-        print(why)
-        return 2
-    if not is_good:
-        print(f"logs: {folder}")
-        return 1
-    shutil.rmtree(folder)
-    return 0
+    options = arguments(__doc__, accounts=2_000)
+    options.add_argument("--previous", type=Path, required=True, metavar="PROGRAM",
+                         help="latchkeyd of the previous release")
+    return execute(Upgrade, options.parse_args())
 
 
 if __name__ == "__main__":

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import secrets
-import signal
 import subprocess
 import threading
 import time
@@ -20,6 +18,7 @@ from failures import expect_failure
 from grpc import StatusCode
 from metrics import ON_A_FREE_PORT, Scrape
 from processes import LATCHKEYD, Server, Simulator, write
+from reloads import change
 from waiting import until
 
 UNIDENTIFIED = (StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED")
@@ -95,7 +94,7 @@ def test_a_key_is_replaced_under_load_without_a_failed_call(
         thread.start()
     for keys, used in (([entry(old, "old"), entry(new, "new")], old), ([entry(old, "old"), entry(new, "new")], new),
                        ([entry(new, "new")], new)):
-        reload(server, with_keys(*keys))
+        change(server, callers=with_keys(*keys))
         current[0] = used
         # Each thread notices the change at its next call.
         time.sleep(1)
@@ -105,15 +104,6 @@ def test_a_key_is_replaced_under_load_without_a_failed_call(
     assert not failed and sum(done) > 100, (failed[:3], done)
     with expect_failure(*UNIDENTIFIED):
         connect(server, key=old).sign_in(anonymous())
-
-
-def reload(server: Server, callers: list[dict[str, Any]]) -> None:
-    server.settings["callers"] = callers
-    write(server)
-    begun = server.log.stat().st_size
-    server.signal(signal.SIGHUP)
-    until(lambda: any(line["message"] in ("configuration reloaded", "configuration unchanged")
-                      for line in server.lines(begun)), 10)
 
 
 def test_a_key_that_ends_within_14_days_is_warned_of(serve: Callable[..., Server]) -> None:
@@ -138,15 +128,6 @@ def test_a_caller_with_one_key_and_a_server_with_one_master_key_have_short_forms
     client = Client(server, key="web")
     session(client.sign_in(anonymous()))
     client.close()
-
-
-def test_a_short_form_next_to_its_list_is_an_error(server: Server) -> None:
-    path = server.folder / "both.json5"
-    path.write_text(json.dumps(server.settings | {
-        "secrets": {"master_key_file": "master.key", "master_key_files": ["master.key"]}}))
-    checked = subprocess.run([LATCHKEYD, "--config", path, "--check-config"], capture_output=True, text=True)
-    assert checked.returncode == 78
-    assert "secrets.master_key_file: set master_key_file or master_key_files, not both" in checked.stderr
 
 
 def test_a_caller_that_changes_its_credential_keeps_what_belongs_to_its_name(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -14,46 +13,19 @@ import latchkey_settings
 import outbox
 import pytest
 from clients import PASSWORD, Client, anonymous, assertion, fresh_email, password, session
-from configuration import Settings, callers, providers
+from configuration import callers, providers
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
 from latchkey.v1.provider_flow_service_pb2 import StartFlowResponse
 from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator, write
+from reloads import change, hang_up, line_after, names
 from waiting import until
 
 UNIDENTIFIED = (StatusCode.UNAUTHENTICATED, "CALLER_UNIDENTIFIED")
 NOT_ALLOWED = (StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED")
 BACK = latchkey_settings.REDIRECT_URIS[0]
-
-
-def change(server: Server, **sections: Settings | list[Any]) -> Settings:
-    """Changes single settings of these sections in the file, sends SIGHUP, and returns the line of the log about it."""
-    for section, values in sections.items():
-        old = server.settings.get(section)
-        server.settings[section] = {**old, **values} if isinstance(old, dict) and isinstance(values, dict) else values
-    write(server)
-    return hang_up(server)
-
-
-def hang_up(server: Server) -> Settings:
-    begun = server.log.stat().st_size
-    server.signal(signal.SIGHUP)
-    return line_after(server, begun)
-
-
-def line_after(server: Server, begun: int, seconds: float = 10) -> Settings:
-    def lines() -> list[Settings]:
-        return [line for line in server.lines(begun) if line["message"].startswith("configuration ")]
-    until(lines, seconds, "the log has no line about the configuration")
-    [line] = lines()
-    return line
-
-
-def names(line: Settings, field: str = "changed") -> set[str]:
-    assert line["message"] == "configuration reloaded", line
-    return set(line.get(field, "").split(", ")) - {""}
 
 
 def test_a_reload_takes_effect_under_load_without_a_failed_call(

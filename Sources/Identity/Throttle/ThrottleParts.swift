@@ -6,8 +6,8 @@ import Store
 /// one after the other. A large count has several parts, each with an equal share of the limit, and each attempt counts
 /// in one of them at random.
 ///
-/// The sum never exceeds the limit. Some parts are full before others: with shares of 1,000, a tenth of the attempts is
-/// rejected when about 96 percent of the limit is used.
+/// All parts together allow no more than the limit. Some are full before others: with shares of 1,000, a tenth of the
+/// attempts is rejected when about 96 percent of the limit is used.
 enum ThrottleParts {
   private static let partsMax = 32
   /// The smallest share of a part. Smaller limits have one part and are exact.
