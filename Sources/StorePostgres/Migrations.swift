@@ -9,6 +9,7 @@ enum Migrations {
   static let steps: [SchemaStep] = [
     SchemaStep(Schema.baseline), SchemaStep(CountParts.tables), masterKeys, SchemaStep(Schema.forgottenAccounts),
     SchemaStep(index: "audit_by_account", on: "audit (account_id, position)"), SchemaStep(Schema.support),
+    SchemaStep(Schema.passkeysAndEmailCodes),
   ]
 
   private static let masterKeys = SchemaStep([

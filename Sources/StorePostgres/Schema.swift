@@ -87,7 +87,8 @@ enum Schema {
     CREATE TABLE factors (
       account_id TEXT COLLATE "C" NOT NULL,
       id TEXT COLLATE "C" NOT NULL,
-      kind TEXT COLLATE "C" NOT NULL CONSTRAINT factors_kind CHECK (\(FactorKind.check("kind"))),
+      kind TEXT COLLATE "C" NOT NULL
+        CONSTRAINT factors_kind CHECK (\(SchemaValues.check("kind", SchemaValues.firstFactorKinds))),
       display_name TEXT COLLATE "C" NOT NULL,
       phone_number TEXT COLLATE "C",
       sealed_secret BYTEA NOT NULL,
@@ -148,7 +149,7 @@ enum Schema {
       digest BYTEA NOT NULL,
       version BIGINT NOT NULL,
       purpose TEXT COLLATE "C" NOT NULL
-        CONSTRAINT pendings_purpose CHECK (\(PendingPurpose.check("purpose"))),
+        CONSTRAINT pendings_purpose CHECK (\(SchemaValues.check("purpose", SchemaValues.firstPendingPurposes))),
       provider_id TEXT COLLATE "C" NOT NULL,
       subject TEXT COLLATE "C" NOT NULL,
       email TEXT COLLATE "C",

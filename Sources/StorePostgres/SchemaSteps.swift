@@ -1,6 +1,21 @@
 // The steps of the schema after its baseline. Each one is additive: the previous program can still work on its result.
 
+import Store
+
 extension Schema {
   /// When an administrator freed the id of a removed account.
   static let forgottenAccounts = ["ALTER TABLE closed_accounts ADD COLUMN forgotten_at BIGINT"]
+
+  /// Accepts the pending rows and the second factors of passkeys, and codes by email.
+  static let passkeysAndEmailCodes = [
+    "ALTER TABLE factors DROP CONSTRAINT factors_kind",
+    """
+    ALTER TABLE factors ADD CONSTRAINT factors_kind CHECK (\(SchemaValues.check("kind", SchemaValues.factorKinds)))
+    """,
+    "ALTER TABLE pendings DROP CONSTRAINT pendings_purpose",
+    """
+    ALTER TABLE pendings ADD CONSTRAINT pendings_purpose
+      CHECK (\(SchemaValues.check("purpose", SchemaValues.pendingPurposes)))
+    """,
+  ]
 }

@@ -85,7 +85,7 @@ enum Schema {
     CREATE TABLE factors (
       account_number INTEGER NOT NULL,
       id TEXT NOT NULL,
-      kind TEXT NOT NULL CONSTRAINT factors_kind CHECK (\(FactorKind.check("kind"))),
+      kind TEXT NOT NULL CONSTRAINT factors_kind CHECK (\(SchemaValues.check("kind", SchemaValues.firstFactorKinds))),
       display_name TEXT NOT NULL,
       phone_number TEXT,
       sealed_secret BLOB NOT NULL,
@@ -142,7 +142,8 @@ enum Schema {
     CREATE TABLE pendings (
       digest BLOB NOT NULL PRIMARY KEY,
       version INTEGER NOT NULL,
-      purpose TEXT NOT NULL CONSTRAINT pendings_purpose CHECK (\(PendingPurpose.check("purpose"))),
+      purpose TEXT NOT NULL
+        CONSTRAINT pendings_purpose CHECK (\(SchemaValues.check("purpose", SchemaValues.firstPendingPurposes))),
       provider_id TEXT NOT NULL,
       subject TEXT NOT NULL,
       email TEXT,
