@@ -2,7 +2,7 @@
 
 # Debian packages for building: the C libraries behind the modules of Sources/C, and the tools that find them.
 build_packages=(
-  libcrypt-dev libcurl4-openssl-dev libfido2-dev libidn2-dev libnghttp2-dev libp11-kit-dev libpq-dev
+  libcbor-dev libcrypt-dev libcurl4-openssl-dev libfido2-dev libidn2-dev libnghttp2-dev libp11-kit-dev libpq-dev
   libprotobuf-c-dev libsodium-dev libsqlite3-dev libssl-dev libutf8proc-dev pkg-config
 )
 # Debug builds, and so all tests, check each access of an object for exclusive use. In a release build the checks would

@@ -97,6 +97,7 @@ enum Layers {
       others: ["Glibc", "Synchronization"]),
     Layer(module: "Reactor", firstFile: "Reactor.swift", ours: [], c: ["CLinux"], others: ["Synchronization"]),
     Layer(module: "Import", firstFile: "ForeignHash.swift", ours: ["Tokens", "Crypto", "Encodings"]),
+    Layer(module: "WebAuthn", firstFile: "WebAuthn.swift", ours: ["Tokens", "Crypto", "Encodings"], c: ["CFido2"]),
     Layer(
       module: "Callers", firstFile: "Callers.swift", ours: ["Crypto", "Store"], others: ["Synchronization"]),
     Layer(module: "Tokens", firstFile: "Tokens.swift", ours: ["Crypto", "Encodings"]),
