@@ -1,5 +1,9 @@
-// libfido2 and the CBOR library that it uses.
+// libfido2, and libcbor, by which libfido2 reads the same bytes.
+//
+// libfido2 1.12 takes the three parts of an attestation object separately, compares extension outputs with those that
+// it was told to expect, and passes on only the first certificate. These files read that with libcbor.
 #pragma once
-#include <cbor.h>
-#include <fido.h>
-#include <stdint.h>
+#include "cbor_items.h"
+#include "authenticator_data.h"
+#include "attestation.h"
+#include "assertion.h"

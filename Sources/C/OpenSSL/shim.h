@@ -7,3 +7,4 @@
 #include "client.h"
 #include "crypto_shim.h"
 #include "derivation.h"
+#include "authenticators.h"
