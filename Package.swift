@@ -88,6 +88,7 @@ let package = Package(
     module("Configuration", [
       "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
       "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StorePostgres",
+      "WebAuthn",
       .product(name: "Logging", package: "swift-log"),
     ]),
     module("HTTP1", ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
@@ -183,7 +184,7 @@ let package = Package(
     tests("HTTP1", ["Reactor"]),
     tests("Configuration", [
       "TestSupport", "Transport", "Observability", "Services", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
-      "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
+      "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "WebAuthn",
       .product(name: "Logging", package: "swift-log"),
     ]),
     tests("Server", [
@@ -197,7 +198,7 @@ let package = Package(
       dependencies: [
         "Server", "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "Protobuf", "GRPC",
         "HTTP2", "TLS", "Identity", "Providers", "HTTPClient", "Callers", "Tokens", "Crypto", "Text", "Encodings",
-        "Store",
+        "Store", "WebAuthn",
       ],
       path: "Tests/Fuzz/Targets", swiftSettings: swift),
     .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Replay", swiftSettings: swift),

@@ -27,11 +27,14 @@ package struct CallerSettings: Sendable {
   package var audiences: [String]
   /// URIs to which providers and emailed links may send its users. They are compared byte for byte.
   package var redirectURIs: [String]
+  /// Relying parties of its users' passkeys, its default first. Empty: the only one, if there is one.
+  package var relyingPartyIDs: [String]
 
   package init(
     name: String, san: String = "", apiKeys: [APIKeySettings] = [], methods: [String],
     mayFetchByEmail: Bool = false, mayMerge: Bool = false, mayNameActor: Bool = false,
-    mayCreateEmailLinks: Bool = false, audiences: [String], redirectURIs: [String] = []
+    mayCreateEmailLinks: Bool = false, audiences: [String], redirectURIs: [String] = [],
+    relyingPartyIDs: [String] = []
   ) {
     self.name = name
     self.san = san
@@ -43,6 +46,7 @@ package struct CallerSettings: Sendable {
     self.mayCreateEmailLinks = mayCreateEmailLinks
     self.audiences = audiences
     self.redirectURIs = redirectURIs
+    self.relyingPartyIDs = relyingPartyIDs
   }
 }
 

@@ -24,6 +24,7 @@ extension Settings {
     let mayNameActor = try reader.flag("actor", false, "may name the human for whom it acts (x-latchkey-actor)")
     let mayCreateEmailLinks = try reader.flag("email_links", false, "may create links itself (CreateEmailLink)")
     let redirectURIs = try readRedirectURIs(&reader)
+    let relyingPartyIDs = try readRelyingPartyIDs(&reader)
     let mayWatch = try reader.flag("events", false, "may watch the events of all accounts (EventService)")
     guard !name.isEmpty, name.utf8.count <= 128 else { throw reader.wrong("name", "it must have 1 to 128 bytes") }
     if !singleKey.isEmpty {
@@ -44,7 +45,7 @@ extension Settings {
       name: name, san: CertificateName.normal(san), apiKeys: apiKeys,
       methods: methods + (mayWatch ? watchMethods : []), mayFetchByEmail: mayFetchByEmail, mayMerge: mayMerge,
       mayNameActor: mayNameActor, mayCreateEmailLinks: mayCreateEmailLinks, audiences: audiences,
-      redirectURIs: redirectURIs)
+      redirectURIs: redirectURIs, relyingPartyIDs: relyingPartyIDs)
   }
 
   private static func readKey(_ reader: inout SettingsReader) throws(ConfigurationError) -> APIKeySettings {

@@ -10,6 +10,8 @@ extension Settings {
   /// Maximum number of series in the metrics.
   package var metricSeriesMax: Int { limits.metricSeriesMax }
 
+  static let unidentifiedName = "unidentified"
+
   /// Creates the table of callers.
   /// - Parameter paths: paths of the method table, in its order.
   /// - Parameter previous: keys of an earlier table, whose times of last use stay known.
@@ -17,7 +19,7 @@ extension Settings {
     _ paths: [String], _ labels: CallerLabels = CallerLabels(), previous: [APIKey] = []
   ) -> CallerTable {
     let unidentified = CallerSettings(
-      name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
+      name: Settings.unidentifiedName, methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
       audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
     return CallerTable(
       callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths, labels: labels,

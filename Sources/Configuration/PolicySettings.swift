@@ -29,6 +29,12 @@ extension Settings {
       policy.emailLinkEnabled = try group.flag("email_link", false, "sign-in by email link; requires delivery.mail")
       policy.phoneEnabled = try group.flag(
         "phone", false, "sign-in by a code to a phone; requires delivery.text_messages")
+      policy.passkeyEnabled = try group.flag("passkey", true, "sign-in with passkeys; requires relying_parties")
+      policy.passkeysPerAccountMax = try group.integer(
+        "passkeys_per_account_max", 20, 1...100, "maximum passkeys of an account, without those of second factors")
+      policy.passkeySignCount = try group.choice(
+        "passkey_sign_count", Policy.PasskeySignCount.record,
+        "whether a sign count that does not rise is only an event, or also rejects the passkey")
       policy.recentLoginMillis = try group.seconds(
         "recent_login_seconds", 300, 1...86_400, "maximum age of a login for sensitive operations")
       policy.linkRecentLoginMillis = try group.seconds(

@@ -48,11 +48,13 @@ package struct Settings: Sendable {
   package var keysURL = ""
   package var unidentifiedMayFetchByEmail = false
   package var unidentifiedRedirectURIs: [String] = []
+  var unidentifiedRelyingPartyIDs: [String] = []
   package var callers: [CallerSettings] = []
   /// Names in the certificates of proxies that may state the certificates of their clients.
   var trustedProxies: Set<String> = []
   var customTokenSigners: [CustomTokenSignerSettings] = []
   package var providers: [ProviderSettings] = []
+  var relyingPartySettings: [RelyingPartySettings] = []
   package var delivery = DeliverySettings()
   package var fetchAuthorityFile = ""
   package var fetchAllowsPrivateAddresses = false
@@ -138,6 +140,7 @@ package struct Settings: Sendable {
     try readLimits(&reader)
     try readDelivery(&reader, path)
     try readTracing(&reader, path)
+    try readRelyingParties(&reader, path)
     callers = try reader.groups("callers") { caller throws(ConfigurationError) in
       try Settings.readCaller(&caller, defaultAudience: defaultAudience)
     }
@@ -158,6 +161,7 @@ package struct Settings: Sendable {
       unidentifiedMayFetchByEmail = try group.flag(
         "fetch_by_email", false, "unidentified callers may look up accounts by email")
       unidentifiedRedirectURIs = try Settings.readRedirectURIs(&group)
+      unidentifiedRelyingPartyIDs = try Settings.readRelyingPartyIDs(&group)
     }
     try reader.group("tls") { group throws(ConfigurationError) in
       tls = TLSSettings(
@@ -264,6 +268,7 @@ package struct Settings: Sendable {
     leftOut = reader.leftOut
     try checkCallers()
     try unique(providers.map(\.id), "providers", "id")
+    try checkRelyingParties(reader)
   }
 
   /// Returns the index of an element in the file, whose list may have skipped elements.

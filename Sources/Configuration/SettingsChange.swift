@@ -3,6 +3,7 @@ internal import Delivery
 internal import Providers
 internal import Reactor
 package import Store
+internal import WebAuthn
 
 /// The effect of a changed configuration on a running server.
 package struct SettingsChange: Sendable {
@@ -29,8 +30,8 @@ package struct RefusedSettings: Error {
 extension Settings {
   /// Settings and groups that a reload takes over. All others need a restart.
   private static let reloaded = [
-    "callers", "trusted_proxies", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
-    "log.level", "listen.allow_unidentified", "passwords.bytes_min", "delivery.template_folder",
+    "callers", "trusted_proxies", "providers", "custom_token_signers", relyingPartiesPath, "policy", "throttles",
+    "unidentified", "log.level", "listen.allow_unidentified", "passwords.bytes_min", "delivery.template_folder",
     "delivery.default_language",
   ]
 
@@ -89,6 +90,9 @@ extension Settings {
     }
     for signer in customTokenSigners {
       add("\(Settings.customTokenSignersPath)[\(signer.issuer)].keys_file", .file(signer.keysFile))
+    }
+    for party in relyingPartySettings where !party.rootsFile.isEmpty {
+      add("\(Settings.relyingPartiesPath)[\(party.party.id)].attestation_roots_file", .file(party.rootsFile))
     }
     if delivery.mail == .smtp { add("delivery.smtp.password_file", delivery.relayPassword) }
     if delivery.uses(.webhook) {

@@ -91,6 +91,7 @@ extension Settings {
     check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
     faults += faultsOfProviders()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
+    check { () throws(ConfigurationError) in _ = try relyingParties() }
     check { () throws(ConfigurationError) in _ = try templates() }
     check { () throws(ConfigurationError) in _ = try deliverySecrets() }
     check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }

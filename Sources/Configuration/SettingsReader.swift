@@ -193,7 +193,7 @@ struct SettingsReader {
 
   /// Returns `effective` of a list element under the name of the element, or under its index if it has none.
   private func named(_ list: String, _ index: Int) -> [String: String] {
-    let name = ["name", "id", "issuer"].lazy.compactMap { effective[path($0)]?.dropFirst().dropLast() }
+    let name = ["id", "name", "issuer"].lazy.compactMap { effective[path($0)]?.dropFirst().dropLast() }
       .first { !$0.isEmpty }
     let place = "\(list)[\(name.map(String.init) ?? "\(index)")]."
     return Dictionary(uniqueKeysWithValues: effective.map { (place + $0.key.dropFirst(prefix.count), $0.value) })

@@ -14,6 +14,9 @@ package struct Policy: Sendable {
     case verifyFirst = "verify_first"
   }
 
+  /// What a sign count that does not rise causes, apart from an event.
+  package enum PasskeySignCount: String, Sendable, CaseIterable { case record, reject }
+
   package var oneAccountPerEmail = true
   package var autoLink = AutoLink.off
   package var reclaim = Reclaim.authoritative
@@ -25,6 +28,13 @@ package struct Policy: Sendable {
   package var anonymousEnabled = true
   package var emailLinkEnabled = false
   package var customTokenEnabled = true
+  /// Whether users can sign in with passkeys.
+  package var passkeyEnabled = false
+  /// Configured relying parties. The server keeps a passkey of another one, but it is not a sign-in method.
+  package var relyingPartyIDs: Set<String> = []
+  package var passkeysPerAccountMax = 20
+  package var passkeySignCount = PasskeySignCount.record
+  package var passkeyChallengeLifetimeMillis: Int64 = 300_000
   /// Configured providers. The server keeps an identity of another provider, but it is not a sign-in method.
   package var enabledProviderIDs: Set<String> = []
 

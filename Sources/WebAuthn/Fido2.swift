@@ -42,10 +42,11 @@ enum Fido2 {
   static func certificates(_ object: [UInt8]) -> [[UInt8]] {
     var chain: [[UInt8]] = []
     var certificate = [UInt8](repeating: 0, count: object.count)
-    while case let count = unsafe lk_attestation_certificate(object, object.count, chain.count, &certificate), count > 0 {
+    while true {
+      let count = unsafe lk_attestation_certificate(object, object.count, chain.count, &certificate)
+      guard count > 0 else { return chain }
       chain.append(Array(certificate.prefix(count)))
     }
-    return chain
   }
 
   /// Returns the credential in authenticator data that has one.

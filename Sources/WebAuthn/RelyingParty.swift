@@ -64,4 +64,10 @@ package struct RelyingParty: Hashable, Sendable {
     self.attestation = attestation
     self.algorithms = algorithms
   }
+  /// The same relying party, which accepts only authenticators that attest their model.
+  package func requiring(_ trust: AttestationTrust) -> RelyingParty {
+    RelyingParty(
+      id: id, name: name, origins: origins, topOrigins: topOrigins, userVerification: userVerification,
+      attestation: .direct(trust), algorithms: algorithms)
+  }
 }

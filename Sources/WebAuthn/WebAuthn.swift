@@ -20,12 +20,12 @@ package struct PasskeyPublicKey: Hashable, Sendable {
 /// Verifies what authenticators answer. Registration.swift and Assertion.swift add the functions.
 package enum WebAuthn {}
 
-/// Maximum sizes in bytes. Real answers are a third as long.
+/// Maximum sizes in bytes. Real answers are half as long.
 package enum WebAuthnLimits {
   /// A whole answer as JSON.
-  package static let json = 32_768
+  package static let json = 16_384
   static let clientData = 4096
-  static let attestationObject = 16_384
+  static let attestationObject = 8192
   /// libfido2 verifies Ed25519 signatures of at most 1,024 bytes, which include the hash of the client data.
   static let assertionData = 992
   static let signature = 1024

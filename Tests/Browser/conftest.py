@@ -27,6 +27,8 @@ import latchkey_settings  # noqa: E402
 CHROMIUM = "/usr/bin/chromium"
 DRIVER = "/usr/bin/chromedriver"
 PAGE_SECONDS = 30
+# A second name of this machine, in the browser only.
+OTHER_SITE = "passkeys.example"
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +48,7 @@ def browser(folder: Path) -> Iterator[webdriver.Chrome]:
     options.binary_location = CHROMIUM
     # Chromium's sandbox needs rights that containers and root do not have. The browser opens only our own pages.
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-                     f"--user-data-dir={folder / 'chromium'}",
+                     f"--user-data-dir={folder / 'chromium'}", f"--host-resolver-rules=MAP {OTHER_SITE} 127.0.0.1",
                      f"--ignore-certificate-errors-spki-list={public_key_digest(folder / 'simulator.pem')}"):
         options.add_argument(argument)
     driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))

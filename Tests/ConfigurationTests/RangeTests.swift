@@ -84,6 +84,7 @@ private let numbers: [NumberSetting] = [
   seconds("policy.pending_lifetime_seconds", 1...900) { $0.policy.pendingLifetimeMillis },
   seconds("policy.flow_lifetime_seconds", 30...600) { $0.policy.flowLifetimeMillis },
   number("policy.pending_attempts_max", 1...100) { $0.policy.pendingAttemptsMax },
+  number("policy.passkeys_per_account_max", 1...100) { $0.policy.passkeysPerAccountMax },
   number("policy.pending_per_account_max", 1...10_000) { $0.policy.pendingLimits.perAccountMax },
   number("policy.pending_per_caller_max", 1...10_000_000) { $0.policy.pendingLimits.perCallerMax },
   number("policy.pending_total_max", 1...100_000_000) { $0.policy.pendingLimits.totalMax },

@@ -176,7 +176,9 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
 
 // MARK: The list and the example
 
-private let elements = ["callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]"]
+private let elements = [
+  "callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]", "relying_parties[]",
+]
 
 private struct Listed {
   let path: String

@@ -40,6 +40,7 @@ enum Layers {
       ours: [
         "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers",
         "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StorePostgres",
+        "WebAuthn",
       ],
       others: ["Logging", "FoundationEssentials"]),
     Layer(

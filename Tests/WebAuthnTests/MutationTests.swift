@@ -6,13 +6,13 @@ import WebAuthn
 @Suite struct MutationTests {
   /// Returns the answer with another value of a member of its response.
   private func replaced(_ name: String, in answer: String, by bytes: [UInt8]) throws -> String {
-    let value = try JSONValue.parse(Array(answer.utf8), byteCountMax: 32_768)
+    let value = try JSONValue.parse(Array(answer.utf8), byteCountMax: 16_384)
     let text = try #require(value["response"]?[name]?.string)
     return answer.replacing(text, with: Base64URL.encode(bytes))
   }
 
   private func part(_ name: String, of answer: String) throws -> [UInt8] {
-    let value = try JSONValue.parse(Array(answer.utf8), byteCountMax: 32_768)
+    let value = try JSONValue.parse(Array(answer.utf8), byteCountMax: 16_384)
     let text = try #require(value["response"]?[name]?.string)
     return try #require(Base64URL.decode(text))
   }

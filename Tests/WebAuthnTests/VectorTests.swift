@@ -74,15 +74,15 @@ import WebAuthn
     }
   }
 
-  @Test func `an answer may have 32,768 bytes`() throws {
+  @Test func `an answer may have 16,384 bytes`() throws {
     let registration = try Vector.named("as usual (ES256)", in: Vector.registrations)
     let assertion = try Vector.named("as usual (ES256)", in: Vector.assertions)
     func padded(_ answer: String, to count: Int) -> String {
       answer + String(repeating: " ", count: count - answer.utf8.count)
     }
-    _ = try registration.register(padded(registration.answer, to: 32_768))
-    _ = try assertion.assert(padded(assertion.answer, to: 32_768))
-    #expect(throws: WebAuthnFlaw.tooLarge) { try registration.register(padded(registration.answer, to: 32_769)) }
-    #expect(throws: WebAuthnFlaw.tooLarge) { try assertion.assert(padded(assertion.answer, to: 32_769)) }
+    _ = try registration.register(padded(registration.answer, to: 16_384))
+    _ = try assertion.assert(padded(assertion.answer, to: 16_384))
+    #expect(throws: WebAuthnFlaw.tooLarge) { try registration.register(padded(registration.answer, to: 16_385)) }
+    #expect(throws: WebAuthnFlaw.tooLarge) { try assertion.assert(padded(assertion.answer, to: 16_385)) }
   }
 }

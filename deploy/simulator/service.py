@@ -26,6 +26,7 @@ from protocols import faults, pages
 from protocols.applications import LANDING_PATH, client_key, write_secret
 from protocols.faults import Fault, behave
 from protocols.openid import OpenIDProvider
+from protocols.passkey_page import PASSKEYS_PATH, passkeys
 from protocols.provider import Provider, Route, World
 from protocols.web import FORM, Answer, Refusal, Request
 
@@ -104,7 +105,7 @@ class Handler(BaseHTTPRequestHandler):
         provider, found = self._find()
         self._note(f"{provider.name if provider else '-'} {found[0].endpoint if found else '-'}")
         if provider is None or found is None:
-            self._send(self._landing(body))
+            self._send(self._page(body))
             return
         route, captured = found
         fault = faults.read(self.server.folder, provider.name, route.endpoint)
@@ -159,9 +160,11 @@ class Handler(BaseHTTPRequestHandler):
         except UnicodeDecodeError:
             return Answer(400, b"not UTF-8", "text/plain")
 
-    def _landing(self, body: bytes) -> Answer:
-        """A page at which flows may end, for manual use only."""
+    def _page(self, body: bytes) -> Answer:
+        """A page of the application: that of passkeys, or one at which flows may end, for manual use only."""
         path, _, query = self.path.partition("?")
+        if path == PASSKEYS_PATH:
+            return passkeys()
         if path != LANDING_PATH:
             return Answer(404, b"not found", "text/plain")
         if self.headers.get("Content-Type", "").startswith(FORM):

@@ -56,8 +56,8 @@ static inline const cbor_item_t *lk_attestation_chain(const struct lk_attestatio
   return chain && cbor_isa_array(chain) ? chain : NULL;
 }
 
-// Copies certificate `index` of the chain into `out`, with room for `count` bytes. Returns its byte count, or 0 if there
-// is none.
+// Copies certificate `index` of the chain into `out`, with room for `count` bytes. Returns its byte count, or 0 without
+// one.
 static inline size_t lk_attestation_certificate(const uint8_t *bytes, size_t count, size_t index, uint8_t *out) {
   struct lk_attestation attestation;
   if (!lk_attestation_open(bytes, count, &attestation)) return 0;

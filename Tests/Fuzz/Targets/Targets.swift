@@ -20,7 +20,8 @@ package struct FuzzTarget: Sendable {
   /// Sorted by exposure, the most exposed first.
   package static let all: [FuzzTarget] = [
     connection, message, head, framing, token, claims, redirect, tokenAnswer, signedRequest, json, customClaims,
-    settings, address, proxyHeader, forwarded, keySet, timeout, encodings, pending, keyFiles, pemFiles, certificate,
+    passkey, settings, address, proxyHeader, forwarded, keySet, timeout, encodings, pending, keyFiles, pemFiles,
+    certificate,
   ]
 
   package static func named(_ name: String) -> FuzzTarget? { all.first { $0.name == name } }

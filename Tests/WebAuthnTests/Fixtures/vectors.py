@@ -17,9 +17,9 @@ from typing import Any
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1] / "Common"))
 
-from authenticator import (  # noqa: E402
+from soft_authenticator import (  # noqa: E402
     BE, BS, EDDSA, ES256, MODEL, RS256, UP, UV, Authenticator, encoded)
-from authenticator_faults import (  # noqa: E402
+from passkey_faults import (  # noqa: E402
     ATTESTED, DIRECT, SELF, U2F, Fault, assertions, registrations)
 
 ORIGIN = "https://example.com"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from authenticator import AT, BS, ED, ES256, MODEL, RS256, UP, UV, Authority, decoded, encoded
+from soft_authenticator import AT, BS, ED, ES256, MODEL, RS256, UP, UV, Authority, decoded, encoded
 from cryptography.hazmat.primitives.asymmetric import ec
 from fido2 import cbor
 from fido2.cose import CoseKey
@@ -130,7 +130,7 @@ def either(prefix: str) -> list[Fault]:
         Fault("answer has a name twice", "malformed_json", {
             "text": lambda text: text[:-1] + ', "type": "public-key"}'}),
         Fault("answer is too large", "too_large", {
-            "text": lambda text: text[:-1] + ', "x": "' + "a" * 32_768 + '"}'}),
+            "text": lambda text: text[:-1] + ', "x": "' + "a" * 16_384 + '"}'}),
         Fault("answer of another type", "type", {"answer": edit("type", to="password")}),
         Fault("answer without type", "malformed_json", {"answer": edit("type", to=None)}),
         Fault("answer without response", "malformed_json", {"answer": edit("response", to=None)}),
@@ -234,7 +234,7 @@ def registrations() -> list[Fault]:
         Fault("format twice", "attestation", {"object": lambda value: twice_in_map(value)}),
         Fault("object missing", "malformed_json", response("attestationObject", None)),
         Fault("object is no base64url", "malformed_json", response("attestationObject", "a b")),
-        Fault("object is too large", "too_large", response("attestationObject", encoded(bytes(16_385)))),
+        Fault("object is too large", "too_large", response("attestationObject", encoded(bytes(8193)))),
         Fault("transports are no texts", "malformed_json", response("transports", [1])),
         Fault("nine transports", "too_large", response("transports", ["usb"] * 9)),
         Fault("transport of 33 letters", "too_large", response("transports", ["a" * 33])),
