@@ -83,7 +83,8 @@ let package = Package(
     module("Server", [
       "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
       "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite",
-      "StorePostgres", "Import", "Telemetry", .product(name: "Tracing", package: "swift-distributed-tracing"),
+      "StorePostgres", "Import", "Telemetry", "WebAuthn",
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Configuration", [
       "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",

@@ -55,6 +55,9 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// An administrator ended the blocks of a user, whose address may have no account.
   case unlocked = "UNLOCKED"
   case messageResent = "MESSAGE_RESENT"
+  case passkeyRenamed = "PASSKEY_RENAMED"
+  /// The sign count of a passkey did not rise.
+  case passkeyCloneSuspected = "PASSKEY_CLONE_SUSPECTED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

@@ -13,11 +13,12 @@ package final class Environment: Sendable {
   package let providers: any Providers
   package let policy: Policy
   package let backups: any Backups
+  package let passkeys: any Passkeys
 
   package init(
     store: any Store, clock: any Clock, randomness: any Randomness, cryptography: any Cryptography,
     passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy,
-    backups: any Backups = NoBackups()
+    backups: any Backups = NoBackups(), passkeys: any Passkeys = NoPasskeys()
   ) {
     self.store = store
     self.clock = clock
@@ -28,6 +29,7 @@ package final class Environment: Sendable {
     self.providers = providers
     self.policy = policy
     self.backups = backups
+    self.passkeys = passkeys
   }
 
   package var ids: Ids { Ids(randomness: randomness) }

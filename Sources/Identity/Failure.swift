@@ -25,6 +25,7 @@ package struct Failure: Error, Hashable, Sendable {
     case audienceUnverifiable = "AUDIENCE_UNVERIFIABLE"
     case missingOrInvalidNonce = "MISSING_OR_INVALID_NONCE"
     case flowMismatch = "FLOW_MISMATCH"
+    case invalidPasskey = "INVALID_PASSKEY"
     case callerUnidentified = "CALLER_UNIDENTIFIED"
     // Not allowed for this user or this caller.
     case userDisabled = "USER_DISABLED"
@@ -37,11 +38,13 @@ package struct Failure: Error, Hashable, Sendable {
     case secondFactorNotFound = "SECOND_FACTOR_NOT_FOUND"
     case signingKeyNotFound = "SIGNING_KEY_NOT_FOUND"
     case messageNotFound = "MESSAGE_NOT_FOUND"
+    case passkeyNotFound = "PASSKEY_NOT_FOUND"
     // Already exists.
     case emailAlreadyInUse = "EMAIL_ALREADY_IN_USE"
     case providerAlreadyLinked = "PROVIDER_ALREADY_LINKED"
     case secondFactorExists = "SECOND_FACTOR_EXISTS"
     case accountIDInUse = "ACCOUNT_ID_IN_USE"
+    case passkeyExists = "PASSKEY_EXISTS"
     // Not in this state.
     case requiresRecentLogin = "REQUIRES_RECENT_LOGIN"
     case lastSignInMethod = "LAST_SIGN_IN_METHOD"
@@ -52,6 +55,7 @@ package struct Failure: Error, Hashable, Sendable {
     case expiredCode = "EXPIRED_CODE"
     case unverifiedEmail = "UNVERIFIED_EMAIL"
     case secondFactorLimit = "SECOND_FACTOR_LIMIT"
+    case passkeyLimit = "PASSKEY_LIMIT"
     case requiresSecondFactor = "REQUIRES_SECOND_FACTOR"
     case unsupportedFirstFactor = "UNSUPPORTED_FIRST_FACTOR"
     case flowExpired = "FLOW_EXPIRED"

@@ -125,6 +125,7 @@ extension Policy {
     switch providerID {
     case SignInMethods.phone: phoneEnabled
     case SignInMethods.emailLink: emailLinkEnabled
+    case SignInMethods.passkey: passkeyEnabled
     default: enabledProviderIDs.contains(providerID)
     }
   }

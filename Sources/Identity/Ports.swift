@@ -232,6 +232,8 @@ package struct VerifiedCredential: Hashable, Sendable {
   @Held package var tokens: ProviderTokens?
   /// When the provider last authenticated the user, if a signed token states it.
   package var authenticatedAt: Timestamp?
+  /// How a session begins that this passkey opens. nil: the credential is a provider's.
+  @Held package var passkeyFactor: FirstFactor?
 
   package init(
     assertion: Assertion, singleUse: SingleUse? = nil, tokens: ProviderTokens? = nil, authenticatedAt: Timestamp? = nil

@@ -15,6 +15,27 @@ package enum Credential: Hashable, Sendable {
   case anonymous
   /// The pending token, as the client received it.
   case pendingToken(String)
+  case passkey(PasskeyResponse)
+}
+
+/// What an authenticator answered to options of this service.
+package struct PasskeyResponse: Hashable, Sendable {
+  package enum Ceremony: Hashable, Sendable {
+    case signIn(String)
+    case registration(String)
+  }
+
+  /// The id that the call with the options returned.
+  package var ceremony: Ceremony
+  package var credentialJSON: String
+  /// The name of a registered passkey.
+  package var name: String
+
+  package init(_ ceremony: Ceremony, credentialJSON: String, name: String = "") {
+    self.ceremony = ceremony
+    self.credentialJSON = credentialJSON
+    self.name = name
+  }
 }
 
 package struct AuthorizationResponse: Hashable, Sendable {

@@ -26,6 +26,8 @@ package struct FirebaseUser: Hashable, Sendable {
     package var email = ""
     package var displayName = ""
     package var photoURL = ""
+    /// The record of a passkey, from our own export.
+    package var passkeyRecord = ""
   }
 
   package struct PhoneFactor: Hashable, Sendable {

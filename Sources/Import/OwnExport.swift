@@ -48,10 +48,11 @@ extension FirebaseUser {
 
   private mutating func readOwnProvider(_ entry: Member, _ user: inout Members) throws(UserError) {
     var provider = try user.members(of: entry)
-    let read = Provider(
+    var read = Provider(
       providerID: try provider.text("provider_id"), subject: try provider.text("subject"),
       email: provider.optionalText("email"), displayName: provider.optionalText("display_name"),
       photoURL: provider.optionalText("photo_url"))
+    read.passkeyRecord = try provider.text("passkey_record")
     _ = provider.take("linked_at")
     try provider.finish(rejectsAll: true)
     // Other members contain these.

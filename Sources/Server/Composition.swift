@@ -77,13 +77,13 @@ struct Ports {
     failures = FailureLog { [metrics = base.metrics] in metrics.failedAttempts($0, $1) }
   }
 
-  /// Creates the domain with these providers and policy.
-  func environment(_ registry: Registry, _ policy: Policy) -> Environment {
+  /// Creates the domain with these providers, policy and relying parties.
+  func environment(_ registry: Registry, _ policy: Policy, _ passkeys: PasskeyVerifier) -> Environment {
     Environment(
       store: base.opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: base.derivedKeys,
       passwords: base.tracer.map { TracedPasswords(passwords: passwords, tracer: $0) } ?? passwords,
       tokens: base.keys.tokens, providers: ProviderGateway(registry, notices), policy: policy,
-      backups: backups ?? noBackups)
+      backups: backups ?? noBackups, passkeys: passkeys)
   }
 
   func methods(_ environment: Environment, _ settings: Settings, callers: CallerDirectory) -> [Method] {
@@ -102,6 +102,7 @@ struct Ports {
     methods += AdminService(handlers, signingKeys: keys).methods + ProviderFlowService(handlers).methods
     methods += SessionService(handlers, signingKeys: { [tokens = keys.tokens] in tokens.signingKeys() }).methods
     methods += SecondFactorService(handlers).methods + VerificationService(handlers).methods
+    methods += PasskeyService(handlers).methods
     methods += EventService(handlers, limits: settings.limits.watch, seats: watchSeats).methods
     return methods
   }

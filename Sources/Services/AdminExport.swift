@@ -72,6 +72,7 @@ extension ExportedAccount {
     self.init(account: API.Account(state))
     guard includesSecrets else { return }
     passwordHash = state.account.passwordHash ?? ""
+    account?.providers = API.Account.providers(state, includingRecords: true)
     account?.secondFactors = state.factors.map { factor in
       var hint = SecondFactorHint(factor)
       hint.maskedPhoneNumber = factor.phoneNumber ?? ""

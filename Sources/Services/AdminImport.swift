@@ -162,6 +162,7 @@ private struct ImportPlan: Sendable {
     let providerID = try Shape.required(
       provider.providerID, "providers.provider_id", bytesMax: Shape.providerIDBytesMax)
     let subject = try Shape.required(provider.subject, "providers.subject", bytesMax: Shape.subjectBytesMax)
+    if providerID == SignInMethods.passkey { return try passkey(provider) }
     let key = IdentityKey(
       providerID: providerID, subject: try environment.providers.subject(ofImported: subject, at: providerID))
     let email = provider.email.isEmpty
@@ -170,6 +171,17 @@ private struct ImportPlan: Sendable {
       key: key, email: email,
       displayName: ShownText.cut(ShownText.cleaned(provider.displayName), bytesMax: Shape.importedNameBytesMax),
       photoURL: try optional(&fields) { try Shape.webURL(provider.photoURL, "providers.photo_url") } ?? "")
+  }
+
+  /// Validates the record of a passkey, whose id must be that of its credential.
+  private func passkey(_ provider: LinkedProvider) throws -> ImportRow.Identity {
+    let record = try Shape.token(provider.passkeyRecord, "providers.passkey_record")
+    guard let bytes = Base64URL.decode(record), let passkey = Identity.Passkey(packed: bytes),
+      let identity = ImportRow.Identity(
+        passkey, id: provider.subject, name: try Shape.shown(
+          provider.displayName, "providers.display_name", bytesMax: Shape.displayNameBytesMax), environment)
+    else { throw Shape.invalid("providers.passkey_record", "Send it as ExportAccounts returned it.") }
+    return identity
   }
 
   /// Validates a field that only describes an identity. Reports an invalid value, but still imports the account.

@@ -53,6 +53,8 @@ extension AuditEvent {
     case .signingKeyRevoked: .signingKeyRevoked
     case .unlocked: .unlocked
     case .messageResent: .messageResent
+    case .passkeyRenamed: .passkeyRenamed
+    case .passkeyCloneSuspected: .passkeyCloneSuspected
     }
   }
 }
@@ -74,6 +76,7 @@ extension API.FactorKind {
     case .totp: self = .totp
     case .phone: self = .phone
     case .recoveryCode: self = .recoveryCode
+    case .passkey: self = .passkey
     }
   }
 }
@@ -110,7 +113,8 @@ extension PendingCredentialPurpose {
     case .credentialInUse: self = .credentialInUse
     case .secondFactor: self = .secondFactor
     // Their tokens are no pending credentials, and FetchProviders rejects them.
-    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail:
+    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail,
+      .passkeyRegistration, .passkeySignIn:
       self = .unspecified
     }
   }
@@ -146,6 +150,7 @@ extension Shape {
     case .totp: .totp
     case .phone: .phone
     case .recoveryCode: .recoveryCode
+    case .passkey: .passkey
     case .unspecified, nil: throw invalid("kind", "Set kind to a value of FactorKind.")
     }
   }

@@ -96,15 +96,17 @@ package enum Failures {
       .invalidArgument
     case .invalidLoginCredentials, .invalidCredential, .invalidIDToken, .tokenExpired, .tokenRevoked,
       .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .flowMismatch,
-      .callerUnidentified:
+      .callerUnidentified, .invalidPasskey:
       .unauthenticated
     case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed: .permissionDenied
-    case .accountNotFound, .noSuchProvider, .secondFactorNotFound, .signingKeyNotFound, .messageNotFound:
+    case .accountNotFound, .noSuchProvider, .secondFactorNotFound, .signingKeyNotFound, .messageNotFound,
+      .passkeyNotFound:
       .notFound
-    case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists, .accountIDInUse: .alreadyExists
+    case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists, .accountIDInUse, .passkeyExists:
+      .alreadyExists
     case .requiresRecentLogin, .lastSignInMethod, .pendingCredentialExpired, .pendingCredentialUsed,
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
-      .expiredCode, .unverifiedEmail, .secondFactorLimit,
+      .expiredCode, .unverifiedEmail, .secondFactorLimit, .passkeyLimit,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
       .messageContentGone, .backupNotConfigured, .backupNotSupported:
       .failedPrecondition

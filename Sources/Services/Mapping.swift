@@ -1,3 +1,4 @@
+internal import Encodings
 internal import Identity
 internal import Store
 internal import API
@@ -15,7 +16,8 @@ extension API.Account {
       secondFactors: state.factorsToOffer.map(SecondFactorHint.init), customClaimsJSON: account.customClaimsJSON)
   }
 
-  private static func providers(_ state: AccountState) -> [LinkedProvider] {
+  /// - Parameter includingRecords: with what an import needs to restore passkeys.
+  static func providers(_ state: AccountState, includingRecords: Bool = false) -> [LinkedProvider] {
     let account = state.account
     var providers: [LinkedProvider] = []
     if account.passwordHash != nil {
@@ -35,7 +37,8 @@ extension API.Account {
     return providers + state.identities.map { identity in
       LinkedProvider(
         providerID: identity.key.providerID, subject: identity.key.subject, email: identity.email ?? "",
-        displayName: identity.displayName, photoURL: identity.photoURL, linkedAtMillis: identity.linkedAt.millis)
+        displayName: identity.displayName, photoURL: identity.photoURL, linkedAtMillis: identity.linkedAt.millis,
+        passkeyRecord: includingRecords ? identity.passkey.map { Base64URL.encode($0) } ?? "" : "")
     }
   }
 }

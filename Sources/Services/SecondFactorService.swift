@@ -24,7 +24,8 @@ package struct SecondFactorService: Sendable {
         do {
           let started = try await start(handle: handle, factorID: factorID, locale: locale, call)
           return StartSecondFactorResponse(
-            verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis)
+            verificationID: started.verificationID, expiresAtMillis: started.expiresAt.millis,
+            passkeyOptionsJSON: started.optionsJSON)
         } catch {
           throw shared.noted(error, FailedAttempt("StartSecondFactor"), call)
         }
@@ -42,7 +43,10 @@ package struct SecondFactorService: Sendable {
         handle: try Shape.required(request.pendingToken, "pending_token", bytesMax: Shape.handleBytesMax),
         factorID: try Shape.required(request.factorID, "factor_id", bytesMax: Shape.factorIDBytesMax),
         verificationID: try Shape.text(request.verificationID, "verification_id", bytesMax: Shape.handleBytesMax),
-        code: try Shape.required(request.code, "code", bytesMax: Shape.codeBytesMax))
+        code: request.passkeyCredentialJSON.isEmpty
+          ? try Shape.required(request.code, "code", bytesMax: Shape.codeBytesMax) : "",
+        credentialJSON: try Shape.text(
+          request.passkeyCredentialJSON, "passkey_credential_json", bytesMax: Shape.tokenBytesMax))
       context.notes?.presents(CallNotes.unknown)
       let finish = FinishSecondFactor(shared.environment)
       return .task {
@@ -71,13 +75,14 @@ package struct SecondFactorService: Sendable {
         idToken: try Shape.token(request.idToken, "id_token"), kind: kind,
         phoneNumber: kind == .phone ? try Shape.phoneNumber(request.phoneNumber, "phone_number") : nil,
         displayName: try Shape.shown(request.displayName, "display_name", bytesMax: Shape.displayNameBytesMax),
-        locale: Shape.locale(request.locale))
+        locale: Shape.locale(request.locale),
+        relyingPartyID: try Shape.text(request.rpID, "rp_id", bytesMax: Shape.relyingPartyIDBytesMax))
       let start = StartEnrollment(shared.environment)
       return .task {
         let started = try await start(order, call)
         return StartEnrollmentResponse(
           enrollmentID: started.enrollmentID, totpSecret: started.totpSecret, totpURI: started.totpURI,
-          expiresAtMillis: started.expiresAt.millis)
+          expiresAtMillis: started.expiresAt.millis, passkeyOptionsJSON: started.optionsJSON)
       }
     }
   }
@@ -91,7 +96,9 @@ package struct SecondFactorService: Sendable {
       let order = Identity.FinishEnrollmentRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
         enrollmentID: try Shape.required(request.enrollmentID, "enrollment_id", bytesMax: Shape.handleBytesMax),
-        code: try Shape.text(request.code, "code", bytesMax: Shape.codeBytesMax))
+        code: try Shape.text(request.code, "code", bytesMax: Shape.codeBytesMax),
+        credentialJSON: try Shape.text(
+          request.passkeyCredentialJSON, "passkey_credential_json", bytesMax: Shape.tokenBytesMax))
       let finish = FinishEnrollment(shared.environment)
       return .task {
         let finished = try await finish(order, call)

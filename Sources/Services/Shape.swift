@@ -154,6 +154,7 @@ enum Shape {
       return .phoneCode(
         verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
         digits: try required(code.code, path + "code", bytesMax: codeBytesMax))
+    case .passkey(let credential): return .passkey(try passkey(credential))
     case .emailLink(let link):
       let path = "credential.email_link."
       return .emailLink(

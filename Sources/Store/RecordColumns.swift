@@ -76,6 +76,7 @@ extension IdentityRecord: StoredRecord {
     visitor.column("photo_url", &photoURL)
     visitor.column("username", &username)
     visitor.column("linked_at", &linkedAt)
+    visitor.column("passkey", &passkey)
   }
 }
 

@@ -55,6 +55,8 @@ package struct IdentityRecord: Hashable, Sendable {
   package var photoURL: String
   package var username: String
   package var linkedAt: Timestamp
+  /// The key of a passkey with what belongs to it, as a packed message. nil: the identity is of a provider.
+  package var passkey: [UInt8]?
 
   package init(assertion: Assertion, accountID: String, linkedAt: Timestamp) {
     key = assertion.identity
@@ -64,6 +66,7 @@ package struct IdentityRecord: Hashable, Sendable {
     displayName = assertion.displayName
     photoURL = assertion.photoURL
     username = assertion.username
+    passkey = assertion.passkey
     self.linkedAt = linkedAt
   }
 }
@@ -72,6 +75,7 @@ package enum FactorKind: String, Sendable, CaseIterable {
   case totp
   case phone
   case recoveryCode = "recovery_code"
+  case passkey
 
   /// What the factor adds to the methods of a session: values of `amr` (RFC 8176, which has none for recovery codes).
   package var methods: [String] {
@@ -79,6 +83,8 @@ package enum FactorKind: String, Sendable, CaseIterable {
     case .totp: ["otp", "mfa"]
     case .phone: ["sms", "mfa"]
     case .recoveryCode: ["recovery_code", "mfa"]
+    // Whether the key is in hardware or software is not recorded for factors.
+    case .passkey: ["pop", "mfa"]
     }
   }
 }
@@ -90,7 +96,7 @@ package struct FactorRecord: Hashable, Sendable {
   package var kind: FactorKind
   package var displayName: String
   package var phoneNumber: String?
-  /// TOTP factor: its secret and the last step used. Recovery codes: the digests of the unused ones.
+  /// TOTP factor: its secret and the last step used. Recovery codes: the digests of the unused ones. Passkey: its key.
   package var sealedSecret: [UInt8]
   package var enrolledAt: Timestamp
 
@@ -233,6 +239,9 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   case changeEmail = "change_email"
   /// The revert link for a change of address, emailed to the old address.
   case revertEmail = "revert_email"
+  // Challenges that an authenticator must sign.
+  case passkeyRegistration = "passkey_registration"
+  case passkeySignIn = "passkey_sign_in"
 
   /// Whether such a row holds the assertion of a verified credential.
   package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }

@@ -72,10 +72,12 @@ package struct Assertion: Hashable, Sendable {
   package var username: String
   /// The provider's profile document as received, at most 16 KiB.
   package var profileJSON: String
+  /// The passkey after this use or registration, as `IdentityRecord.passkey`.
+  package var passkey: [UInt8]?
 
   package init(
     identity: IdentityKey, email: String? = nil, tier: TrustTier = .unverified, displayName: String = "",
-    photoURL: String = "", username: String = "", profileJSON: String = ""
+    photoURL: String = "", username: String = "", profileJSON: String = "", passkey: [UInt8]? = nil
   ) {
     self.identity = identity
     self.email = email
@@ -84,5 +86,6 @@ package struct Assertion: Hashable, Sendable {
     self.photoURL = photoURL
     self.username = username
     self.profileJSON = profileJSON
+    self.passkey = passkey
   }
 }

@@ -6,6 +6,9 @@ extension Schema {
   /// When an administrator freed the id of a removed account.
   static let forgottenAccounts = ["ALTER TABLE closed_accounts ADD COLUMN forgotten_at BIGINT"]
 
+  /// The key of a passkey.
+  static let passkeyColumn = ["ALTER TABLE identities ADD COLUMN passkey BYTEA"]
+
   /// Accepts the pending rows and the second factors of passkeys, and codes by email.
   static let passkeysAndEmailCodes = [
     "ALTER TABLE factors DROP CONSTRAINT factors_kind",

@@ -67,7 +67,7 @@ extension AccountState {
     var count = texts.reduce(0) { $0 + ($1?.utf8.count ?? 0) }
     for identity in identities {
       count += identity.key.bytes + (identity.email?.utf8.count ?? 0) + identity.displayName.utf8.count
-      count += identity.photoURL.utf8.count + identity.username.utf8.count
+      count += identity.photoURL.utf8.count + identity.username.utf8.count + (identity.passkey?.count ?? 0)
     }
     for factor in factors { count += factor.displayName.utf8.count + factor.sealedSecret.count }
     for unlink in unlinks { count += unlink.key.bytes }

@@ -6,6 +6,9 @@ extension Schema {
   /// When an administrator freed the id of a removed account.
   static let forgottenAccounts = ["ALTER TABLE closed_accounts ADD COLUMN forgotten_at INTEGER"]
 
+  /// The key of a passkey.
+  static let passkeyColumn = ["ALTER TABLE identities ADD COLUMN passkey BLOB"]
+
   /// Accepts the pending rows and the second factors of passkeys, and codes by email.
   ///
   /// SQLite cannot change a check, so the tables are made again with their rows.

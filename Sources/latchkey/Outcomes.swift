@@ -78,6 +78,8 @@ extension CommandContext {
         proposal("sign-in", "--email-link", email, "--pending"),
       ]
     case "phone": [proposal("send-phone-code", "NUMBER"), proposal("sign-in", "--phone-code", "--pending")]
+    // A browser signs in; this command has no authenticator.
+    case "passkey": []
     default:
       [proposal("start", method, "--redirect-uri", "URI"), proposal("sign-in", "--flow", "--pending")]
     }
@@ -111,7 +113,7 @@ extension Account {
           JSONMember("email", .string(provider.email)), JSONMember("display_name", .string(provider.displayName)),
           JSONMember("photo_url", .string(provider.photoURL)),
           JSONMember("linked_at", .moment(provider.linkedAtMillis)),
-        ])
+        ] + (provider.passkeyRecord.isEmpty ? [] : [JSONMember("passkey_record", .string(provider.passkeyRecord))]))
       })),
       JSONMember("second_factors", .array(secondFactors.map(\.json))),
     ])

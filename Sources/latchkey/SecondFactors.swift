@@ -244,6 +244,7 @@ extension CommandContext {
       case .totp: lines.append("  " + proposal("second-factor", "--totp-code", "DIGITS"))
       case .phone: lines.append("  " + proposal("second-factor", "--send"))
       case .recoveryCode: lines.append("  " + proposal("second-factor", "--recovery-code-file", "-"))
+      case .passkey: lines.append("  A passkey, in a browser.")
       }
     }
     lines += ["", "Pending until \(required.expiresAtMillis.map(rfc3339) ?? "it expires")."]

@@ -9,8 +9,8 @@ import Testing
     DescriptorSet.services == [
       "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection",
       "latchkey.v1.AccountService", "latchkey.v1.AdminService", "latchkey.v1.AuthService",
-      "latchkey.v1.EventService", "latchkey.v1.ProviderFlowService", "latchkey.v1.SecondFactorService",
-      "latchkey.v1.SessionService", "latchkey.v1.VerificationService",
+      "latchkey.v1.EventService", "latchkey.v1.PasskeyService", "latchkey.v1.ProviderFlowService",
+      "latchkey.v1.SecondFactorService", "latchkey.v1.SessionService", "latchkey.v1.VerificationService",
     ])
 }
 

@@ -18,6 +18,7 @@ from latchkey.v1 import admin_signing_keys_pb2 as signing_keys
 from latchkey.v1 import admin_support_pb2 as support
 from latchkey.v1 import auth_service_pb2 as auth
 from latchkey.v1 import event_service_pb2 as events
+from latchkey.v1 import passkey_service_pb2 as passkeys
 from latchkey.v1 import provider_flow_service_pb2 as flows
 from latchkey.v1 import second_factor_service_pb2 as factors
 from latchkey.v1 import session_service_pb2 as sessions
@@ -27,6 +28,7 @@ from latchkey.v1.account_service_pb2_grpc import AccountServiceStub
 from latchkey.v1.admin_service_pb2_grpc import AdminServiceStub
 from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
 from latchkey.v1.event_service_pb2_grpc import EventServiceStub
+from latchkey.v1.passkey_service_pb2_grpc import PasskeyServiceStub
 from latchkey.v1.provider_flow_service_pb2_grpc import ProviderFlowServiceStub
 from latchkey.v1.second_factor_service_pb2_grpc import SecondFactorServiceStub
 from latchkey.v1.session_service_pb2_grpc import SessionServiceStub
@@ -74,6 +76,7 @@ class Client:
         self._admin = AdminServiceStub(self.channel)
         self._flows = ProviderFlowServiceStub(self.channel)
         self._factors = SecondFactorServiceStub(self.channel)
+        self._passkeys = PasskeyServiceStub(self.channel)
         self._verification = VerificationServiceStub(self.channel)
         self._events = EventServiceStub(self.channel)
 
@@ -116,6 +119,31 @@ class Client:
             self, id_token: str, enrollment_id: str, code: str = "", **fields: Any) -> factors.FinishEnrollmentResponse:
         request = factors.FinishEnrollmentRequest(id_token=id_token, enrollment_id=enrollment_id, code=code, **fields)
         return _call(self._factors.FinishEnrollment, request)
+
+    def start_registration(self, id_token: str = "", **fields: Any) -> passkeys.StartRegistrationResponse:
+        request = passkeys.StartRegistrationRequest(id_token=id_token, **fields)
+        return _call(self._passkeys.StartRegistration, request)
+
+    def finish_registration(self, id_token: str, registration_id: str, credential_json: str,
+                            **fields: Any) -> passkeys.FinishRegistrationResponse:
+        request = passkeys.FinishRegistrationRequest(
+            id_token=id_token, registration_id=registration_id, credential_json=credential_json, **fields)
+        return _call(self._passkeys.FinishRegistration, request)
+
+    def start_passkey_sign_in(self, **fields: Any) -> passkeys.StartSignInResponse:
+        return _call(self._passkeys.StartSignIn, passkeys.StartSignInRequest(**fields))
+
+    def list_passkeys(self, id_token: str) -> list[passkeys.Passkey]:
+        request = passkeys.ListPasskeysRequest(id_token=id_token)
+        return list(_call(self._passkeys.ListPasskeys, request).passkeys)
+
+    def rename_passkey(self, id_token: str, passkey_id: str, name: str) -> passkeys.Passkey:
+        request = passkeys.RenamePasskeyRequest(id_token=id_token, passkey_id=passkey_id, name=name)
+        return _call(self._passkeys.RenamePasskey, request).passkey
+
+    def remove_passkey(self, id_token: str, passkey_id: str, **fields: Any) -> types.Session:
+        request = passkeys.RemovePasskeyRequest(id_token=id_token, passkey_id=passkey_id, **fields)
+        return _call(self._passkeys.RemovePasskey, request).session
 
     def withdraw(self, id_token: str, factor_id: str, **fields: Any) -> types.Session:
         request = factors.WithdrawRequest(id_token=id_token, factor_id=factor_id, **fields)

@@ -15,7 +15,8 @@ REAL_PASSWORDS = {"memory_kib": 19456, "iterations": 2}
 
 KEYS = {name: f"lk_{secrets.token_hex(32)}" for name in ("web", "shop", "admin", "reader")}
 FIVE_CALLS = ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
-              "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*"]
+              "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*",
+              "latchkey.v1.PasskeyService/*"]
 
 # The simulator's issuers in addition to google, with the settings of their providers.
 PROVIDERS: dict[str, Settings] = {

@@ -88,7 +88,8 @@ WORKLOADS = {
 LEFT_OUT = {"ServerReflection/ServerReflectionInfo"} | {f"AdminService/{name}" for name in (
     "Backup", "GetMasterKeyStatus", "ListSigningKeys", "RotateSigningKeys", "RevokeSigningKey", "CreateEmailLink",
     "SetSecondFactors", "LinkIdentity", "DeleteAccounts", "SetAccountsDisabled", "ForgetAccount", "ExportAccount",
-    "ResendMessage")}
+    "ResendMessage")} | {f"PasskeyService/{name}" for name in (
+    "StartRegistration", "FinishRegistration", "StartSignIn", "ListPasskeys", "RenamePasskey", "RemovePasskey")}
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(
     lookUps == [
       "FetchProviders", "Get", "Lookup", "List", "GetMasterKeyStatus", "ListSigningKeys", "Search", "ListEvents",
-      "DiagnoseSignIn", "ListSessions", "ListMessages", "ListSessions", "VerifyIdToken", "GetSigningKeys", "CheckCode",
+      "DiagnoseSignIn", "ListSessions", "ListMessages", "ListSessions", "VerifyIdToken", "GetSigningKeys",
+      "ListPasskeys", "CheckCode",
     ])
 }
 

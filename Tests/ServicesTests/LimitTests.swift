@@ -23,6 +23,8 @@ private func signIn(_ kind: Credential.Kind) -> SignInRequest { SignInRequest(cr
 
 private typealias Credential = API.Credential
 private typealias SignInRequest = API.SignInRequest
+private typealias StartRegistrationRequest = API.StartRegistrationRequest
+private typealias FinishRegistrationRequest = API.FinishRegistrationRequest
 
 private func signIn(_ change: (inout SignInRequest) -> Void) -> SignInRequest {
   var request = signIn(.anonymous(AnonymousCredential()))
@@ -225,7 +227,59 @@ private let tokenFields: [TextField] = [
   },
 ]
 
-private let fields = credentialFields + callFields + adminFields + tokenFields
+private let passkeys = "/latchkey.v1.PasskeyService/"
+
+private func passkey(_ change: (inout PasskeyCredential) -> Void) -> SignInRequest {
+  var credential = PasskeyCredential(ceremony: .signInID("id"), credentialJSON: "{}")
+  change(&credential)
+  return signIn(.passkey(credential))
+}
+
+private let passkeyFields: [TextField] = [
+  TextField(path: auth + "SignIn", name: "credential.passkey.sign_in_id", bytesMax: 128, mayBeEmpty: false) { text in
+    passkey { $0.ceremony = .signInID(text) }
+  },
+  TextField(path: auth + "SignIn", name: "credential.passkey.registration_id", bytesMax: 128, mayBeEmpty: false) {
+    text in passkey { $0.ceremony = .registrationID(text) }
+  },
+  TextField(
+    path: auth + "SignIn", name: "credential.passkey.credential_json", bytesMax: tokenBytesMax, mayBeEmpty: false
+  ) { text in passkey { $0.credentialJSON = text } },
+  TextField(path: auth + "SignIn", name: "credential.passkey.name", bytesMax: 256) { text in
+    passkey { $0.name = text }
+  },
+  TextField(path: passkeys + "StartRegistration", name: "id_token", bytesMax: tokenBytesMax) {
+    StartRegistrationRequest(idToken: $0)
+  },
+  TextField(path: passkeys + "StartRegistration", name: "rp_id", bytesMax: 253) { StartRegistrationRequest(rpID: $0) },
+  TextField(path: passkeys + "StartRegistration", name: "user_name", bytesMax: 256) {
+    StartRegistrationRequest(userName: $0)
+  },
+  TextField(path: passkeys + "StartRegistration", name: "display_name", bytesMax: 256) {
+    StartRegistrationRequest(displayName: $0)
+  },
+  TextField(path: passkeys + "FinishRegistration", name: "registration_id", bytesMax: 128, mayBeEmpty: false) {
+    FinishRegistrationRequest(idToken: "t", registrationID: $0, credentialJSON: "{}")
+  },
+  TextField(
+    path: passkeys + "FinishRegistration", name: "credential_json", bytesMax: tokenBytesMax, mayBeEmpty: false
+  ) { FinishRegistrationRequest(idToken: "t", registrationID: "id", credentialJSON: $0) },
+  TextField(path: passkeys + "FinishRegistration", name: "name", bytesMax: 256) {
+    FinishRegistrationRequest(idToken: "t", registrationID: "id", credentialJSON: "{}", name: $0)
+  },
+  TextField(path: passkeys + "StartSignIn", name: "rp_id", bytesMax: 253) { StartSignInRequest(rpID: $0) },
+  TextField(path: passkeys + "RenamePasskey", name: "passkey_id", bytesMax: 128, mayBeEmpty: false) {
+    RenamePasskeyRequest(idToken: "t", passkeyID: $0)
+  },
+  TextField(path: passkeys + "RenamePasskey", name: "name", bytesMax: 256) {
+    RenamePasskeyRequest(idToken: "t", passkeyID: "id", name: $0)
+  },
+  TextField(path: passkeys + "RemovePasskey", name: "passkey_id", bytesMax: 128, mayBeEmpty: false) {
+    RemovePasskeyRequest(idToken: "t", passkeyID: $0)
+  },
+]
+
+private let fields = credentialFields + callFields + adminFields + tokenFields + passkeyFields
 
 /// The failure of the request's shape check before any look-up, or nil if it passes.
 private func refusal(_ field: TextField, _ text: String) throws -> Failure? {

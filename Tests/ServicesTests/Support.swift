@@ -72,6 +72,7 @@ func methods(_ world: World = World()) -> [Method] {
   return AuthService(shared).methods + AccountService(shared).methods
     + AdminService(shared, signingKeys: FixedSigningKeys()).methods
     + SessionService(shared, signingKeys: { "{\"keys\":[]}" }).methods + SecondFactorService(shared).methods
+    + PasskeyService(shared).methods
     + VerificationService(shared).methods
 }
 

@@ -93,7 +93,8 @@ extension Bench {
     IdentityRecord(
       assertion: Assertion(
         identity: IdentityKey(providerID: provider, subject: subject), email: email, tier: tier, displayName: "Ann",
-        photoURL: "https://example.com/a.png", username: "ann"),
+        photoURL: "https://example.com/a.png", username: "ann",
+        passkey: provider == "passkey" ? Array(subject.utf8) + [0, 0xFF] : nil),
       accountID: accountID, linkedAt: linkedAt)
   }
 

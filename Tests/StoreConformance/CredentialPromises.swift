@@ -45,6 +45,17 @@ extension Promise {
       update.linkedAt = linked.linkedAt
       try bench.equal(try await bench.loadAccount("ann")?.identities, [update])
     },
+    Promise("a passkey belongs to one account, is found by its id, and an update replaces its key") { bench in
+      var passkey = bench.identity("1", of: "ann", provider: "passkey")
+      try await bench.prepare(
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .identity(.insert(passkey)))
+      let other = Write.identity(.insert(bench.identity("1", of: "bob", provider: "passkey")))
+      try bench.equal(try await bench.commit(other), .conflict(.identity))
+      try bench.equal(try await bench.load { $0.identity = passkey.key }.identityOwner?.identities, [passkey])
+      passkey.passkey = [UInt8](repeating: 7, count: 2_000)
+      try await bench.prepare(.identity(.update(passkey)))
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [passkey])
+    },
     Promise("an update of an identity that was deleted, or is another account's, is stale") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),

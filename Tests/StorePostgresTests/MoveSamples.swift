@@ -65,7 +65,8 @@ final class Embedded: Sendable {
       let assertion = Assertion(
         identity: IdentityKey(providerID: "oidc.\(index)", subject: "\(odd)\(index)"),
         email: index == 1 ? nil : "p@example.com", tier: TrustTier(rawValue: index % 3) ?? .verified,
-        displayName: odd, photoURL: index == 1 ? "" : "https://example.com/", username: "ann")
+        displayName: odd, photoURL: index == 1 ? "" : "https://example.com/", username: "ann",
+        passkey: index == 2 ? [0, 0xFF] : nil)
       try await put(
         store, .identity(.insert(IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index))))),
         .unlink(.remember(UnlinkRecord(accountID: id, key: IdentityKey(providerID: "x", subject: odd), at: noon))))

@@ -32,7 +32,7 @@ enum Layers {
       ours: [
         "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
         "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
-        "StoreSQLite", "StorePostgres", "Import", "Telemetry",
+        "StoreSQLite", "StorePostgres", "Import", "Telemetry", "WebAuthn",
       ],
       others: ["Synchronization", "Tracing"]),
     Layer(

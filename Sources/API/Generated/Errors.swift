@@ -54,6 +54,9 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case missingOrInvalidNonce = 18
   /// The redirect does not belong to this flow, caller, `binding`, purpose or account.
   case flowMismatch = 19
+  /// The response of the authenticator failed the check that metadata `check` names, or no account has the passkey.
+  /// Start again.
+  case invalidPasskey = 68
   /// The caller has no certificate or API key, an unknown one, two of different callers, or two `authorization` fields.
   case callerUnidentified = 20
   /// An administrator disabled the account.
@@ -74,6 +77,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case signingKeyNotFound = 64
   /// No message has this id, or it is no longer kept.
   case messageNotFound = 63
+  /// The account has no passkey with this id.
+  case passkeyNotFound = 65
   /// Another account has the email address.
   case emailAlreadyInUse = 28
   /// The account has a password already, or another user of the same provider. In an import: another account has the
@@ -83,6 +88,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case secondFactorExists = 30
   /// An account has the chosen id, or a removed account had it.
   case accountIDInUse = 60
+  /// The passkey was registered before, for this account or another one. Register a new one.
+  case passkeyExists = 66
   /// Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
   case requiresRecentLogin = 31
   /// The account would lose its last sign-in method. Link another one first.
@@ -101,6 +108,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case unverifiedEmail = 38
   /// The account has five second factors.
   case secondFactorLimit = 39
+  /// The account has `policy.passkeys_per_account_max` passkeys. Remove one first.
+  case passkeyLimit = 67
   /// The session has not passed the account's second factor. Call Reauthenticate first.
   case requiresSecondFactor = 40
   /// A phone cannot be the first factor of an account whose only second factors are phones. A session that began
@@ -169,6 +178,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .audienceUnverifiable: "AUDIENCE_UNVERIFIABLE"
     case .missingOrInvalidNonce: "MISSING_OR_INVALID_NONCE"
     case .flowMismatch: "FLOW_MISMATCH"
+    case .invalidPasskey: "INVALID_PASSKEY"
     case .callerUnidentified: "CALLER_UNIDENTIFIED"
     case .userDisabled: "USER_DISABLED"
     case .userMismatch: "USER_MISMATCH"
@@ -179,10 +189,12 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .secondFactorNotFound: "SECOND_FACTOR_NOT_FOUND"
     case .signingKeyNotFound: "SIGNING_KEY_NOT_FOUND"
     case .messageNotFound: "MESSAGE_NOT_FOUND"
+    case .passkeyNotFound: "PASSKEY_NOT_FOUND"
     case .emailAlreadyInUse: "EMAIL_ALREADY_IN_USE"
     case .providerAlreadyLinked: "PROVIDER_ALREADY_LINKED"
     case .secondFactorExists: "SECOND_FACTOR_EXISTS"
     case .accountIDInUse: "ACCOUNT_ID_IN_USE"
+    case .passkeyExists: "PASSKEY_EXISTS"
     case .requiresRecentLogin: "REQUIRES_RECENT_LOGIN"
     case .lastSignInMethod: "LAST_SIGN_IN_METHOD"
     case .pendingCredentialExpired: "PENDING_CREDENTIAL_EXPIRED"
@@ -192,6 +204,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .expiredCode: "EXPIRED_CODE"
     case .unverifiedEmail: "UNVERIFIED_EMAIL"
     case .secondFactorLimit: "SECOND_FACTOR_LIMIT"
+    case .passkeyLimit: "PASSKEY_LIMIT"
     case .requiresSecondFactor: "REQUIRES_SECOND_FACTOR"
     case .unsupportedFirstFactor: "UNSUPPORTED_FIRST_FACTOR"
     case .flowExpired: "FLOW_EXPIRED"

@@ -84,6 +84,10 @@ package enum EventType: Int32, ProtobufEnum {
   case unlocked = 36
   /// An administrator sent a message again.
   case messageResent = 37
+  /// The user renamed a passkey.
+  case passkeyRenamed = 38
+  /// The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
+  case passkeyCloneSuspected = 39
 
   package var name: String {
     switch self {
@@ -125,6 +129,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
     case .unlocked: "UNLOCKED"
     case .messageResent: "MESSAGE_RESENT"
+    case .passkeyRenamed: "PASSKEY_RENAMED"
+    case .passkeyCloneSuspected: "PASSKEY_CLONE_SUSPECTED"
     }
   }
 }

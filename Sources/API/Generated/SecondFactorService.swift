@@ -54,10 +54,13 @@ package struct StartSecondFactorResponse: Sendable, Equatable {
   package var verificationID: String
   /// Expiry of the code, or of the attempt.
   package var expiresAtMillis: Int64?
+  /// Passkeys only: a PublicKeyCredentialRequestOptionsJSON. Its challenge replaces the previous one.
+  package var passkeyOptionsJSON: String
 
-  package init(verificationID: String = "", expiresAtMillis: Int64? = nil) {
+  package init(verificationID: String = "", expiresAtMillis: Int64? = nil, passkeyOptionsJSON: String = "") {
     self.verificationID = verificationID
     self.expiresAtMillis = expiresAtMillis
+    self.passkeyOptionsJSON = passkeyOptionsJSON
   }
 }
 
@@ -66,13 +69,15 @@ extension StartSecondFactorResponse: ProtobufMessage, @unsafe Mapped {
 
   package init(_ form: UnsafePointer<Latchkey__V1__StartSecondFactorResponse>) {
     unsafe self.init(
-      verificationID: Field.text(form.pointee.verification_id), expiresAtMillis: Field.millis(form.pointee.expires_at)
+      verificationID: Field.text(form.pointee.verification_id), expiresAtMillis: Field.millis(form.pointee.expires_at),
+      passkeyOptionsJSON: Field.text(form.pointee.passkey_options_json)
     )
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__StartSecondFactorResponse>, _ arena: Arena) {
     unsafe form.pointee.verification_id = arena.text(verificationID)
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
+    unsafe form.pointee.passkey_options_json = arena.text(passkeyOptionsJSON)
   }
 }
 
@@ -93,10 +98,12 @@ package struct FinishSecondFactorRequest: Sendable, Equatable {
   package var client: ClientContext?
   /// As in the call that required the factor.
   package var binding: String
+  /// Passkeys only, in place of `code`: the AuthenticationResponseJSON, at most 16,384 bytes.
+  package var passkeyCredentialJSON: String
 
   package init(
     pendingToken: String = "", factorID: String = "", verificationID: String = "", code: String = "",
-    idempotencyKey: String = "", client: ClientContext? = nil, binding: String = ""
+    idempotencyKey: String = "", client: ClientContext? = nil, binding: String = "", passkeyCredentialJSON: String = ""
   ) {
     self.pendingToken = pendingToken
     self.factorID = factorID
@@ -105,6 +112,7 @@ package struct FinishSecondFactorRequest: Sendable, Equatable {
     self.idempotencyKey = idempotencyKey
     self.client = client
     self.binding = binding
+    self.passkeyCredentialJSON = passkeyCredentialJSON
   }
 }
 
@@ -116,7 +124,8 @@ extension FinishSecondFactorRequest: ProtobufMessage, @unsafe Mapped {
       pendingToken: Field.text(form.pointee.pending_token), factorID: Field.text(form.pointee.factor_id),
       verificationID: Field.text(form.pointee.verification_id), code: Field.text(form.pointee.code),
       idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client),
-      binding: Field.text(form.pointee.binding)
+      binding: Field.text(form.pointee.binding),
+      passkeyCredentialJSON: Field.text(form.pointee.passkey_credential_json)
     )
   }
 
@@ -128,6 +137,7 @@ extension FinishSecondFactorRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.binding = arena.text(binding)
+    unsafe form.pointee.passkey_credential_json = arena.text(passkeyCredentialJSON)
   }
 }
 
@@ -199,10 +209,12 @@ package struct StartEnrollmentRequest: Sendable, Equatable {
   package var client: ClientContext?
   /// Language of the text message as a BCP 47 tag, such as `de-AT`.
   package var locale: String
+  /// Passkeys only: the relying party, at most 253 bytes. Empty: the caller's first one.
+  package var rpID: String
 
   package init(
     idToken: String = "", kind: FactorKind? = .unspecified, phoneNumber: String = "", displayName: String = "",
-    client: ClientContext? = nil, locale: String = ""
+    client: ClientContext? = nil, locale: String = "", rpID: String = ""
   ) {
     self.idToken = idToken
     self.kind = kind
@@ -210,6 +222,7 @@ package struct StartEnrollmentRequest: Sendable, Equatable {
     self.displayName = displayName
     self.client = client
     self.locale = locale
+    self.rpID = rpID
   }
 }
 
@@ -220,7 +233,8 @@ extension StartEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), kind: FactorKind(form.pointee.kind),
       phoneNumber: Field.text(form.pointee.phone_number), displayName: Field.text(form.pointee.display_name),
-      client: Field.one(form.pointee.client), locale: Field.text(form.pointee.locale)
+      client: Field.one(form.pointee.client), locale: Field.text(form.pointee.locale),
+      rpID: Field.text(form.pointee.rp_id)
     )
   }
 
@@ -231,6 +245,7 @@ extension StartEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.locale = arena.text(locale)
+    unsafe form.pointee.rp_id = arena.text(rpID)
   }
 }
 
@@ -244,14 +259,18 @@ package struct StartEnrollmentResponse: Sendable, Equatable {
   package var totpURI: String
   /// Expiry of the enrolment, ten minutes from now.
   package var expiresAtMillis: Int64?
+  /// Passkeys only: a PublicKeyCredentialCreationOptionsJSON.
+  package var passkeyOptionsJSON: String
 
   package init(
-    enrollmentID: String = "", totpSecret: String = "", totpURI: String = "", expiresAtMillis: Int64? = nil
+    enrollmentID: String = "", totpSecret: String = "", totpURI: String = "", expiresAtMillis: Int64? = nil,
+    passkeyOptionsJSON: String = ""
   ) {
     self.enrollmentID = enrollmentID
     self.totpSecret = totpSecret
     self.totpURI = totpURI
     self.expiresAtMillis = expiresAtMillis
+    self.passkeyOptionsJSON = passkeyOptionsJSON
   }
 }
 
@@ -261,7 +280,8 @@ extension StartEnrollmentResponse: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__StartEnrollmentResponse>) {
     unsafe self.init(
       enrollmentID: Field.text(form.pointee.enrollment_id), totpSecret: Field.text(form.pointee.totp_secret),
-      totpURI: Field.text(form.pointee.totp_uri), expiresAtMillis: Field.millis(form.pointee.expires_at)
+      totpURI: Field.text(form.pointee.totp_uri), expiresAtMillis: Field.millis(form.pointee.expires_at),
+      passkeyOptionsJSON: Field.text(form.pointee.passkey_options_json)
     )
   }
 
@@ -270,6 +290,7 @@ extension StartEnrollmentResponse: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.totp_secret = arena.text(totpSecret)
     unsafe form.pointee.totp_uri = arena.text(totpURI)
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
+    unsafe form.pointee.passkey_options_json = arena.text(passkeyOptionsJSON)
   }
 }
 
@@ -285,16 +306,19 @@ package struct FinishEnrollmentRequest: Sendable, Equatable {
   package var client: ClientContext?
   /// As in SignInRequest. A repeat returns the same recovery codes.
   package var idempotencyKey: String
+  /// Passkeys only, in place of `code`: the RegistrationResponseJSON, at most 16,384 bytes.
+  package var passkeyCredentialJSON: String
 
   package init(
     idToken: String = "", enrollmentID: String = "", code: String = "", client: ClientContext? = nil,
-    idempotencyKey: String = ""
+    idempotencyKey: String = "", passkeyCredentialJSON: String = ""
   ) {
     self.idToken = idToken
     self.enrollmentID = enrollmentID
     self.code = code
     self.client = client
     self.idempotencyKey = idempotencyKey
+    self.passkeyCredentialJSON = passkeyCredentialJSON
   }
 }
 
@@ -305,7 +329,8 @@ extension FinishEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), enrollmentID: Field.text(form.pointee.enrollment_id),
       code: Field.text(form.pointee.code), client: Field.one(form.pointee.client),
-      idempotencyKey: Field.text(form.pointee.idempotency_key)
+      idempotencyKey: Field.text(form.pointee.idempotency_key),
+      passkeyCredentialJSON: Field.text(form.pointee.passkey_credential_json)
     )
   }
 
@@ -315,6 +340,7 @@ extension FinishEnrollmentRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.code = arena.text(code)
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
+    unsafe form.pointee.passkey_credential_json = arena.text(passkeyCredentialJSON)
   }
 }
 
@@ -411,21 +437,21 @@ package enum SecondFactorRPC {
   package static let service = "latchkey.v1.SecondFactorService"
   /// Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
   ///
-  /// Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+  /// Required for a phone and a passkey, optional for other kinds. One sign-in sends at most three codes; more fail with
   /// TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
   ///
   /// Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
   /// UNSUPPORTED_FIRST_FACTOR; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH;
   /// USER_DISABLED; TOO_MANY_ATTEMPTS.
-  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 56)
+  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 62)
   /// Finishes the SignIn, Link or Reauthenticate that required the factor.
   ///
   /// The server decides that call again on current data and writes its changes only now. Five wrong codes end the
   /// attempt. Takes an idempotency key.
   ///
-  /// Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+  /// Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
   /// and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
-  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 57)
+  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 63)
   /// Starts the enrolment of a factor. The account does not change yet.
   ///
   /// Requires a verified email address, a recent login that passed a factor if there is one, and a session that began
@@ -435,19 +461,20 @@ package enum SecondFactorRPC {
   /// Errors: UNVERIFIED_EMAIL; UNSUPPORTED_FIRST_FACTOR; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS;
   /// SECOND_FACTOR_NOT_FOUND for recovery codes without a factor; LAST_SIGN_IN_METHOD; OPERATION_NOT_ALLOWED;
   /// REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED.
-  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 58)
+  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 64)
   /// Enrols the factor when the user proves to have it. Ends every other session of the account.
   ///
   /// The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
   /// key. Takes an idempotency key.
   ///
-  /// Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+  /// Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
+  /// PENDING_CREDENTIAL_USED;
   /// PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
-  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 59)
+  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 65)
   /// Removes a factor, and with the last one the recovery codes.
   ///
   /// Requires a recent login that passed a factor. Takes an idempotency key.
   ///
   /// Errors: SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
-  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 60)
+  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 66)
 }

@@ -67,6 +67,8 @@ package enum FactorKind: Int32, ProtobufEnum {
   case phone = 2
   /// One of the ten recovery codes that come with the first factor. Each is valid once.
   case recoveryCode = 3
+  /// A passkey that serves as a second factor only.
+  case passkey = 4
 
   package var name: String {
     switch self {
@@ -74,6 +76,7 @@ package enum FactorKind: Int32, ProtobufEnum {
     case .totp: "TOTP"
     case .phone: "PHONE"
     case .recoveryCode: "RECOVERY_CODE"
+    case .passkey: "PASSKEY"
     }
   }
 }
@@ -104,6 +107,8 @@ package struct Credential: Sendable, Equatable {
     case anonymous(AnonymousCredential)
     /// A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
     case pendingToken(String)
+    /// The response of an authenticator. Requires `policy.passkey`.
+    case passkey(PasskeyCredential)
   }
 
   package var kind: Kind?
@@ -135,6 +140,8 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
       kind = unsafe Field.one(form.pointee.anonymous).map(Kind.anonymous)
     case LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN:
       kind = unsafe .pendingToken(Field.text(form.pointee.pending_token))
+    case LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY:
+      kind = unsafe Field.one(form.pointee.passkey).map(Kind.passkey)
     default: break
     }
   }
@@ -165,6 +172,9 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
     case .pendingToken(let value):
       unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN
       unsafe form.pointee.pending_token = arena.text(value)
+    case .passkey(let value):
+      unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY
+      unsafe form.pointee.passkey = arena.form(value)
     case nil: break
     }
   }
@@ -368,6 +378,58 @@ extension AnonymousCredential: ProtobufMessage, @unsafe Mapped {
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__AnonymousCredential>, _ arena: Arena) {
+  }
+}
+
+/// A ceremony that PasskeyService started. Fails with INVALID_PASSKEY, PASSKEY_EXISTS, PENDING_CREDENTIAL_EXPIRED,
+/// PENDING_CREDENTIAL_USED or PENDING_CREDENTIAL_MISMATCH.
+package struct PasskeyCredential: Sendable, Equatable {
+  package enum Ceremony: Sendable, Equatable {
+    /// From StartSignInResponse, for SignIn and Reauthenticate; at most 128 bytes.
+    case signInID(String)
+    /// From StartRegistrationResponse; at most 128 bytes. SignIn creates an account, Link adds the passkey to one.
+    case registrationID(String)
+  }
+
+  package var ceremony: Ceremony?
+  /// What `toJSON` of the browser's credential returns, at most 16,384 bytes.
+  package var credentialJSON: String
+  /// Name of a registered passkey for its user, at most 256 bytes.
+  package var name: String
+
+  package init(ceremony: Ceremony? = nil, credentialJSON: String = "", name: String = "") {
+    self.ceremony = ceremony
+    self.credentialJSON = credentialJSON
+    self.name = name
+  }
+}
+
+extension PasskeyCredential: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__PasskeyCredential> { unsafe latchkey__v1__passkey_credential__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__PasskeyCredential>) {
+    unsafe self.init(credentialJSON: Field.text(form.pointee.credential_json), name: Field.text(form.pointee.name))
+    switch unsafe form.pointee.ceremony_case {
+    case LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_SIGN_IN_ID:
+      ceremony = unsafe .signInID(Field.text(form.pointee.sign_in_id))
+    case LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_REGISTRATION_ID:
+      ceremony = unsafe .registrationID(Field.text(form.pointee.registration_id))
+    default: break
+    }
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__PasskeyCredential>, _ arena: Arena) {
+    switch ceremony {
+    case .signInID(let value):
+      unsafe form.pointee.ceremony_case = LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_SIGN_IN_ID
+      unsafe form.pointee.sign_in_id = arena.text(value)
+    case .registrationID(let value):
+      unsafe form.pointee.ceremony_case = LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_REGISTRATION_ID
+      unsafe form.pointee.registration_id = arena.text(value)
+    case nil: break
+    }
+    unsafe form.pointee.credential_json = arena.text(credentialJSON)
+    unsafe form.pointee.name = arena.text(name)
   }
 }
 
@@ -870,13 +932,15 @@ extension Account: ProtobufMessage, @unsafe Mapped {
 
 /// One linked sign-in method.
 package struct LinkedProvider: Sendable, Equatable {
-  /// `password`, `emailLink`, `phone`, or a provider id such as `google.com`. AuthService.Unlink takes it.
+  /// `password`, `emailLink`, `phone`, `passkey`, or a provider id such as `google.com`. AuthService.Unlink takes it,
+  /// except `passkey`.
   package var providerID: String
-  /// The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number.
+  /// The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number,
+  /// for `passkey` its id.
   package var subject: String
   /// Email address at the provider; may differ from the account's.
   package var email: String
-  /// Display name at the provider.
+  /// Display name at the provider; for `passkey` its name.
   package var displayName: String
   /// Photo at the provider.
   package var photoURL: String
@@ -884,10 +948,13 @@ package struct LinkedProvider: Sendable, Equatable {
   package var phoneNumber: String
   /// When the method was linked. Absent for `emailLink`, and where the time was never recorded.
   package var linkedAtMillis: Int64?
+  /// `passkey` only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore it. Opaque; it
+  /// contains the public key and no secret.
+  package var passkeyRecord: String
 
   package init(
     providerID: String = "", subject: String = "", email: String = "", displayName: String = "", photoURL: String = "",
-    phoneNumber: String = "", linkedAtMillis: Int64? = nil
+    phoneNumber: String = "", linkedAtMillis: Int64? = nil, passkeyRecord: String = ""
   ) {
     self.providerID = providerID
     self.subject = subject
@@ -896,6 +963,7 @@ package struct LinkedProvider: Sendable, Equatable {
     self.photoURL = photoURL
     self.phoneNumber = phoneNumber
     self.linkedAtMillis = linkedAtMillis
+    self.passkeyRecord = passkeyRecord
   }
 }
 
@@ -907,7 +975,7 @@ extension LinkedProvider: ProtobufMessage, @unsafe Mapped {
       providerID: Field.text(form.pointee.provider_id), subject: Field.text(form.pointee.subject),
       email: Field.text(form.pointee.email), displayName: Field.text(form.pointee.display_name),
       photoURL: Field.text(form.pointee.photo_url), phoneNumber: Field.text(form.pointee.phone_number),
-      linkedAtMillis: Field.millis(form.pointee.linked_at)
+      linkedAtMillis: Field.millis(form.pointee.linked_at), passkeyRecord: Field.text(form.pointee.passkey_record)
     )
   }
 
@@ -919,5 +987,6 @@ extension LinkedProvider: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.photo_url = arena.text(photoURL)
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
     unsafe form.pointee.linked_at = arena.timestamp(linkedAtMillis)
+    unsafe form.pointee.passkey_record = arena.text(passkeyRecord)
   }
 }

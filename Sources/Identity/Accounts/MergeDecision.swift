@@ -130,6 +130,7 @@ extension MergePlan {
     movePassword(now: now)
     movePhone(now: now)
     moveIdentities(now: now)
+    movePasskeys(max: policy.passkeysPerAccountMax, now: now)
     moveFactors(max: policy.factorsMax, now: now)
     fillProfile()
     guard self.keep.isEmpty else { throw MergePlan.unknown("Remove this entry: there is no such conflict.", "field") }
@@ -213,7 +214,8 @@ extension MergePlan {
 extension MergePlan {
   private mutating func moveIdentities(now: Timestamp) {
     var seen: Set<String> = []
-    for providerID in other.identities.map(\.key.providerID) where seen.insert(providerID).inserted {
+    let providers = other.identities.map(\.key.providerID).filter { $0 != SignInMethods.passkey }
+    for providerID in providers where seen.insert(providerID).inserted {
       let mine = survivor.identity(of: providerID)
       let theirs = other.identities.filter { $0.key.providerID == providerID }
       if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
@@ -230,6 +232,22 @@ extension MergePlan {
     }
     for unlink in other.unlinks where !edit.edited.holds(unlink.key) { remember(unlinkOf: unlink.key, now: unlink.at) }
     edit.edited.identities.sort { $0.linkedAt < $1.linkedAt }
+  }
+
+  /// Moves the passkeys, next to those of the survivor. They keep their user handles, with which authenticators know
+  /// them.
+  private mutating func movePasskeys(max: Int, now: Timestamp) {
+    let (mine, theirs) = (survivor.passkeys, other.passkeys)
+    guard !theirs.isEmpty else { return }
+    let isTooMany = mine.count + theirs.count > max
+    if isTooMany {
+      let (count, others) = (mine.isEmpty ? nil : String(mine.count), String(theirs.count))
+      guard takes(SignInMethods.passkey, count, others) else { return }
+      for passkey in mine { edit.remove(passkey: passkey) }
+    }
+    for passkey in theirs { take(passkey, now: now) }
+    edit.edited.identities.sort { $0.linkedAt < $1.linkedAt }
+    note(moved: SignInMethods.passkey, replacing: isTooMany && !mine.isEmpty)
   }
 
   private mutating func take(_ identity: IdentityRecord, now: Timestamp) {

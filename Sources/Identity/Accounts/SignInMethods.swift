@@ -8,12 +8,19 @@ package struct SignInMethods: Hashable, Sendable {
   package static let password = "password"
   package static let emailLink = "emailLink"
   package static let phone = "phone"
+  package static let passkey = "passkey"
 
   /// Sign-in methods in the order to offer them: the methods that the user set here, then providers in the order of
   /// linking.
   package private(set) var methods: [String] = []
 
-  package init(_ state: AccountState, _ policy: Policy) { self.init(state.methods, policy) }
+  package init(_ state: AccountState, _ policy: Policy) {
+    var record = state.methods
+    if state.hasPasskeys, !state.passkeys.contains(where: { policy.relyingPartyIDs.contains($0.username) }) {
+      record.providerIDs.removeAll { $0 == SignInMethods.passkey }
+    }
+    self.init(record, policy)
+  }
 
   init(_ record: SignInMethodsRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(SignInMethods.password) }
@@ -21,7 +28,9 @@ package struct SignInMethods: Hashable, Sendable {
     // One phone is not two factors (`refusal(ofFirstFactor:)`).
     if policy.phoneEnabled, record.hasPhoneNumber, !record.hasOnlyPhoneFactors { methods.append(SignInMethods.phone) }
     for providerID in record.providerIDs {
-      if policy.enabledProviderIDs.contains(providerID), !methods.contains(providerID) { methods.append(providerID) }
+      let isEnabled =
+        policy.enabledProviderIDs.contains(providerID) || providerID == SignInMethods.passkey && policy.passkeyEnabled
+      if isEnabled, !methods.contains(providerID) { methods.append(providerID) }
     }
   }
 
@@ -98,10 +107,11 @@ extension AccountState {
 
   /// Returns whether the account has another subject of the same provider, or another phone number.
   ///
-  /// An account has one of each at a time. A phone number can be replaced (L3).
+  /// An account has one of each at a time, except passkeys. A phone number can be replaced (L3).
   func holdsOther(than key: IdentityKey) -> Bool {
     switch key.providerID {
     case SignInMethods.phone: account.phoneNumber.map { $0 != key.subject } ?? false
+    case SignInMethods.passkey: false
     default: identity(of: key.providerID).map { $0.key != key } ?? false
     }
   }

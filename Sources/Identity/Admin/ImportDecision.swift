@@ -67,7 +67,8 @@ struct ImportDecision: Sendable {
       return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different number.")
     }
     // L3: Unlink would remove one of them, and the other could still sign in.
-    guard Set(row.identities.map(\.key.providerID)).count == row.identities.count else {
+    let others = row.identities.filter { $0.passkey == nil }
+    guard Set(others.map(\.key.providerID)).count == others.count else {
       return Failure(.invalidField, field: "providers", hint: "Use at most one identity of each provider.")
     }
     let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
@@ -133,7 +134,8 @@ struct ImportDecision: Sendable {
       IdentityRecord(
         assertion: Assertion(
           identity: identity.key, email: identity.email, displayName: identity.displayName,
-          photoURL: identity.photoURL),
+          photoURL: identity.photoURL, username: identity.passkey?.relyingPartyID ?? "",
+          passkey: identity.passkey?.packed),
         accountID: account.id, linkedAt: account.createdAt)
     }
   }

@@ -8,6 +8,7 @@ package struct ImportRow: Hashable, Sendable {
     package var email: String?
     package var displayName: String
     package var photoURL: String
+    package var passkey: Passkey?
 
     package init(key: IdentityKey, email: String?, displayName: String, photoURL: String) {
       self.key = key

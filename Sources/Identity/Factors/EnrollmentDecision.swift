@@ -26,6 +26,7 @@ enum EnrollmentDecision {
     guard kind != .recoveryCode else {
       return state.hasSecondFactor ? nil : Failure(.secondFactorNotFound, field: "kind", hint: "Enrol a factor first.")
     }
+    if kind == .passkey, !policy.passkeyEnabled { return .notEnabled(SignInMethods.passkey, field: "kind") }
     if kind == .phone {
       guard policy.textMessagesEnabled else { return .noTextMessages }
       if state.factors.contains(where: { $0.phoneNumber == phoneNumber }) {

@@ -6,6 +6,8 @@ struct ShownCode: Hashable, Sendable {
   var code: String
   /// Phone factors only.
   var verificationID = ""
+  /// Passkeys only: the response of the authenticator.
+  var credentialJSON = ""
 
   /// The code without the spaces and hyphens that a user pasted with it.
   var plain: String { oneTimeCode(code) }
@@ -20,10 +22,10 @@ enum FactorCheck: Hashable, Sendable {
 
 extension Environment {
   /// Checks a code.
-  /// - Parameter sent: the code that was sent for this attempt; nil: none.
+  /// - Parameter held: the call that waits for the factor, with the code that was sent for it or its challenge.
   /// - Parameter attemptsLeft: the number of attempts that the pending row has left.
   func check(
-    _ shown: ShownCode, _ factor: FactorRecord, sent: SentCode?, attemptsLeft: Int, now: Timestamp
+    _ shown: ShownCode, _ factor: FactorRecord, _ held: PendingAssertion, attemptsLeft: Int, now: Timestamp
   ) -> FactorCheck {
     var used = factor
     switch secret(of: factor) {
@@ -37,13 +39,37 @@ extension Environment {
       guard let rest = codes.using(shown.plain, cryptography) else { return .refused(.wrong) }
       used.sealedSecret = seal(.recoveryCodes(rest), of: factor)
     case .phone:
-      guard let sent, sent.factorID == factor.id else { return .refused(.wrong) }
+      guard let sent = held.sentCode, sent.factorID == factor.id else { return .refused(.wrong) }
       let fault = sent.fault(
         shown.plain, verificationID: shown.verificationID, attemptsLeft: attemptsLeft, policy: policy, now: now,
         cryptography)
       if let fault { return .refused(fault) }
+    case .passkey(let passkey):
+      do {
+        guard let challenge = held.passkeyChallenge, challenge.factorID == factor.id else {
+          throw Failure.invalidPasskey("challenge")
+        }
+        used.sealedSecret = seal(.passkey(try use(passkey, shown.credentialJSON, challenge, now)), of: factor)
+      } catch let failure as Failure {
+        return .refused(.invalidPasskey(failure))
+      } catch {
+        return .refused(.wrong)
+      }
     }
     return .passed(used)
+  }
+}
+
+extension Environment {
+  /// Verifies the use of a passkey as a second factor. Returns the passkey after it.
+  private func use(
+    _ passkey: Passkey, _ json: String, _ challenge: PasskeyChallenge, _ now: Timestamp
+  ) throws -> Passkey {
+    let presented = try passkeys.parseAssertion(json)
+    guard presented.credentialID == passkey.credentialID else { throw Failure.invalidPasskey("unknown_credential") }
+    let use = try verify(presented, json, passkey, answering: challenge)
+    if passkey.isSuspicious(use), policy.passkeySignCount == .reject { throw Failure.invalidPasskey("sign_count") }
+    return passkey.used(use, at: now)
   }
 }
 

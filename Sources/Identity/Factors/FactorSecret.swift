@@ -8,6 +8,7 @@ enum FactorSecret: Hashable, Sendable {
   case recoveryCodes(RecoveryCodes)
   /// A phone factor has no secret, only its number.
   case phone
+  case passkey(Passkey)
 }
 
 extension Environment {
@@ -41,6 +42,7 @@ extension FactorSecret: SealedContent {
       self = .totp(secret: try totp.secret.required(), lastStep: totp.lastStep == 0 ? nil : totp.lastStep)
     case .recoveryCodes(let codes):
       self = .recoveryCodes(RecoveryCodes(digests: try codes.digests.map { try Digest(sealed: $0) }))
+    case .passkey(let passkey): self = .passkey(try Passkey(passkey))
     }
   }
 
@@ -50,6 +52,7 @@ extension FactorSecret: SealedContent {
       Sealed.FactorSecret(secret: .totp(.init(secret: secret, lastStep: lastStep ?? 0)))
     case .recoveryCodes(let codes):
       Sealed.FactorSecret(secret: .recoveryCodes(.init(digests: codes.digests.map(\.bytes))))
+    case .passkey(let passkey): Sealed.FactorSecret(secret: .passkey(passkey.message))
     case .phone: Sealed.FactorSecret()
     }
   }

@@ -5,11 +5,14 @@ package struct FinishEnrollmentRequest: Hashable, Sendable {
   package var enrollmentID: String
   /// Empty for recovery codes.
   package var code: String
+  /// Passkeys only.
+  package var credentialJSON: String
 
-  package init(idToken: String, enrollmentID: String, code: String) {
+  package init(idToken: String, enrollmentID: String, code: String, credentialJSON: String = "") {
     self.idToken = idToken
     self.enrollmentID = enrollmentID
     self.code = code
+    self.credentialJSON = credentialJSON
   }
 }
 
@@ -41,7 +44,13 @@ package struct FinishEnrollment: Sendable {
     throttle.look(into: &query)
     let changes = environment.throttle(.changes, of: token.accountID, call: call)
     changes.look(into: &query)
-    let facts = try await environment.first(query)
+    var facts = try await environment.first(query)
+    let passkey = try await passkey(request, token, facts, call)
+    if let passkey {
+      query.spentToken = environment.singleUse(of: passkey.credentialID, now: environment.clock.now()).digest
+      query.identity = environment.identityKey(of: passkey.credentialID)
+      facts = try await environment.load(query)
+    }
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Ended> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
@@ -49,13 +58,14 @@ package struct FinishEnrollment: Sendable {
         held.kind, phoneNumber: held.phoneNumber, caller, policy: environment.policy, now: now)
       if let refusal { return .refuse(refusal) }
       let admitted = try throttle.admit(facts, now: now)
-      switch prove(ShownCode(code: request.code).plain, held, now) {
+      if passkey != nil, facts.tokenSpent || facts.identityOwner != nil { return .refuse(.passkeyExists) }
+      switch prove(ShownCode(code: request.code).plain, passkey, held, now) {
       case .wrong:
         let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
         return .commit(Change(counts), .wrongCode)
-      case .verified(let lastStep):
+      case .verified(let secret):
         let counts = try admitted.reset(at: now) + changes.admit(facts, now: now).count(at: now)
-        return enrol(held, lastStep: lastStep, row, caller, counting: counts, call, now)
+        return enrol(held, secret, row, caller, counting: counts, call, now)
       }
     }
     switch settled {
@@ -82,22 +92,45 @@ package struct FinishEnrollment: Sendable {
 
   private enum Proof {
     case wrong
-    /// `lastStep` is the step of a TOTP code, which is now used.
-    case verified(lastStep: Int64?)
+    /// The secret of the factor. The step of a TOTP code is now used.
+    case verified(FactorSecret)
   }
 
-  private func prove(_ code: String, _ held: PendingEnrollment, _ now: Timestamp) -> Proof {
+  private func prove(
+    _ code: String, _ passkey: Passkey?, _ held: PendingEnrollment, _ now: Timestamp
+  ) -> Proof {
     let cryptography = environment.cryptography
     switch held.kind {
     case .totp:
       let step = TOTP.step(of: code, held.secret, after: nil, at: now, cryptography)
-      return step.map { .verified(lastStep: $0) } ?? .wrong
+      return step.map { .verified(.totp(secret: held.secret, lastStep: $0)) } ?? .wrong
     case .phone:
       guard let sent = held.sentCode, cryptography.equal(Array(code.utf8), Array(sent.code.utf8)) else {
         return .wrong
       }
-      return .verified(lastStep: nil)
-    case .recoveryCode: return .verified(lastStep: nil)
+      return .verified(.phone)
+    case .recoveryCode: return .verified(.phone)
+    case .passkey: return passkey.map { .verified(.passkey($0)) } ?? .wrong
+    }
+  }
+
+  /// Verifies the registration of a passkey, before the records with its credential id are loaded. A wrong one counts
+  /// an attempt.
+  private func passkey(
+    _ request: FinishEnrollmentRequest, _ token: IDToken, _ facts: Facts, _ call: CallFacts
+  ) async throws -> Passkey? {
+    guard !request.credentialJSON.isEmpty else { return nil }
+    let now = environment.clock.now()
+    let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+    let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
+    guard let challenge = held.passkeyChallenge else { return nil }
+    do {
+      return try environment.passkeys.verifyRegistration(request.credentialJSON, answering: challenge)
+    } catch var failure as Failure {
+      let count = Change([.pending(.spendAttempt(row.digest, version: row.version))])
+      _ = try await environment.commit(count, CommitDecision())
+      failure.field = "passkey_credential_json"
+      throw failure
     }
   }
 }
@@ -106,13 +139,14 @@ package struct FinishEnrollment: Sendable {
 
 extension FinishEnrollment {
   private func enrol(
-    _ held: PendingEnrollment, lastStep: Int64?, _ row: PendingRecord, _ caller: CallerSession,
+    _ held: PendingEnrollment, _ secret: FactorSecret, _ row: PendingRecord, _ caller: CallerSession,
     counting counts: [Write],
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Ended> {
     var edit = AccountEdit(caller.state)
     var passing: FactorRecord?
     var recoveryCodes: [String] = []
+    var spent: [Write] = []
     var enrolled: FactorRecord
     if held.kind == .recoveryCode {
       let old = caller.state.factors.first { $0.kind == .recoveryCode }
@@ -124,8 +158,9 @@ extension FinishEnrollment {
       enrolled = FactorRecord(
         id: environment.ids.factor(), accountID: caller.state.account.id, kind: held.kind,
         displayName: held.displayName, phoneNumber: held.phoneNumber, enrolledAt: now)
-      if held.kind == .totp {
-        enrolled.sealedSecret = environment.seal(.totp(secret: held.secret, lastStep: lastStep), of: enrolled)
+      if held.kind != .phone { enrolled.sealedSecret = environment.seal(secret, of: enrolled) }
+      if case .passkey(let passkey) = secret {
+        spent = [environment.singleUse(of: passkey.credentialID, now: now).spending]
       }
       edit.enrol(enrolled)
       passing = enrolled
@@ -147,7 +182,8 @@ extension FinishEnrollment {
     let remembered = environment.remember(
       recoveryCodes, accountID: accountID, sessionID: opened.record.id, call, now)
     return .commit(
-      Change(writes + notices + counts + remembered), .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
+      Change(writes + spent + notices + counts + remembered),
+      .enrolled(opened, edit.state, recoveryCodes: recoveryCodes))
   }
 }
 

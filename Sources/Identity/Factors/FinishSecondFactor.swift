@@ -5,12 +5,17 @@ package struct FinishSecondFactorRequest: Hashable, Sendable {
   package var factorID: String
   package var verificationID: String
   package var code: String
+  /// Passkeys only.
+  package var credentialJSON: String
 
-  package init(handle: String, factorID: String, verificationID: String = "", code: String) {
+  package init(
+    handle: String, factorID: String, verificationID: String = "", code: String, credentialJSON: String = ""
+  ) {
     self.handle = handle
     self.factorID = factorID
     self.verificationID = verificationID
     self.code = code
+    self.credentialJSON = credentialJSON
   }
 }
 
@@ -71,6 +76,9 @@ package struct FinishSecondFactor: Sendable {
   private func answer(_ ended: Ended, _ userInfo: UserInfo?) async throws -> FinishSecondFactorAnswer {
     switch ended {
     case .wrongCode(.wrong, let accountID): throw Failure.wrongFactorCode.concerning(accountID)
+    case .wrongCode(.invalidPasskey(var failure), let accountID):
+      failure.field = "passkey_credential_json"
+      throw failure.concerning(accountID)
     case .wrongCode(.expired, let accountID): throw Failure.codeHasExpired.concerning(accountID)
     case .signIn(.session(let granted)):
       guard let outcome = granted.outcome else { throw Failure.rowWasUsed }
@@ -153,14 +161,15 @@ extension FinishSecondFactor {
       return .refuse(.noSuchFactor)
     }
     let admitted = try throttle.admit(facts, now: now)
-    let shown = ShownCode(code: request.code, verificationID: request.verificationID)
-    let check = environment.check(shown, factor, sent: held.sentCode, attemptsLeft: row.attemptsLeft, now: now)
+    let shown = ShownCode(
+      code: request.code, verificationID: request.verificationID, credentialJSON: request.credentialJSON)
+    let check = environment.check(shown, factor, held, attemptsLeft: row.attemptsLeft, now: now)
     let passed: PassedFactor
     switch check {
     case .refused(.expired): return .refuse(.codeHasExpired)
-    case .refused(.wrong):
+    case .refused(let fault):
       let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
-      return .commit(Change(counts), .wrongCode(.wrong, accountID: row.accountID))
+      return .commit(Change(counts), .wrongCode(fault, accountID: row.accountID))
     case .passed(let used):
       passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
     }

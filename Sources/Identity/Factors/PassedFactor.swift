@@ -39,7 +39,9 @@ struct PassedFactor: Hashable, Sendable {
 extension SessionRecord {
   package mutating func pass(_ factor: FactorRecord) {
     methods = firstFactorMethods
-    methods += factor.kind.methods.filter { !methods.contains($0) }
+    // A passkey with user verification has stated both factors.
+    let isStated = factor.kind == .passkey && beginning.verifiesUser
+    if !isStated { methods += factor.kind.methods.filter { !methods.contains($0) } }
     secondFactor = factor.kind.rawValue
     secondFactorID = factor.id
   }
@@ -47,6 +49,7 @@ extension SessionRecord {
   /// The methods without those that the second factor added.
   var firstFactorMethods: [String] {
     guard let kind = secondFactor.flatMap(FactorKind.init(rawValue:)) else { return methods }
+    if kind == .passkey, beginning.verifiesUser { return methods }
     // A phone adds the same value as a first and as a second factor.
     let added = kind.methods.filter { $0 != "sms" || beginning != .phone }
     return methods.filter { !added.contains($0) }
@@ -56,14 +59,25 @@ extension SessionRecord {
 extension AccountState {
   /// Returns the factor that a session passed. nil: none, or the factor was withdrawn (check 98).
   package func passedFactor(of session: SessionRecord) -> FactorRecord? {
-    session.secondFactorID.flatMap { id in factors.first { $0.id == id } }
+    session.secondFactorID.flatMap { id in factors.first { $0.id == id } ?? passkeyFactor(id, of: session) }
+  }
+
+  /// Returns a passkey of the account that passed both factors of a session.
+  private func passkeyFactor(_ id: String, of session: SessionRecord) -> FactorRecord? {
+    guard session.secondFactor == FactorKind.passkey.rawValue,
+      let passkey = passkeys.first(where: { $0.key.subject == id })
+    else { return nil }
+    return FactorRecord(passing: passkey)
   }
 
   /// Returns the second factors that may follow a first factor.
   ///
   /// A phone code may not follow a phone code: an attacker who took over the number would receive both (check 89).
   func factorsToOffer(behind first: FirstFactor) -> [FactorRecord] {
-    first == .phone ? factorsToOffer.filter { $0.kind != .phone } : factorsToOffer
+    if first == .phone { return factorsToOffer.filter { $0.kind != .phone } }
+    // Two passkeys may be in one authenticator.
+    let isPasskey = first.signInProviderID == SignInMethods.passkey
+    return isPasskey ? factorsToOffer.filter { $0.kind != .passkey } : factorsToOffer
   }
 
   /// The second factors in order of enrolment, recovery codes last.
@@ -76,7 +90,13 @@ extension AccountState {
   /// Rejects a phone as the first factor if all second factors are phones: one phone is not two factors (section 3.4,
   /// check 89).
   func refusal(ofFirstFactor providerID: String) -> Failure? {
-    guard providerID == SignInMethods.phone, hasOnlyPhoneFactors else { return nil }
-    return Failure(.unsupportedFirstFactor, hint: "Use a sign-in method other than phone.")
+    let isOnly =
+      switch providerID {
+      case SignInMethods.phone: hasOnlyPhoneFactors
+      case SignInMethods.passkey: hasSecondFactor && factors.allSatisfy { [.passkey, .recoveryCode].contains($0.kind) }
+      default: false
+      }
+    guard isOnly else { return nil }
+    return Failure(.unsupportedFirstFactor, hint: "Use a sign-in method other than \(providerID).")
   }
 }

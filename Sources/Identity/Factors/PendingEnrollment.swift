@@ -12,6 +12,8 @@ struct PendingEnrollment: Hashable, Sendable {
   /// Phone factors only.
   var phoneNumber: String?
   var sentCode: SentCode?
+  /// Passkeys only.
+  var passkeyChallenge: PasskeyChallenge?
 }
 
 extension Environment {
@@ -59,12 +61,13 @@ extension PendingEnrollment: SealedContent {
     self.init(
       kind: kind, sessionID: try message.sessionID.required(), displayName: message.displayName,
       secret: kind == .totp ? try message.secret.required() : message.secret,
-      phoneNumber: message.phoneNumber.presence, sentCode: try message.sentCode.map { try SentCode($0) })
+      phoneNumber: message.phoneNumber.presence, sentCode: try message.sentCode.map { try SentCode($0) },
+      passkeyChallenge: try message.passkeyChallenge.map { try PasskeyChallenge($0) })
   }
 
   var message: Sealed.PendingEnrollment {
     Sealed.PendingEnrollment(
       kind: kind.rawValue, sessionID: sessionID, displayName: displayName, secret: secret,
-      phoneNumber: phoneNumber ?? "", sentCode: sentCode?.message)
+      phoneNumber: phoneNumber ?? "", sentCode: sentCode?.message, passkeyChallenge: passkeyChallenge?.message)
   }
 }

@@ -26,6 +26,8 @@ package struct SentCode: Hashable, Sendable {
 enum CodeFault: Hashable, Sendable {
   case wrong
   case expired
+  /// The response of a passkey failed a check.
+  case invalidPasskey(Failure)
 }
 
 extension SentCode {

@@ -8,15 +8,19 @@ package struct StartEnrollmentRequest: Hashable, Sendable {
   package var phoneNumber: String?
   package var displayName: String
   package var locale: String
+  /// Passkeys only. Empty: the caller's first one.
+  package var relyingPartyID: String
 
   package init(
-    idToken: String, kind: FactorKind, phoneNumber: String? = nil, displayName: String = "", locale: String = ""
+    idToken: String, kind: FactorKind, phoneNumber: String? = nil, displayName: String = "", locale: String = "",
+    relyingPartyID: String = ""
   ) {
     self.idToken = idToken
     self.kind = kind
     self.phoneNumber = phoneNumber
     self.displayName = displayName
     self.locale = locale
+    self.relyingPartyID = relyingPartyID
   }
 }
 
@@ -25,6 +29,8 @@ package struct StartedEnrollment: Hashable, Sendable {
   /// TOTP only: the secret in base32, and as a URI.
   package var totpSecret = ""
   package var totpURI = ""
+  /// Passkeys only.
+  package var optionsJSON = ""
   package var expiresAt: Timestamp
 }
 
@@ -47,14 +53,14 @@ package struct StartEnrollment: Sendable {
         request.kind, phoneNumber: request.phoneNumber, caller, policy: environment.policy, now: now)
       if let refusal { return .refuse(refusal) }
       let admitted = try throttle?.admit(facts, now: now)
-      return start(request, caller, counting: admitted?.count(at: now) ?? [], call, now)
+      return try start(request, caller, counting: admitted?.count(at: now) ?? [], call, now)
     }
   }
 
   private func start(
     _ request: StartEnrollmentRequest, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts,
     _ now: Timestamp
-  ) -> Step<StartedEnrollment> {
+  ) throws -> Step<StartedEnrollment> {
     var held = PendingEnrollment(
       kind: request.kind, sessionID: caller.session.id, displayName: request.displayName)
     var started = StartedEnrollment(
@@ -75,6 +81,13 @@ package struct StartEnrollment: Sendable {
       held.sentCode = sent
       writes.append(environment.send(sent, to: number, of: caller.state.account.id, locale: request.locale, now: now))
     case .recoveryCode: break
+    case .passkey:
+      let relyingPartyID = try environment.relyingPartyID(request.relyingPartyID, of: call)
+      var challenge = environment.newChallenge(.link, of: caller.state.account.id, at: relyingPartyID)
+      challenge.userHandle = environment.newUserHandle()
+      challenge.factorID = PasskeyChallenge.newFactor
+      held.passkeyChallenge = challenge
+      started.optionsJSON = try environment.creationOptions(challenge, for: caller.state)
     }
     let pending = environment.hold(held, caller, call: call, now: now)
     started.enrollmentID = pending.handle

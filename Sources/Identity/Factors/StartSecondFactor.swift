@@ -4,6 +4,8 @@ package struct StartedFactor: Hashable, Sendable {
   /// Phone factors only; empty for every other kind.
   package var verificationID: String
   package var expiresAt: Timestamp
+  /// Passkeys only.
+  package var optionsJSON = ""
 }
 
 /// Chooses the second factor of a pending call, and sends a code if it is a phone.
@@ -30,12 +32,34 @@ package struct StartSecondFactor: Sendable {
       let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
       let offered = owner.factorsToOffer(behind: held.firstFactor)
       guard let factor = offered.first(where: { $0.id == factorID }) else { return .refuse(.noSuchFactor) }
+      if case .passkey(let passkey) = environment.secret(of: factor) {
+        return try challenge(passkey, of: factor, row, held)
+      }
       guard factor.kind == .phone, let number = factor.phoneNumber else {
         return .answer(StartedFactor(verificationID: "", expiresAt: row.expiresAt))
       }
       let admitted = try throttle?.admit(facts, now: now)
       return send(to: number, locale, factor, row, held, counting: admitted?.count(at: now) ?? [], now)
     }
+  }
+
+  /// Returns options for a passkey. Their challenge replaces the row's previous one.
+  private func challenge(
+    _ passkey: Passkey, of factor: FactorRecord, _ row: PendingRecord, _ held: PendingAssertion
+  ) throws -> Step<StartedFactor> {
+    var challenge = environment.newChallenge(.signIn, of: row.accountID, at: passkey.relyingPartyID)
+    challenge.factorID = factor.id
+    challenge.identified = true
+    var held = held
+    held.passkeyChallenge = challenge
+    let options = try environment.passkeys.requestOptions(
+      PasskeyRequest(
+        challenge: challenge, allowed: [NamedPasskey(passkey)],
+        lifetimeMillis: environment.policy.passkeyChallengeLifetimeMillis))
+    let sealed = environment.cryptography.seal(held.packed, context: PendingTable.context(of: row))
+    return .commit(
+      Change([.pending(.reseal(row.digest, version: row.version, sealed: sealed))]),
+      StartedFactor(verificationID: "", expiresAt: row.expiresAt, optionsJSON: options))
   }
 
   /// Sends a new code. It replaces the row's previous code, which becomes invalid.

@@ -59,6 +59,8 @@ extension AccountEdit {
   private mutating func linkIdentity(_ assertion: Assertion, policy: Policy, now: Timestamp) {
     let account = edited.account
     add(IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now))
+    // The name of a passkey is not that of its user.
+    guard assertion.passkey == nil else { return }
     if account.displayName.isEmpty { edited.account.displayName = assertion.displayName }
     if account.photoURL.isEmpty { edited.account.photoURL = assertion.photoURL }
     if policy.oneAccountPerEmail, let email = assertion.email { take(email, of: assertion, now: now) }

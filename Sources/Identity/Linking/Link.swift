@@ -72,10 +72,11 @@ package struct Link: Sendable {
 
   /// Returns whether a call may present this credential after its anonymous session ended (L1).
   ///
-  /// A pending token opens nothing by itself. A password is not hashed for a session that is over.
+  /// A pending token opens nothing by itself. A password is not hashed for a session that is over. A registration is no
+  /// login.
   private func opensWithoutGuest(_ credential: Credential) -> Bool {
     switch credential {
-    case .pendingToken, .password: false
+    case .pendingToken, .password, .passkey: false
     default: true
     }
   }

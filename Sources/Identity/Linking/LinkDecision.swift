@@ -45,7 +45,10 @@ enum LinkDecision: Hashable, Sendable {
     if case .assertion(let assertion) = proof {
       let identity = assertion.identity
       guard policy.enables(identity.providerID) else { return .refuse(.notEnabled(identity.providerID)) }
-      if caller.state.holds(identity) { return .alreadyLinked }
+      // A registration proves nothing about a key that exists (P6).
+      if caller.state.holds(identity) {
+        return assertion.passkey == nil ? .alreadyLinked : .refuse(.passkeyExists)
+      }
     }
     // A login that grows too old while the call waits for the factor would cost the user both codes.
     let asked = facts.shownFactorSince ?? now
@@ -87,12 +90,16 @@ enum LinkDecision: Hashable, Sendable {
   ) -> LinkDecision {
     let state = facts.caller.state
     if let owner = facts.identityOwner {
+      guard assertion.passkey == nil else { return .refuse(.passkeyExists) }
       guard facts.heldSince == nil else {
         return .refuse(PendingTable.mismatch("the identity belongs to another account now"))
       }
       return .credentialInUse(assertion, ownerID: owner.account.id)
     }
-    if !facts.replacesNumber(by: assertion), let failure = state.refusal(ofFirstFactor: assertion.identity.providerID) {
+    if assertion.passkey != nil, let failure = state.passkeyLimit(policy) { return .refuse(failure) }
+    if !facts.replacesNumber(by: assertion), assertion.passkey == nil,
+      let failure = state.refusal(ofFirstFactor: assertion.identity.providerID)
+    {
       return .refuse(failure)
     }
     let isEmailLink = assertion.identity.providerID == SignInMethods.emailLink
@@ -204,7 +211,10 @@ extension AccountState {
     case SignInMethods.password: account.passwordSetAt.map { $0 < moment } ?? false
     case FirstFactor.customToken.signInProviderID: true
     case SignInMethods.phone: account.phoneNumberSetAt.map { $0 < moment } ?? false
-    default: identity(of: providerID).map { $0.linkedAt < moment } ?? false
+    default:
+      // A session does not record which of several passkeys began it, so all of them must be older.
+      identity(of: providerID) != nil
+        && identities.allSatisfy { $0.key.providerID != providerID || $0.linkedAt < moment }
     }
   }
 }

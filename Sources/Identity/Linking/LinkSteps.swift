@@ -32,7 +32,9 @@ extension Link {
         row = record
       }
     }
-    if facts.tokenSpent { return refuse(.tokenWasSpent, row, verified) }
+    if facts.tokenSpent {
+      return refuse(verified.assertion?.passkey == nil ? .tokenWasSpent : .passkeyExists, row, verified)
+    }
     let linkFacts = LinkFacts(
       caller: caller, identityOwner: facts.identityOwner ?? facts.phoneOwner, emailOwner: facts.emailOwner,
       heldSince: row?.createdAt, shownFactorSince: verified.passed?.row.createdAt)
@@ -182,7 +184,10 @@ extension Link {
     let accountID = caller.state.account.id
     let first = verified.firstFactor
     let (opened, ofSession) = sessionOfLink(verified, caller, call, now)
-    let note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
+    var note = AuditNote(.linked, accountID: accountID, details: ["provider_id": first.signInProviderID])
+    if let assertion = verified.assertion, assertion.passkey != nil {
+      note.details["passkey_id"] = assertion.identity.subject
+    }
     var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + counts + edit.writes
     writes += edit.endOfGuestSessions(at: now)
     if let passed = verified.passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }

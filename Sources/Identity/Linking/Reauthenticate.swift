@@ -30,7 +30,10 @@ package struct Reauthenticate: Sendable {
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
-      switch ReauthenticateDecision.decide(verified.proof, caller, tokenSpent: facts.tokenSpent, now: now) {
+      let decision = ReauthenticateDecision.decide(
+        verified.proof, caller, tokenSpent: facts.tokenSpent,
+        factorPassed: verified.held.firstFactor.verifiesUser, now: now)
+      switch decision {
       case .refuse(let failure):
         return .refuse(failure)
       case .secondFactorRequired:
@@ -79,7 +82,8 @@ package struct Reauthenticate: Sendable {
   ) -> Step<(OpenedSession, AccountState)> {
     let accountID = caller.state.account.id
     let opened = environment.openSession(
-      accountID: accountID, by: held.firstFactor, secondFactor: passed?.factor, call: call, now: now)
+      accountID: accountID, by: held.firstFactor, secondFactor: passed?.factor ?? held.ownFactor(of: caller.state),
+      call: call, now: now)
     var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.signInWrites
     writes += edit.endOfGuestSessions(at: now) + settled
     if let passed { writes = passed.writes(after: writes, sessionID: opened.record.id, now: now) }
@@ -134,6 +138,9 @@ extension Reauthenticate {
       return try await verified(.phone(verificationID: verificationID, digits: digits), of: account, call)
     case .emailLink(let email, let code):
       return try await verified(.emailLink(email: email, code: code), of: account, call)
+    case .passkey(let response):
+      return verified(
+        try await environment.verifyAssertion(response, ending: .reauthenticate, account: account.id, call))
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "Use a credential of this account, not an anonymous one.")
     case .pendingToken:
@@ -207,8 +214,8 @@ extension Reauthenticate {
     let first = environment.firstFactor(of: credential)
     var held = PendingAssertion(assertion, firstFactor: first, singleUse: credential.singleUse)
     held.intent = .reauthenticate
-    return Verified(
-      proof: .assertion(assertion), held: held, userInfo: UserInfo(assertion), tokens: credential.tokens)
+    let userInfo = assertion.passkey == nil ? UserInfo(assertion) : nil
+    return Verified(proof: .assertion(assertion), held: held, userInfo: userInfo, tokens: credential.tokens)
   }
 
   private func verified(

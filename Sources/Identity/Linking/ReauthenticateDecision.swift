@@ -31,6 +31,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
     switch proof {
     case .assertion(let assertion):
       guard caller.state.proves(assertion.identity) else { return .refuse(mismatch) }
+      if assertion.passkey != nil { edit.refresh(assertion) }
     case .password(let setAt, let upgraded):
       guard account.passwordHash != nil, account.passwordSetAt == setAt else {
         return .refuse(.wrongPassword)

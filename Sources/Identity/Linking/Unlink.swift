@@ -15,16 +15,16 @@ package struct Unlink: Sendable {
     }
   }
 
-  private typealias Result = (OpenedSession, AccountState)
-
   /// Writes an unlink. The caller continues in a new session. Every other session that began with the removed method
   /// ends (check 82).
-  private func unlink(
-    _ providerID: String, _ edit: AccountEdit, _ caller: CallerSession, _ call: CallFacts, _ now: Timestamp
-  ) -> Step<Result> {
+  /// - Parameter more: details of the event, in addition to the provider.
+  func unlink(
+    _ providerID: String, _ edit: AccountEdit, _ caller: CallerSession, details more: [String: String] = [:],
+    _ call: CallFacts, _ now: Timestamp
+  ) -> Step<(OpenedSession, AccountState)> {
     let accountID = caller.state.account.id
     let opened = environment.continueSession(caller.session, call: call, now: now)
-    let note = AuditNote(.unlinked, accountID: accountID, details: ["provider_id": providerID])
+    let note = AuditNote(.unlinked, accountID: accountID, details: more.merging(["provider_id": providerID]) { $1 })
     let writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))] + edit.writes + [
       .closing(caller.session, at: now, reason: .continued),
       .session(.closeBegun(

@@ -9,7 +9,8 @@ enum UnlinkDecision: Hashable, Sendable {
     _ providerID: String, _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> UnlinkDecision {
     var edit = AccountEdit(caller.state)
-    do {
+    do throws(Failure) {
+      guard providerID != SignInMethods.passkey else { throw Failure.passkeysAreRemovedByID }
       try edit.removeMethod(providerID, keepsAddress: false, policy: policy, now: now)
       if SignInMethods(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
       try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
@@ -22,12 +23,14 @@ enum UnlinkDecision: Hashable, Sendable {
 
   /// Returns the failure, which names what would make the unlink possible (check 76): every enabled method except the
   /// one to remove.
-  private static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
+  static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
     var addable = policy.passwordEnabled ? [SignInMethods.password] : []
     if policy.emailLinkEnabled { addable.append(SignInMethods.emailLink) }
     if policy.phoneEnabled { addable.append(SignInMethods.phone) }
     addable += policy.enabledProviderIDs.sorted()
     addable.removeAll { $0 == providerID }
+    // Another passkey can take the place of one.
+    if policy.passkeyEnabled { addable.append(SignInMethods.passkey) }
     return Failure(
       .lastSignInMethod, hint: "This is the account's last sign-in method. Link another one first.",
       metadata: ["addable_methods": addable.joined(separator: ",")])
@@ -46,6 +49,8 @@ extension AccountEdit {
       removeEmailLink()
     } else if providerID == SignInMethods.phone, account.phoneNumber != nil {
       removePhoneNumber()
+    } else if providerID == SignInMethods.passkey, edited.hasPasskeys {
+      for passkey in edited.passkeys { remove(passkey: passkey) }
     } else if let identity = edited.identity(of: providerID) {
       unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
     } else {

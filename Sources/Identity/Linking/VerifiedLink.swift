@@ -40,7 +40,10 @@ struct VerifiedLink: Sendable {
   /// How a session begins that this sign-in method opens.
   var firstFactor: FirstFactor {
     switch proof {
-    case .assertion(let assertion): .provider(assertion.identity.providerID)
+    case .assertion(let assertion):
+      // A registration adds no factor to the session (P5).
+      Passkey(of: assertion).map { .passkey(backupEligible: $0.backupEligible, userVerified: false) }
+        ?? .provider(assertion.identity.providerID)
     case .password: .password
     }
   }
@@ -62,7 +65,7 @@ struct VerifiedLink: Sendable {
   }
 
   var userInfo: UserInfo? {
-    code == nil ? assertion.map { UserInfo($0) } : nil
+    code == nil && assertion?.passkey == nil ? assertion.map { UserInfo($0) } : nil
   }
 }
 
@@ -97,6 +100,12 @@ extension Link {
       return .verified(try await verify(.emailLink(email: email, code: code), for: caller, call))
     case .pendingToken(let handle):
       return try verify(environment.pendingDigest(handle), for: caller, facts, call)
+    case .passkey(let response):
+      if caller.session.closed == nil {
+        try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
+      }
+      return .verified(
+        VerifiedLink(try await environment.verifyRegistration(response, account: caller.state.account.id, call)))
     case .customToken, .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "This kind of credential cannot be linked.")
     }

@@ -31,6 +31,8 @@ package struct PendingAssertion: Hashable, Sendable {
   package var claimAddress = false
   /// The code that was sent for this call, if its second factor is a phone.
   @Held package var sentCode: SentCode?
+  /// The challenge for this call, if its second factor is a passkey.
+  @Held package var passkeyChallenge: PasskeyChallenge?
 
   package init(_ assertion: Assertion, firstFactor: FirstFactor, singleUse: SingleUse? = nil) {
     self.init(Boxed(wrappedValue: assertion), firstFactor: firstFactor, singleUse: singleUse)
@@ -52,7 +54,7 @@ extension PendingAssertion: SealedContent {
       email: message.email.presence,
       tier: try message.tier.flatMap { .init(rawValue: Int($0.rawValue) - 1) }.required(),
       displayName: message.displayName, photoURL: message.photoURL, username: message.username,
-      profileJSON: message.profileJSON)
+      profileJSON: message.profileJSON, passkey: message.passkey.isEmpty ? nil : message.passkey)
     self.init(
       assertion,
       firstFactor: FirstFactor(
@@ -66,6 +68,7 @@ extension PendingAssertion: SealedContent {
     existingOnly = message.existingOnly
     claimAddress = message.claimAddress
     sentCode = try message.sentCode.map { try SentCode($0) }
+    passkeyChallenge = try message.passkeyChallenge.map { try PasskeyChallenge($0) }
   }
 
   package var message: Sealed.PendingAssertion {
@@ -77,7 +80,8 @@ extension PendingAssertion: SealedContent {
       signInProviderID: firstFactor.signInProviderID, methods: firstFactor.methods, claimsJSON: firstFactor.claimsJSON,
       singleUse: singleUse?.message, sessionID: sessionID ?? "", passwordHash: passwordHash ?? "",
       completing: completing?.bytes ?? [], existingOnly: existingOnly, claimAddress: claimAddress,
-      sentCode: sentCode?.message)
+      sentCode: sentCode?.message, passkey: assertion.passkey ?? [],
+      passkeyChallenge: passkeyChallenge?.message)
   }
 }
 

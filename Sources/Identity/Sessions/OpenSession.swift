@@ -30,10 +30,24 @@ package struct FirstFactor: Hashable, Sendable {
     }
   }
 
+  /// - Parameter backupEligible: whether the key can be on several devices, so that no hardware protects it.
+  static func passkey(backupEligible: Bool, userVerified: Bool) -> FirstFactor {
+    FirstFactor(
+      signInProviderID: SignInMethods.passkey,
+      methods: [backupEligible ? "swk" : "hwk"] + (userVerified ? userVerification : []))
+  }
+
+  /// What a PIN or a biometric that an authenticator checked adds.
+  fileprivate static let userVerification = ["user", "mfa"]
   fileprivate static let federated = "fed"
   fileprivate static let fresh = "fresh"
 
   var isFederated: Bool { methods.contains(FirstFactor.federated) }
+
+  /// Whether an authenticator verified its user, so that the passkey passes both factors (P11).
+  var verifiesUser: Bool {
+    signInProviderID == SignInMethods.passkey && FirstFactor.userVerification.allSatisfy(methods.contains)
+  }
 }
 
 extension SessionRecord {
@@ -43,6 +57,11 @@ extension SessionRecord {
   var beginning: FirstFactor {
     let known: [FirstFactor] = [.password, .phone, .emailLink, .customToken, .anonymous]
     if let first = known.first(where: { $0.methods.first == methods.first }) { return first }
+    if beganWith == SignInMethods.passkey {
+      return .passkey(
+        backupEligible: methods.first == "swk",
+        userVerified: FirstFactor.userVerification.allSatisfy(methods.contains))
+    }
     let isKept = !known.contains { $0.signInProviderID == beganWith }
     return FirstFactor(
       signInProviderID: isKept ? beganWith : FirstFactor.federated, methods: [FirstFactor.federated])
@@ -57,6 +76,7 @@ extension Environment {
   ///
   /// A provider that states that it authenticated the user just now counts more than one that does not.
   func firstFactor(of credential: VerifiedCredential) -> FirstFactor {
+    if let first = credential.passkeyFactor { return first }
     var first = FirstFactor.provider(credential.assertion.identity.providerID)
     if let authenticatedAt = credential.authenticatedAt, isRecent(authenticatedAt) {
       first.methods.append(FirstFactor.fresh)
@@ -129,6 +149,7 @@ extension Environment {
     token.name = account.displayName.isEmpty ? nil : account.displayName
     token.picture = account.photoURL.isEmpty ? nil : account.photoURL
     token.identities = state.identities.map(\.key)
+    if state.hasPasskeys { token.identities.removeAll { $0.providerID == SignInMethods.passkey } }
     // A factor that was withdrawn since is omitted. Another user may have it now.
     token.signInSecondFactor = passed?.kind.rawValue
     token.signInSecondFactorID = passed?.id

@@ -51,7 +51,7 @@ struct CompletionDecision: Sendable {
     if policy.oneAccountPerEmail, let emailOwner = facts.emailOwner, emailOwner.account.id != owner.account.id {
       return .refuse(.addressOfIdentityIsTaken(field: "pending_token", email: held.assertion.email))
     }
-    if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way.providerID, before: row.createdAt) {
+    if owner.unlinked(identity.providerID, after: row.createdAt), !owner.held(way, before: row.createdAt) {
       return .refuse(PendingTable.mismatch("the subject changed, and this sign-in method is newer than the row"))
     }
     if case .code(let proof) = way, !owner.proves(proof.identity), !owner.hasSecondFactor, !owner.isUnentered(policy) {

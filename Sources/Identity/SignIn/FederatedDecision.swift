@@ -17,7 +17,9 @@ extension AssertionDecision {
   /// Signs in to the account that has the identity (S10, S11, S1).
   private func signIn(_ known: AccountState, emailOwner: AccountState?) -> SignInDecision {
     if known.account.disabled { return .refuse(.userIsDisabled) }
-    if known.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(known) }
+    if known.wantsSecondFactor(passedFor: verifiesUser ? known.account.id : passedFor) {
+      return .secondFactorRequired(known)
+    }
     var edit = AccountEdit(known)
     let news = known.identities.first { $0.key == assertion.identity }?.email != assertion.email
     edit.refresh(assertion)

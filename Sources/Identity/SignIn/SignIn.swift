@@ -27,6 +27,11 @@ package struct SignIn: Sendable {
     case .emailLink(let email, let code): return try await signIn(.emailLink(email: email, code: code), request, call)
     case .anonymous: return try await signInAnonymously(existingOnly: request.existingOnly, call)
     case .pendingToken(let handle): return try await present(handle, call)
+    case .passkey(let response):
+      return switch response.ceremony {
+      case .signIn: try await signIn(response, call)
+      case .registration: try await signUp(response, request, call)
+      }
     }
   }
 
@@ -117,8 +122,9 @@ extension SignIn {
   func decision(_ attempt: Attempt, _ now: Timestamp) -> AssertionDecision {
     AssertionDecision(
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
-      claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id, policy: environment.policy,
-      now: now, newAccountID: environment.ids.account)
+      claimAddress: attempt.held.claimAddress, verifiesUser: attempt.held.firstFactor.verifiesUser,
+      passedFor: attempt.passed?.account.id, policy: environment.policy, now: now,
+      newAccountID: environment.ids.account)
   }
 
   @inline(never)

@@ -56,6 +56,8 @@ extension SignIn {
       return .code(try await environment.prove(presented, ending: .signIn, call))
     case .emailLink(let email, let code):
       return .code(try await environment.prove(.emailLink(email: email, code: code), ending: .signIn, call))
+    case .passkey(let response):
+      return .provider(try await environment.verifyAssertion(response, ending: .signIn, call))
     case .anonymous, .pendingToken:
       throw Failure(
         .invalidField, field: "credential", hint: "Complete the link with a credential of an existing account.")
@@ -126,7 +128,8 @@ extension SignIn {
     _ way: VerifiedMethod, _ attempt: Attempt, _ asked: Query, _ facts: Facts, counting changes: Throttle?,
     _ now: Timestamp
   ) throws -> Step<Result> {
-    let decision = CompletionDecision(way: way, policy: environment.policy, now: now)
+    let passedFor = attempt.held.firstFactor.verifiesUser ? facts.pendingAccount?.account.id : nil
+    let decision = CompletionDecision(way: way, passedFor: passedFor, policy: environment.policy, now: now)
     var attempt = attempt
     attempt.row = facts.pending
     attempt.code = try attempt.code.map { try environment.proveAgain($0, facts.code, attempt.call, now) }
@@ -135,7 +138,7 @@ extension SignIn {
       guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account was deleted") }
       if let refused = decision.resolve(to: owner) { return step(refused, attempt, now) }
       // The first factor alone must not repeat an answer that the second factor may have protected.
-      if owner.hasSecondFactor { return .refuse(.rowWasUsed) }
+      if owner.wantsSecondFactor(passedFor: passedFor) { return .refuse(.rowWasUsed) }
       // Another call completed the row after the first look-up, so this query did not load that call's session.
       if asked.sessionID == nil { return .answer(.checkAgain) }
       return try environment.repeatingCompletion(facts.session, facts.sessionAccount, now: now)

@@ -19,6 +19,8 @@ struct AssertionDecision: Sendable {
   var assertion: Assertion
   var existingOnly = false
   var claimAddress = false
+  /// Whether the assertion passes both factors (P11).
+  var verifiesUser = false
   /// The account whose second factor this call verified.
   var passedFor: String?
   var policy: Policy

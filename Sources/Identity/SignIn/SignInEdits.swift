@@ -7,7 +7,9 @@ extension AccountEdit {
   var signInWrites: [Write] {
     var account = edited.account
     account.lastSignInAt = before.lastSignInAt
-    let addsNothing = dependent.allSatisfy { if case .identity(.update) = $0 { true } else { false } }
+    let addsNothing = dependent.allSatisfy {
+      if case .identity(.update(let identity)) = $0 { !identity.countsSignatures } else { false }
+    }
     guard account == before, addsNothing, let lastSignInAt = edited.account.lastSignInAt else { return writes }
     return [.account(.touch(id: before.id, version: before.version, lastSignInAt: lastSignInAt))] + dependent
   }
@@ -23,6 +25,7 @@ extension AccountEdit {
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
     if new.email == nil { (new.email, new.tier) = (old.email, old.tier) }
+    if assertion.passkey != nil { new.passkey = Passkey.later(old.passkey, new.passkey) }
     let (name, photo) = (assertion.displayName, assertion.photoURL)
     if edited.account.displayName.isEmpty, !name.isEmpty { edited.account.displayName = name }
     if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }

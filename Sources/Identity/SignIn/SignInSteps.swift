@@ -30,7 +30,7 @@ struct Attempt: Sendable {
   ) {
     let held = PendingAssertion(verified.$assertion, firstFactor: first, singleUse: verified.singleUse)
     self.init(held, call, asking: request)
-    userInfo = UserInfo(verified.assertion)
+    if verified.assertion.passkey == nil { userInfo = UserInfo(verified.assertion) }
     $tokens = verified.$tokens
   }
 
@@ -172,7 +172,8 @@ extension SignIn {
     let account = opening.state.account
     let call = attempt.call
     let opened = environment.openSession(
-      accountID: account.id, by: attempt.held.firstFactor, secondFactor: attempt.passed?.factor, call: call, now: now)
+      accountID: account.id, by: attempt.held.firstFactor,
+      secondFactor: attempt.passed?.factor ?? attempt.held.ownFactor(of: opening.state), call: call, now: now)
     // Sufficient for nearly every sign-in.
     var writes: [Write] = []
     writes.reserveCapacity(8)

@@ -112,6 +112,9 @@ extension AccountEdit {
     let gone = edited.identities.filter(isDropped)
     edited.identities.removeAll(where: isDropped)
     dependent += gone.map { .identity(.delete($0.key, accountID: $0.accountID)) }
-    return gone.map(\.key.providerID)
+    // One name for several passkeys.
+    var names: [String] = []
+    for name in gone.map(\.key.providerID) where !names.contains(name) { names.append(name) }
+    return names
   }
 }

@@ -18,7 +18,8 @@ package enum CodeMode: String, Sendable, CaseIterable {
     case .resetPassword: self = .resetPassword
     case .changeEmail: self = .changeEmail
     case .revertEmail: self = .revertEmail
-    case .link, .secondFactor, .credentialInUse, .flow, .enrollment, .phoneCode: return nil
+    case .link, .secondFactor, .credentialInUse, .flow, .enrollment, .phoneCode, .passkeyRegistration, .passkeySignIn:
+      return nil
     }
   }
 }

@@ -184,13 +184,18 @@ package struct PendingAssertion: Sendable, Equatable {
   package var existingOnly: Bool
   package var claimAddress: Bool
   package var sentCode: SentCode?
+  /// A registered or used passkey: a packed Passkey. Empty: none.
+  package var passkey: [UInt8]
+  /// The challenge for a factor.
+  package var passkeyChallenge: PasskeyChallenge?
 
   package init(
     intent: PendingAssertion.Intent? = .unspecified, providerID: String = "", subject: String = "", email: String = "",
     tier: TrustTier? = .unspecified, displayName: String = "", photoURL: String = "", username: String = "",
     profileJSON: String = "", signInProviderID: String = "", methods: [String] = [], claimsJSON: String = "",
     singleUse: PendingAssertion.SingleUse? = nil, sessionID: String = "", passwordHash: String = "",
-    completing: [UInt8] = [], existingOnly: Bool = false, claimAddress: Bool = false, sentCode: SentCode? = nil
+    completing: [UInt8] = [], existingOnly: Bool = false, claimAddress: Bool = false, sentCode: SentCode? = nil,
+    passkey: [UInt8] = [], passkeyChallenge: PasskeyChallenge? = nil
   ) {
     self.intent = intent
     self.providerID = providerID
@@ -211,6 +216,8 @@ package struct PendingAssertion: Sendable, Equatable {
     self.existingOnly = existingOnly
     self.claimAddress = claimAddress
     self.sentCode = sentCode
+    self.passkey = passkey
+    self.passkeyChallenge = passkeyChallenge
   }
 }
 
@@ -229,7 +236,8 @@ extension PendingAssertion: ProtobufMessage, @unsafe Mapped {
       claimsJSON: Field.text(form.pointee.claims_json), singleUse: Field.one(form.pointee.single_use),
       sessionID: Field.text(form.pointee.session_id), passwordHash: Field.text(form.pointee.password_hash),
       completing: Field.bytes(form.pointee.completing), existingOnly: form.pointee.existing_only != 0,
-      claimAddress: form.pointee.claim_address != 0, sentCode: Field.one(form.pointee.sent_code)
+      claimAddress: form.pointee.claim_address != 0, sentCode: Field.one(form.pointee.sent_code),
+      passkey: Field.bytes(form.pointee.passkey), passkeyChallenge: Field.one(form.pointee.passkey_challenge)
     )
   }
 
@@ -253,6 +261,8 @@ extension PendingAssertion: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.existing_only = existingOnly ? 1 : 0
     unsafe form.pointee.claim_address = claimAddress ? 1 : 0
     unsafe form.pointee.sent_code = arena.one(sentCode)
+    unsafe form.pointee.passkey = arena.bytes(passkey)
+    unsafe form.pointee.passkey_challenge = arena.one(passkeyChallenge)
   }
 }
 
@@ -320,10 +330,12 @@ package struct PendingEnrollment: Sendable, Equatable {
   /// Phone factors only.
   package var phoneNumber: String
   package var sentCode: SentCode?
+  /// Passkeys only.
+  package var passkeyChallenge: PasskeyChallenge?
 
   package init(
     kind: String = "", sessionID: String = "", displayName: String = "", secret: [UInt8] = [],
-    phoneNumber: String = "", sentCode: SentCode? = nil
+    phoneNumber: String = "", sentCode: SentCode? = nil, passkeyChallenge: PasskeyChallenge? = nil
   ) {
     self.kind = kind
     self.sessionID = sessionID
@@ -331,6 +343,7 @@ package struct PendingEnrollment: Sendable, Equatable {
     self.secret = secret
     self.phoneNumber = phoneNumber
     self.sentCode = sentCode
+    self.passkeyChallenge = passkeyChallenge
   }
 }
 
@@ -341,7 +354,8 @@ extension PendingEnrollment: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       kind: Field.text(form.pointee.kind), sessionID: Field.text(form.pointee.session_id),
       displayName: Field.text(form.pointee.display_name), secret: Field.bytes(form.pointee.secret),
-      phoneNumber: Field.text(form.pointee.phone_number), sentCode: Field.one(form.pointee.sent_code)
+      phoneNumber: Field.text(form.pointee.phone_number), sentCode: Field.one(form.pointee.sent_code),
+      passkeyChallenge: Field.one(form.pointee.passkey_challenge)
     )
   }
 
@@ -352,6 +366,7 @@ extension PendingEnrollment: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.secret = arena.bytes(secret)
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
     unsafe form.pointee.sent_code = arena.one(sentCode)
+    unsafe form.pointee.passkey_challenge = arena.one(passkeyChallenge)
   }
 }
 
@@ -404,6 +419,7 @@ package struct FactorSecret: Sendable, Equatable {
   package enum Secret: Sendable, Equatable {
     case totp(FactorSecret.Totp)
     case recoveryCodes(FactorSecret.RecoveryCodes)
+    case passkey(Passkey)
   }
 
   package var secret: Secret?
@@ -423,6 +439,8 @@ extension FactorSecret: ProtobufMessage, @unsafe Mapped {
       secret = unsafe Field.one(form.pointee.totp).map(Secret.totp)
     case LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_RECOVERY_CODES:
       secret = unsafe Field.one(form.pointee.recovery_codes).map(Secret.recoveryCodes)
+    case LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_PASSKEY:
+      secret = unsafe Field.one(form.pointee.passkey).map(Secret.passkey)
     default: break
     }
   }
@@ -435,6 +453,9 @@ extension FactorSecret: ProtobufMessage, @unsafe Mapped {
     case .recoveryCodes(let value):
       unsafe form.pointee.secret_case = LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_RECOVERY_CODES
       unsafe form.pointee.recovery_codes = arena.form(value)
+    case .passkey(let value):
+      unsafe form.pointee.secret_case = LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_PASSKEY
+      unsafe form.pointee.passkey = arena.form(value)
     case nil: break
     }
   }
@@ -486,6 +507,133 @@ extension FactorSecret.RecoveryCodes: ProtobufMessage, @unsafe Mapped {
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__Storage__V1__FactorSecret__RecoveryCodes>, _ arena: Arena) {
     unsafe (form.pointee.n_digests, form.pointee.digests) = arena.bytes(digests)
+  }
+}
+
+/// A passkey, as a column of its identity and as the secret of a factor. Not sealed in the column, because nothing in it
+/// is secret.
+package struct Passkey: Sendable, Equatable {
+  package var credentialID: [UInt8]
+  package var userHandle: [UInt8]
+  /// COSE_Key or raw key, as the verification needs it.
+  package var publicKey: [UInt8]
+  /// COSE algorithm, such as -7.
+  package var algorithm: Int64
+  package var signCount: Int64
+  package var backupEligible: Bool
+  package var backedUp: Bool
+  /// Whether the authenticator verified the user at the registration.
+  package var userVerified: Bool
+  /// Empty: unknown.
+  package var aaguid: [UInt8]
+  package var transports: [String]
+  package var attestationFormat: String
+  package var lastUsedAtMillis: Int64?
+  package var rpID: String
+
+  package init(
+    credentialID: [UInt8] = [], userHandle: [UInt8] = [], publicKey: [UInt8] = [], algorithm: Int64 = 0,
+    signCount: Int64 = 0, backupEligible: Bool = false, backedUp: Bool = false, userVerified: Bool = false,
+    aaguid: [UInt8] = [], transports: [String] = [], attestationFormat: String = "", lastUsedAtMillis: Int64? = nil,
+    rpID: String = ""
+  ) {
+    self.credentialID = credentialID
+    self.userHandle = userHandle
+    self.publicKey = publicKey
+    self.algorithm = algorithm
+    self.signCount = signCount
+    self.backupEligible = backupEligible
+    self.backedUp = backedUp
+    self.userVerified = userVerified
+    self.aaguid = aaguid
+    self.transports = transports
+    self.attestationFormat = attestationFormat
+    self.lastUsedAtMillis = lastUsedAtMillis
+    self.rpID = rpID
+  }
+}
+
+extension Passkey: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__Storage__V1__Passkey> { unsafe latchkey__storage__v1__passkey__init }
+
+  package init(_ form: UnsafePointer<Latchkey__Storage__V1__Passkey>) {
+    unsafe self.init(
+      credentialID: Field.bytes(form.pointee.credential_id), userHandle: Field.bytes(form.pointee.user_handle),
+      publicKey: Field.bytes(form.pointee.public_key), algorithm: form.pointee.algorithm,
+      signCount: form.pointee.sign_count, backupEligible: form.pointee.backup_eligible != 0,
+      backedUp: form.pointee.backed_up != 0, userVerified: form.pointee.user_verified != 0,
+      aaguid: Field.bytes(form.pointee.aaguid),
+      transports: Field.texts(form.pointee.n_transports, form.pointee.transports),
+      attestationFormat: Field.text(form.pointee.attestation_format),
+      lastUsedAtMillis: Field.millis(form.pointee.last_used_at), rpID: Field.text(form.pointee.rp_id)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__Storage__V1__Passkey>, _ arena: Arena) {
+    unsafe form.pointee.credential_id = arena.bytes(credentialID)
+    unsafe form.pointee.user_handle = arena.bytes(userHandle)
+    unsafe form.pointee.public_key = arena.bytes(publicKey)
+    unsafe form.pointee.algorithm = algorithm
+    unsafe form.pointee.sign_count = signCount
+    unsafe form.pointee.backup_eligible = backupEligible ? 1 : 0
+    unsafe form.pointee.backed_up = backedUp ? 1 : 0
+    unsafe form.pointee.user_verified = userVerified ? 1 : 0
+    unsafe form.pointee.aaguid = arena.bytes(aaguid)
+    unsafe (form.pointee.n_transports, form.pointee.transports) = arena.texts(transports)
+    unsafe form.pointee.attestation_format = arena.text(attestationFormat)
+    unsafe form.pointee.last_used_at = arena.timestamp(lastUsedAtMillis)
+    unsafe form.pointee.rp_id = arena.text(rpID)
+  }
+}
+
+/// A challenge that an authenticator must sign.
+package struct PasskeyChallenge: Sendable, Equatable {
+  package var purpose: FlowPurpose?
+  /// Empty: none.
+  package var accountID: String
+  package var rpID: String
+  package var challenge: [UInt8]
+  /// Registrations only.
+  package var userHandle: [UInt8]
+  /// Second factors only.
+  package var factorID: String
+  /// The options named the passkeys that may answer.
+  package var identified: Bool
+
+  package init(
+    purpose: FlowPurpose? = .unspecified, accountID: String = "", rpID: String = "", challenge: [UInt8] = [],
+    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false
+  ) {
+    self.purpose = purpose
+    self.accountID = accountID
+    self.rpID = rpID
+    self.challenge = challenge
+    self.userHandle = userHandle
+    self.factorID = factorID
+    self.identified = identified
+  }
+}
+
+extension PasskeyChallenge: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__Storage__V1__PasskeyChallenge> { unsafe latchkey__storage__v1__passkey_challenge__init }
+
+  package init(_ form: UnsafePointer<Latchkey__Storage__V1__PasskeyChallenge>) {
+    unsafe self.init(
+      purpose: FlowPurpose(form.pointee.purpose), accountID: Field.text(form.pointee.account_id),
+      rpID: Field.text(form.pointee.rp_id), challenge: Field.bytes(form.pointee.challenge),
+      userHandle: Field.bytes(form.pointee.user_handle), factorID: Field.text(form.pointee.factor_id),
+      identified: form.pointee.identified != 0
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__Storage__V1__PasskeyChallenge>, _ arena: Arena) {
+    unsafe form.pointee.purpose = (purpose ?? .unspecified).form
+    unsafe form.pointee.account_id = arena.text(accountID)
+    unsafe form.pointee.rp_id = arena.text(rpID)
+    unsafe form.pointee.challenge = arena.bytes(challenge)
+    unsafe form.pointee.user_handle = arena.bytes(userHandle)
+    unsafe form.pointee.factor_id = arena.text(factorID)
+    unsafe form.pointee.identified = identified ? 1 : 0
   }
 }
 

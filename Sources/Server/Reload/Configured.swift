@@ -34,7 +34,9 @@ final class Configured: Sendable {
         fetching: ports.fetching, ports.notices, previous: previous?.configured.registry,
         unchanged: previous?.unchangedProviders ?? [])
     }
-    environment = ports.environment(registry, settings.policy)
+    environment = ports.environment(
+      registry, settings.policy,
+      PasskeyVerifier(try Settings.again(settings.relyingParties), callers: settings.relyingPartyIDs))
     let directory = CallerDirectory()
     let methods = ports.methods(environment, settings, callers: directory)
     calls = CallTable(

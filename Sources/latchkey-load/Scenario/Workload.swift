@@ -24,6 +24,8 @@ struct Workload: Sendable {
 
   var isHandshake: Bool { name == "handshake" }
 
+  private static let passkeysNeedAnAuthenticator = "it needs the response of an authenticator, which no client makes"
+
   /// RPCs without a workload, with the reason.
   static let leftOut = [
     (
@@ -42,6 +44,12 @@ struct Workload: Sendable {
     (call: "AdminService/SetAccountsDisabled", why: "a batch is set-disabled, many times in one call"),
     (call: "AdminService/ForgetAccount", why: "support staff calls it, seldom"),
     (call: "AdminService/ExportAccount", why: "support staff calls it, for one access request at a time"),
+    (call: "PasskeyService/StartRegistration", why: passkeysNeedAnAuthenticator),
+    (call: "PasskeyService/FinishRegistration", why: passkeysNeedAnAuthenticator),
+    (call: "PasskeyService/StartSignIn", why: passkeysNeedAnAuthenticator),
+    (call: "PasskeyService/ListPasskeys", why: passkeysNeedAnAuthenticator),
+    (call: "PasskeyService/RenamePasskey", why: passkeysNeedAnAuthenticator),
+    (call: "PasskeyService/RemovePasskey", why: passkeysNeedAnAuthenticator),
     (call: "AdminService/ResendMessage", why: "it needs a message that a transport did not accept"),
   ]
 

@@ -100,7 +100,7 @@ extension ImportedAccount {
       providers: user.providers.map { provider in
         LinkedProvider(
           providerID: provider.providerID, subject: provider.subject, email: provider.email,
-          displayName: provider.displayName, photoURL: provider.photoURL)
+          displayName: provider.displayName, photoURL: provider.photoURL, passkeyRecord: provider.passkeyRecord)
       },
       phoneFactors: user.phoneFactors.map { factor in
         ImportedPhoneFactor(

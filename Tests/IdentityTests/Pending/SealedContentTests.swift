@@ -45,12 +45,27 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     held.existingOnly = true
     held.claimAddress = true
     held.sentCode = sentCode
+    held.assertion.passkey = passkey.packed
+    held.passkeyChallenge = challenge
     return held
   }
 
   private var enrollment: Identity.PendingEnrollment {
     Identity.PendingEnrollment(
-      kind: .phone, sessionID: "session", displayName: "mine", secret: [1, 2], phoneNumber: number, sentCode: sentCode)
+      kind: .phone, sessionID: "session", displayName: "mine", secret: [1, 2], phoneNumber: number, sentCode: sentCode,
+      passkeyChallenge: challenge)
+  }
+
+  private let challenge = Identity.PasskeyChallenge(
+    purpose: .reauthenticate, accountID: "account", relyingPartyID: "example.com", challenge: [1, 2],
+    userHandle: [3, 4], factorID: "factor", identified: true)
+
+  private var passkey: Identity.Passkey {
+    var passkey = Identity.Passkey(
+      relyingPartyID: "example.com", credentialID: [1], userHandle: [2], publicKey: [3], algorithm: -7, signCount: 4,
+      backupEligible: true, backedUp: true, userVerified: true, aaguid: [5], transports: ["usb"])
+    passkey.lastUsedAt = later
+    return passkey
   }
 
   private var answers: [Identity.StoredAnswer] {
@@ -90,6 +105,9 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     try check(assertion)
     try check(enrollment)
     try check(sentCode)
+    try check(challenge)
+    try check(passkey)
+    try check(Identity.FactorSecret.passkey(passkey))
     try check(Identity.FactorSecret.totp(secret: [1, 2, 3], lastStep: 57))
     try check(Identity.FactorSecret.recoveryCodes(RecoveryCodes(digests: [digest, digest])))
     for answer in answers { try check(answer) }
@@ -128,7 +146,10 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     #expect(changed(assertion) { $0.completing = [1] } == nil)
     #expect(changed(assertion) { $0.singleUse?.digest = [] } == nil)
     #expect(changed(assertion) { $0.sentCode?.verification = [] } == nil)
-    #expect(changed(enrollment) { $0.kind = "passkey" } == nil)
+    #expect(changed(enrollment) { $0.kind = "carrier pigeon" } == nil)
+    #expect(changed(challenge) { $0.challenge = [] } == nil)
+    #expect(changed(passkey) { $0.publicKey = [] } == nil)
+    #expect(changed(passkey) { $0.credentialID = [] } == nil)
     #expect(changed(enrollment) { $0.sentCode?.expiresAtMillis = nil } == nil)
     let totp = Identity.PendingEnrollment(kind: .totp, sessionID: "session", displayName: "", secret: [1])
     #expect(changed(totp) { $0.secret = [] } == nil)

@@ -24,6 +24,7 @@ extension World {
         let codes = RecoveryCodes.make(SeededRandomness(seed: 7), cryptography).codes
         state.factors[index].sealedSecret = environment.seal(.recoveryCodes(codes), of: factor)
       case .phone: state.factors[index].phoneNumber = adasNumber
+      case .passkey: break
       }
     }
     store.insert(state)

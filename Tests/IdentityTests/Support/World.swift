@@ -10,6 +10,7 @@ struct World: Sendable {
   let passwords = FakePasswords()
   let tokens = FakeTokens()
   let providers = FakeProviders()
+  let passkeys = FakePasskeys()
   var policy: Policy
 
   init(store: MemoryStore = MemoryStore(), seed: UInt64 = 1, policy edit: (inout Policy) -> Void = { _ in }) {
@@ -18,13 +19,14 @@ struct World: Sendable {
     policy = Policy()
     policy.enabledProviderIDs = ["google.com", "oidc.corp", "oidc.other"]
     policy.phoneEnabled = true
+    policy.relyingPartyIDs = [FakePasskeys.relyingParty, "other.example"]
     edit(&policy)
   }
 
   var environment: Environment {
     Environment(
       store: store, clock: clock, randomness: randomness, cryptography: cryptography, passwords: passwords,
-      tokens: tokens, providers: providers, policy: policy)
+      tokens: tokens, providers: providers, policy: policy, passkeys: passkeys)
   }
 
   var now: Timestamp { clock.now() }

@@ -19,6 +19,7 @@
 #include "latchkey/v1/auth_service.pb-c.h"
 #include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/event_service.pb-c.h"
+#include "latchkey/v1/passkey_service.pb-c.h"
 #include "latchkey/v1/provider_flow_service.pb-c.h"
 #include "latchkey/v1/second_factor_service.pb-c.h"
 #include "latchkey/v1/session_service.pb-c.h"

@@ -7,7 +7,7 @@
 #endif
 
 #include "latchkey/v1/errors.pb-c.h"
-static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[65] =
+static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[69] =
 {
   { "ERROR_REASON_UNSPECIFIED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED", 0 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
@@ -74,11 +74,15 @@ static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_numbe
   { "ERROR_REASON_MESSAGE_CONTENT_GONE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_CONTENT_GONE", 62 },
   { "ERROR_REASON_MESSAGE_NOT_FOUND", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_NOT_FOUND", 63 },
   { "ERROR_REASON_SIGNING_KEY_NOT_FOUND", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGNING_KEY_NOT_FOUND", 64 },
+  { "ERROR_REASON_PASSKEY_NOT_FOUND", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_NOT_FOUND", 65 },
+  { "ERROR_REASON_PASSKEY_EXISTS", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_EXISTS", 66 },
+  { "ERROR_REASON_PASSKEY_LIMIT", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_LIMIT", 67 },
+  { "ERROR_REASON_INVALID_PASSKEY", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_PASSKEY", 68 },
 };
 static const ProtobufCIntRange latchkey__v1__error_reason__value_ranges[] = {
-{0, 0},{0, 65}
+{0, 0},{0, 69}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[65] =
+static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[69] =
 {
   { "ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
   { "ERROR_REASON_ACCOUNT_NOT_FOUND", 25 },
@@ -107,6 +111,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_INVALID_FIELD", 2 },
   { "ERROR_REASON_INVALID_ID_TOKEN", 12 },
   { "ERROR_REASON_INVALID_LOGIN_CREDENTIALS", 10 },
+  { "ERROR_REASON_INVALID_PASSKEY", 68 },
   { "ERROR_REASON_INVALID_PHONE_NUMBER", 4 },
   { "ERROR_REASON_INVALID_REFRESH_TOKEN", 15 },
   { "ERROR_REASON_LAST_SIGN_IN_METHOD", 32 },
@@ -116,6 +121,9 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_NO_SUCH_PROVIDER", 26 },
   { "ERROR_REASON_OPERATION_NOT_ALLOWED", 36 },
   { "ERROR_REASON_OVERLOADED", 50 },
+  { "ERROR_REASON_PASSKEY_EXISTS", 66 },
+  { "ERROR_REASON_PASSKEY_LIMIT", 67 },
+  { "ERROR_REASON_PASSKEY_NOT_FOUND", 65 },
   { "ERROR_REASON_PENDING_CREDENTIAL_EXPIRED", 33 },
   { "ERROR_REASON_PENDING_CREDENTIAL_MISMATCH", 35 },
   { "ERROR_REASON_PENDING_CREDENTIAL_USED", 34 },
@@ -153,9 +161,9 @@ const ProtobufCEnumDescriptor latchkey__v1__error_reason__descriptor =
   "ErrorReason",
   "Latchkey__V1__ErrorReason",
   "latchkey.v1",
-  65,
+  69,
   latchkey__v1__error_reason__enum_values_by_number,
-  65,
+  69,
   latchkey__v1__error_reason__enum_values_by_name,
   1,
   latchkey__v1__error_reason__value_ranges,

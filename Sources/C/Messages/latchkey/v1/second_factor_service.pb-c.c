@@ -547,7 +547,7 @@ const ProtobufCMessageDescriptor latchkey__v1__start_second_factor_request__desc
   (ProtobufCMessageInit) latchkey__v1__start_second_factor_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_response__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_response__field_descriptors[3] =
 {
   {
     "verification_id",
@@ -573,15 +573,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_second_factor_response
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_options_json",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__StartSecondFactorResponse, passkey_options_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__start_second_factor_response__field_indices_by_name[] = {
   1,   /* field[1] = expires_at */
+  2,   /* field[2] = passkey_options_json */
   0,   /* field[0] = verification_id */
 };
 static const ProtobufCIntRange latchkey__v1__start_second_factor_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__start_second_factor_response__descriptor =
 {
@@ -591,14 +604,14 @@ const ProtobufCMessageDescriptor latchkey__v1__start_second_factor_response__des
   "Latchkey__V1__StartSecondFactorResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__StartSecondFactorResponse),
-  2,
+  3,
   latchkey__v1__start_second_factor_response__field_descriptors,
   latchkey__v1__start_second_factor_response__field_indices_by_name,
   1,  latchkey__v1__start_second_factor_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__start_second_factor_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__finish_second_factor_request__field_descriptors[7] =
+static const ProtobufCFieldDescriptor latchkey__v1__finish_second_factor_request__field_descriptors[8] =
 {
   {
     "pending_token",
@@ -684,6 +697,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__finish_second_factor_request
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_credential_json",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__FinishSecondFactorRequest, passkey_credential_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__finish_second_factor_request__field_indices_by_name[] = {
   6,   /* field[6] = binding */
@@ -691,13 +716,14 @@ static const unsigned latchkey__v1__finish_second_factor_request__field_indices_
   3,   /* field[3] = code */
   1,   /* field[1] = factor_id */
   4,   /* field[4] = idempotency_key */
+  7,   /* field[7] = passkey_credential_json */
   0,   /* field[0] = pending_token */
   2,   /* field[2] = verification_id */
 };
 static const ProtobufCIntRange latchkey__v1__finish_second_factor_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__finish_second_factor_request__descriptor =
 {
@@ -707,7 +733,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_second_factor_request__des
   "Latchkey__V1__FinishSecondFactorRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__FinishSecondFactorRequest),
-  7,
+  8,
   latchkey__v1__finish_second_factor_request__field_descriptors,
   latchkey__v1__finish_second_factor_request__field_indices_by_name,
   1,  latchkey__v1__finish_second_factor_request__number_ranges,
@@ -791,7 +817,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_second_factor_response__de
   (ProtobufCMessageInit) latchkey__v1__finish_second_factor_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__field_descriptors[6] =
+static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__field_descriptors[7] =
 {
   {
     "id_token",
@@ -865,6 +891,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_request__fi
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "rp_id",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__StartEnrollmentRequest, rp_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__start_enrollment_request__field_indices_by_name[] = {
   4,   /* field[4] = client */
@@ -873,11 +911,12 @@ static const unsigned latchkey__v1__start_enrollment_request__field_indices_by_n
   1,   /* field[1] = kind */
   5,   /* field[5] = locale */
   2,   /* field[2] = phone_number */
+  6,   /* field[6] = rp_id */
 };
 static const ProtobufCIntRange latchkey__v1__start_enrollment_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_request__descriptor =
 {
@@ -887,14 +926,14 @@ const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_request__descrip
   "Latchkey__V1__StartEnrollmentRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__StartEnrollmentRequest),
-  6,
+  7,
   latchkey__v1__start_enrollment_request__field_descriptors,
   latchkey__v1__start_enrollment_request__field_indices_by_name,
   1,  latchkey__v1__start_enrollment_request__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__start_enrollment_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_response__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_response__field_descriptors[5] =
 {
   {
     "enrollment_id",
@@ -944,17 +983,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__start_enrollment_response__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_options_json",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__StartEnrollmentResponse, passkey_options_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__start_enrollment_response__field_indices_by_name[] = {
   0,   /* field[0] = enrollment_id */
   3,   /* field[3] = expires_at */
+  4,   /* field[4] = passkey_options_json */
   1,   /* field[1] = totp_secret */
   2,   /* field[2] = totp_uri */
 };
 static const ProtobufCIntRange latchkey__v1__start_enrollment_response__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_response__descriptor =
 {
@@ -964,14 +1016,14 @@ const ProtobufCMessageDescriptor latchkey__v1__start_enrollment_response__descri
   "Latchkey__V1__StartEnrollmentResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__StartEnrollmentResponse),
-  4,
+  5,
   latchkey__v1__start_enrollment_response__field_descriptors,
   latchkey__v1__start_enrollment_response__field_indices_by_name,
   1,  latchkey__v1__start_enrollment_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__start_enrollment_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__field_descriptors[6] =
 {
   {
     "id_token",
@@ -1033,6 +1085,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__finish_enrollment_request__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_credential_json",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__FinishEnrollmentRequest, passkey_credential_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__finish_enrollment_request__field_indices_by_name[] = {
   3,   /* field[3] = client */
@@ -1040,11 +1104,12 @@ static const unsigned latchkey__v1__finish_enrollment_request__field_indices_by_
   1,   /* field[1] = enrollment_id */
   0,   /* field[0] = id_token */
   4,   /* field[4] = idempotency_key */
+  5,   /* field[5] = passkey_credential_json */
 };
 static const ProtobufCIntRange latchkey__v1__finish_enrollment_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__finish_enrollment_request__descriptor =
 {
@@ -1054,7 +1119,7 @@ const ProtobufCMessageDescriptor latchkey__v1__finish_enrollment_request__descri
   "Latchkey__V1__FinishEnrollmentRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__FinishEnrollmentRequest),
-  5,
+  6,
   latchkey__v1__finish_enrollment_request__field_descriptors,
   latchkey__v1__finish_enrollment_request__field_indices_by_name,
   1,  latchkey__v1__finish_enrollment_request__number_ranges,

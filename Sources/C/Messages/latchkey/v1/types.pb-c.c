@@ -367,6 +367,51 @@ void   latchkey__v1__anonymous_credential__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__anonymous_credential__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__passkey_credential__init
+                     (Latchkey__V1__PasskeyCredential         *message)
+{
+  static const Latchkey__V1__PasskeyCredential init_value = LATCHKEY__V1__PASSKEY_CREDENTIAL__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__passkey_credential__get_packed_size
+                     (const Latchkey__V1__PasskeyCredential *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__passkey_credential__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__passkey_credential__pack
+                     (const Latchkey__V1__PasskeyCredential *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__passkey_credential__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__passkey_credential__pack_to_buffer
+                     (const Latchkey__V1__PasskeyCredential *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__passkey_credential__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__PasskeyCredential *
+       latchkey__v1__passkey_credential__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__PasskeyCredential *)
+     protobuf_c_message_unpack (&latchkey__v1__passkey_credential__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__passkey_credential__free_unpacked
+                     (Latchkey__V1__PasskeyCredential *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__passkey_credential__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__client_context__init
                      (Latchkey__V1__ClientContext         *message)
 {
@@ -817,7 +862,7 @@ void   latchkey__v1__linked_provider__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__linked_provider__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptors[8] =
+static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptors[9] =
 {
   {
     "password",
@@ -915,12 +960,25 @@ static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptor
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__Credential, kind_case),
+    offsetof(Latchkey__V1__Credential, passkey),
+    &latchkey__v1__passkey_credential__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__credential__field_indices_by_name[] = {
   6,   /* field[6] = anonymous */
   2,   /* field[2] = authorization_response */
   5,   /* field[5] = custom_token */
   4,   /* field[4] = email_link */
+  8,   /* field[8] = passkey */
   0,   /* field[0] = password */
   7,   /* field[7] = pending_token */
   3,   /* field[3] = phone_code */
@@ -929,7 +987,7 @@ static const unsigned latchkey__v1__credential__field_indices_by_name[] = {
 static const ProtobufCIntRange latchkey__v1__credential__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor =
 {
@@ -939,7 +997,7 @@ const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor =
   "Latchkey__V1__Credential",
   "latchkey.v1",
   sizeof(Latchkey__V1__Credential),
-  8,
+  9,
   latchkey__v1__credential__field_descriptors,
   latchkey__v1__credential__field_indices_by_name,
   1,  latchkey__v1__credential__number_ranges,
@@ -1294,6 +1352,83 @@ const ProtobufCMessageDescriptor latchkey__v1__anonymous_credential__descriptor 
   latchkey__v1__anonymous_credential__field_indices_by_name,
   0,  latchkey__v1__anonymous_credential__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__anonymous_credential__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__passkey_credential__field_descriptors[4] =
+{
+  {
+    "sign_in_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Latchkey__V1__PasskeyCredential, ceremony_case),
+    offsetof(Latchkey__V1__PasskeyCredential, sign_in_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "registration_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Latchkey__V1__PasskeyCredential, ceremony_case),
+    offsetof(Latchkey__V1__PasskeyCredential, registration_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "credential_json",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__PasskeyCredential, credential_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "name",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__PasskeyCredential, name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__passkey_credential__field_indices_by_name[] = {
+  2,   /* field[2] = credential_json */
+  3,   /* field[3] = name */
+  1,   /* field[1] = registration_id */
+  0,   /* field[0] = sign_in_id */
+};
+static const ProtobufCIntRange latchkey__v1__passkey_credential__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__passkey_credential__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.PasskeyCredential",
+  "PasskeyCredential",
+  "Latchkey__V1__PasskeyCredential",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__PasskeyCredential),
+  4,
+  latchkey__v1__passkey_credential__field_descriptors,
+  latchkey__v1__passkey_credential__field_indices_by_name,
+  1,  latchkey__v1__passkey_credential__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__passkey_credential__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__client_context__field_descriptors[3] =
@@ -2288,7 +2423,7 @@ const ProtobufCMessageDescriptor latchkey__v1__account__descriptor =
   (ProtobufCMessageInit) latchkey__v1__account__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__linked_provider__field_descriptors[7] =
+static const ProtobufCFieldDescriptor latchkey__v1__linked_provider__field_descriptors[8] =
 {
   {
     "provider_id",
@@ -2374,11 +2509,24 @@ static const ProtobufCFieldDescriptor latchkey__v1__linked_provider__field_descr
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_record",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__LinkedProvider, passkey_record),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__linked_provider__field_indices_by_name[] = {
   3,   /* field[3] = display_name */
   2,   /* field[2] = email */
   6,   /* field[6] = linked_at */
+  7,   /* field[7] = passkey_record */
   5,   /* field[5] = phone_number */
   4,   /* field[4] = photo_url */
   0,   /* field[0] = provider_id */
@@ -2387,7 +2535,7 @@ static const unsigned latchkey__v1__linked_provider__field_indices_by_name[] = {
 static const ProtobufCIntRange latchkey__v1__linked_provider__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__linked_provider__descriptor =
 {
@@ -2397,7 +2545,7 @@ const ProtobufCMessageDescriptor latchkey__v1__linked_provider__descriptor =
   "Latchkey__V1__LinkedProvider",
   "latchkey.v1",
   sizeof(Latchkey__V1__LinkedProvider),
-  7,
+  8,
   latchkey__v1__linked_provider__field_descriptors,
   latchkey__v1__linked_provider__field_indices_by_name,
   1,  latchkey__v1__linked_provider__number_ranges,
@@ -2466,18 +2614,20 @@ const ProtobufCEnumDescriptor latchkey__v1__conflict_reason__descriptor =
   latchkey__v1__conflict_reason__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCEnumValue latchkey__v1__factor_kind__enum_values_by_number[4] =
+static const ProtobufCEnumValue latchkey__v1__factor_kind__enum_values_by_number[5] =
 {
   { "FACTOR_KIND_UNSPECIFIED", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED", 0 },
   { "FACTOR_KIND_TOTP", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_TOTP", 1 },
   { "FACTOR_KIND_PHONE", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PHONE", 2 },
   { "FACTOR_KIND_RECOVERY_CODE", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE", 3 },
+  { "FACTOR_KIND_PASSKEY", "LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PASSKEY", 4 },
 };
 static const ProtobufCIntRange latchkey__v1__factor_kind__value_ranges[] = {
-{0, 0},{0, 4}
+{0, 0},{0, 5}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__factor_kind__enum_values_by_name[4] =
+static const ProtobufCEnumValueIndex latchkey__v1__factor_kind__enum_values_by_name[5] =
 {
+  { "FACTOR_KIND_PASSKEY", 4 },
   { "FACTOR_KIND_PHONE", 2 },
   { "FACTOR_KIND_RECOVERY_CODE", 3 },
   { "FACTOR_KIND_TOTP", 1 },
@@ -2490,9 +2640,9 @@ const ProtobufCEnumDescriptor latchkey__v1__factor_kind__descriptor =
   "FactorKind",
   "Latchkey__V1__FactorKind",
   "latchkey.v1",
-  4,
+  5,
   latchkey__v1__factor_kind__enum_values_by_number,
-  4,
+  5,
   latchkey__v1__factor_kind__enum_values_by_name,
   1,
   latchkey__v1__factor_kind__value_ranges,

@@ -111,6 +111,11 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_FLOW_MISMATCH = 19,
   /*
+   * The response of the authenticator failed the check that metadata `check` names, or no account has the passkey.
+   * Start again.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_PASSKEY = 68,
+  /*
    * The caller has no certificate or API key, an unknown one, two of different callers, or two `authorization` fields.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CALLER_UNIDENTIFIED = 20,
@@ -151,6 +156,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_MESSAGE_NOT_FOUND = 63,
   /*
+   * The account has no passkey with this id.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_NOT_FOUND = 65,
+  /*
    * Another account has the email address.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_ALREADY_IN_USE = 28,
@@ -167,6 +176,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * An account has the chosen id, or a removed account had it.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_ACCOUNT_ID_IN_USE = 60,
+  /*
+   * The passkey was registered before, for this account or another one. Register a new one.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_EXISTS = 66,
   /*
    * Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
    */
@@ -203,6 +216,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The account has five second factors.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SECOND_FACTOR_LIMIT = 39,
+  /*
+   * The account has `policy.passkeys_per_account_max` passkeys. Remove one first.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_LIMIT = 67,
   /*
    * The session has not passed the account's second factor. Call Reauthenticate first.
    */

@@ -180,7 +180,15 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * An administrator sent a message again.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37,
+  /*
+   * The user renamed a passkey.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_RENAMED = 38,
+  /*
+   * The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_CLONE_SUSPECTED = 39
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 

@@ -80,10 +80,14 @@ struct  Latchkey__V1__StartSecondFactorResponse
    * Expiry of the code, or of the attempt.
    */
   Google__Protobuf__Timestamp *expires_at;
+  /*
+   * Passkeys only: a PublicKeyCredentialRequestOptionsJSON. Its challenge replaces the previous one.
+   */
+  char *passkey_options_json;
 };
 #define LATCHKEY__V1__START_SECOND_FACTOR_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_second_factor_response__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -121,10 +125,14 @@ struct  Latchkey__V1__FinishSecondFactorRequest
    * As in the call that required the factor.
    */
   char *binding;
+  /*
+   * Passkeys only, in place of `code`: the AuthenticationResponseJSON, at most 16,384 bytes.
+   */
+  char *passkey_credential_json;
 };
 #define LATCHKEY__V1__FINISH_SECOND_FACTOR_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__finish_second_factor_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 typedef enum {
@@ -196,10 +204,14 @@ struct  Latchkey__V1__StartEnrollmentRequest
    * Language of the text message as a BCP 47 tag, such as `de-AT`.
    */
   char *locale;
+  /*
+   * Passkeys only: the relying party, at most 253 bytes. Empty: the caller's first one.
+   */
+  char *rp_id;
 };
 #define LATCHKEY__V1__START_ENROLLMENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_enrollment_request__descriptor) \
-    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -224,10 +236,14 @@ struct  Latchkey__V1__StartEnrollmentResponse
    * Expiry of the enrolment, ten minutes from now.
    */
   Google__Protobuf__Timestamp *expires_at;
+  /*
+   * Passkeys only: a PublicKeyCredentialCreationOptionsJSON.
+   */
+  char *passkey_options_json;
 };
 #define LATCHKEY__V1__START_ENROLLMENT_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__start_enrollment_response__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -256,10 +272,14 @@ struct  Latchkey__V1__FinishEnrollmentRequest
    * As in SignInRequest. A repeat returns the same recovery codes.
    */
   char *idempotency_key;
+  /*
+   * Passkeys only, in place of `code`: the RegistrationResponseJSON, at most 16,384 bytes.
+   */
+  char *passkey_credential_json;
 };
 #define LATCHKEY__V1__FINISH_ENROLLMENT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__finish_enrollment_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*

@@ -25,6 +25,7 @@ typedef struct Latchkey__V1__PhoneCodeCredential Latchkey__V1__PhoneCodeCredenti
 typedef struct Latchkey__V1__EmailLinkCredential Latchkey__V1__EmailLinkCredential;
 typedef struct Latchkey__V1__CustomTokenCredential Latchkey__V1__CustomTokenCredential;
 typedef struct Latchkey__V1__AnonymousCredential Latchkey__V1__AnonymousCredential;
+typedef struct Latchkey__V1__PasskeyCredential Latchkey__V1__PasskeyCredential;
 typedef struct Latchkey__V1__ClientContext Latchkey__V1__ClientContext;
 typedef struct Latchkey__V1__Session Latchkey__V1__Session;
 typedef struct Latchkey__V1__AdditionalUserInfo Latchkey__V1__AdditionalUserInfo;
@@ -99,7 +100,11 @@ typedef enum _Latchkey__V1__FactorKind {
   /*
    * One of the ten recovery codes that come with the first factor. Each is valid once.
    */
-  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE = 3
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_RECOVERY_CODE = 3,
+  /*
+   * A passkey that serves as a second factor only.
+   */
+  LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PASSKEY = 4
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FACTOR_KIND)
 } Latchkey__V1__FactorKind;
 
@@ -114,7 +119,8 @@ typedef enum {
   LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_LINK = 5,
   LATCHKEY__V1__CREDENTIAL__KIND_CUSTOM_TOKEN = 6,
   LATCHKEY__V1__CREDENTIAL__KIND_ANONYMOUS = 7,
-  LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN = 8
+  LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN = 8,
+  LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY = 9
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CREDENTIAL__KIND__CASE)
 } Latchkey__V1__Credential__KindCase;
 
@@ -158,6 +164,10 @@ struct  Latchkey__V1__Credential
      * A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
      */
     char *pending_token;
+    /*
+     * The response of an authenticator. Requires `policy.passkey`.
+     */
+    Latchkey__V1__PasskeyCredential *passkey;
   };
 };
 #define LATCHKEY__V1__CREDENTIAL__INIT \
@@ -314,6 +324,45 @@ struct  Latchkey__V1__AnonymousCredential
 #define LATCHKEY__V1__ANONYMOUS_CREDENTIAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__anonymous_credential__descriptor) \
      }
+
+
+typedef enum {
+  LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY__NOT_SET = 0,
+  LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_SIGN_IN_ID = 1,
+  LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY_REGISTRATION_ID = 2
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY__CASE)
+} Latchkey__V1__PasskeyCredential__CeremonyCase;
+
+/*
+ * A ceremony that PasskeyService started. Fails with INVALID_PASSKEY, PASSKEY_EXISTS, PENDING_CREDENTIAL_EXPIRED,
+ * PENDING_CREDENTIAL_USED or PENDING_CREDENTIAL_MISMATCH.
+ */
+struct  Latchkey__V1__PasskeyCredential
+{
+  ProtobufCMessage base;
+  /*
+   * What `toJSON` of the browser's credential returns, at most 16,384 bytes.
+   */
+  char *credential_json;
+  /*
+   * Name of a registered passkey for its user, at most 256 bytes.
+   */
+  char *name;
+  Latchkey__V1__PasskeyCredential__CeremonyCase ceremony_case;
+  union {
+    /*
+     * From StartSignInResponse, for SignIn and Reauthenticate; at most 128 bytes.
+     */
+    char *sign_in_id;
+    /*
+     * From StartRegistrationResponse; at most 128 bytes. SignIn creates an account, Link adds the passkey to one.
+     */
+    char *registration_id;
+  };
+};
+#define LATCHKEY__V1__PASSKEY_CREDENTIAL__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__passkey_credential__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__PASSKEY_CREDENTIAL__CEREMONY__NOT_SET, {0} }
 
 
 /*
@@ -689,11 +738,13 @@ struct  Latchkey__V1__LinkedProvider
 {
   ProtobufCMessage base;
   /*
-   * `password`, `emailLink`, `phone`, or a provider id such as `google.com`. AuthService.Unlink takes it.
+   * `password`, `emailLink`, `phone`, `passkey`, or a provider id such as `google.com`. AuthService.Unlink takes it,
+   * except `passkey`.
    */
   char *provider_id;
   /*
-   * The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number.
+   * The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number,
+   * for `passkey` its id.
    */
   char *subject;
   /*
@@ -701,7 +752,7 @@ struct  Latchkey__V1__LinkedProvider
    */
   char *email;
   /*
-   * Display name at the provider.
+   * Display name at the provider; for `passkey` its name.
    */
   char *display_name;
   /*
@@ -716,10 +767,15 @@ struct  Latchkey__V1__LinkedProvider
    * When the method was linked. Absent for `emailLink`, and where the time was never recorded.
    */
   Google__Protobuf__Timestamp *linked_at;
+  /*
+   * `passkey` only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore it. Opaque; it
+   * contains the public key and no secret.
+   */
+  char *passkey_record;
 };
 #define LATCHKEY__V1__LINKED_PROVIDER__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__linked_provider__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /* Latchkey__V1__Credential methods */
@@ -873,6 +929,25 @@ Latchkey__V1__AnonymousCredential *
                       const uint8_t       *data);
 void   latchkey__v1__anonymous_credential__free_unpacked
                      (Latchkey__V1__AnonymousCredential *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__PasskeyCredential methods */
+void   latchkey__v1__passkey_credential__init
+                     (Latchkey__V1__PasskeyCredential         *message);
+size_t latchkey__v1__passkey_credential__get_packed_size
+                     (const Latchkey__V1__PasskeyCredential   *message);
+size_t latchkey__v1__passkey_credential__pack
+                     (const Latchkey__V1__PasskeyCredential   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__passkey_credential__pack_to_buffer
+                     (const Latchkey__V1__PasskeyCredential   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__PasskeyCredential *
+       latchkey__v1__passkey_credential__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__passkey_credential__free_unpacked
+                     (Latchkey__V1__PasskeyCredential *message,
                       ProtobufCAllocator *allocator);
 /* Latchkey__V1__ClientContext methods */
 void   latchkey__v1__client_context__init
@@ -1090,6 +1165,9 @@ typedef void (*Latchkey__V1__CustomTokenCredential_Closure)
 typedef void (*Latchkey__V1__AnonymousCredential_Closure)
                  (const Latchkey__V1__AnonymousCredential *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__PasskeyCredential_Closure)
+                 (const Latchkey__V1__PasskeyCredential *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__ClientContext_Closure)
                  (const Latchkey__V1__ClientContext *message,
                   void *closure_data);
@@ -1137,6 +1215,7 @@ extern const ProtobufCMessageDescriptor latchkey__v1__phone_code_credential__des
 extern const ProtobufCMessageDescriptor latchkey__v1__email_link_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__custom_token_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__anonymous_credential__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__passkey_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__client_context__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__session__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__additional_user_info__descriptor;

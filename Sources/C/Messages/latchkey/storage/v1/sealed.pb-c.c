@@ -295,6 +295,96 @@ void   latchkey__storage__v1__factor_secret__free_unpacked
   assert(message->base.descriptor == &latchkey__storage__v1__factor_secret__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__storage__v1__passkey__init
+                     (Latchkey__Storage__V1__Passkey         *message)
+{
+  static const Latchkey__Storage__V1__Passkey init_value = LATCHKEY__STORAGE__V1__PASSKEY__INIT;
+  *message = init_value;
+}
+size_t latchkey__storage__v1__passkey__get_packed_size
+                     (const Latchkey__Storage__V1__Passkey *message)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__storage__v1__passkey__pack
+                     (const Latchkey__Storage__V1__Passkey *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__storage__v1__passkey__pack_to_buffer
+                     (const Latchkey__Storage__V1__Passkey *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__Storage__V1__Passkey *
+       latchkey__storage__v1__passkey__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__Storage__V1__Passkey *)
+     protobuf_c_message_unpack (&latchkey__storage__v1__passkey__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__storage__v1__passkey__free_unpacked
+                     (Latchkey__Storage__V1__Passkey *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__storage__v1__passkey_challenge__init
+                     (Latchkey__Storage__V1__PasskeyChallenge         *message)
+{
+  static const Latchkey__Storage__V1__PasskeyChallenge init_value = LATCHKEY__STORAGE__V1__PASSKEY_CHALLENGE__INIT;
+  *message = init_value;
+}
+size_t latchkey__storage__v1__passkey_challenge__get_packed_size
+                     (const Latchkey__Storage__V1__PasskeyChallenge *message)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey_challenge__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__storage__v1__passkey_challenge__pack
+                     (const Latchkey__Storage__V1__PasskeyChallenge *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey_challenge__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__storage__v1__passkey_challenge__pack_to_buffer
+                     (const Latchkey__Storage__V1__PasskeyChallenge *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey_challenge__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__Storage__V1__PasskeyChallenge *
+       latchkey__storage__v1__passkey_challenge__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__Storage__V1__PasskeyChallenge *)
+     protobuf_c_message_unpack (&latchkey__storage__v1__passkey_challenge__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__storage__v1__passkey_challenge__free_unpacked
+                     (Latchkey__Storage__V1__PasskeyChallenge *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__storage__v1__passkey_challenge__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__storage__v1__stored_answer__account_exists__init
                      (Latchkey__Storage__V1__StoredAnswer__AccountExists         *message)
 {
@@ -816,7 +906,7 @@ const ProtobufCEnumDescriptor latchkey__storage__v1__pending_assertion__intent__
   latchkey__storage__v1__pending_assertion__intent__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__field_descriptors[19] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__field_descriptors[21] =
 {
   {
     "intent",
@@ -1046,6 +1136,30 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey",
+    20,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingAssertion, passkey),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "passkey_challenge",
+    21,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingAssertion, passkey_challenge),
+    &latchkey__storage__v1__passkey_challenge__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_assertion__field_indices_by_name[] = {
   17,   /* field[17] = claim_address */
@@ -1056,6 +1170,8 @@ static const unsigned latchkey__storage__v1__pending_assertion__field_indices_by
   16,   /* field[16] = existing_only */
   0,   /* field[0] = intent */
   10,   /* field[10] = methods */
+  19,   /* field[19] = passkey */
+  20,   /* field[20] = passkey_challenge */
   14,   /* field[14] = password_hash */
   6,   /* field[6] = photo_url */
   8,   /* field[8] = profile_json */
@@ -1071,7 +1187,7 @@ static const unsigned latchkey__storage__v1__pending_assertion__field_indices_by
 static const ProtobufCIntRange latchkey__storage__v1__pending_assertion__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 19 }
+  { 0, 21 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_assertion__descriptor =
 {
@@ -1081,14 +1197,14 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_assertion__descr
   "Latchkey__Storage__V1__PendingAssertion",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingAssertion),
-  19,
+  21,
   latchkey__storage__v1__pending_assertion__field_descriptors,
   latchkey__storage__v1__pending_assertion__field_indices_by_name,
   1,  latchkey__storage__v1__pending_assertion__number_ranges,
   (ProtobufCMessageInit) latchkey__storage__v1__pending_assertion__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_enrollment__field_descriptors[6] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_enrollment__field_descriptors[7] =
 {
   {
     "kind",
@@ -1162,10 +1278,23 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_enrollment_
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_challenge",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingEnrollment, passkey_challenge),
+    &latchkey__storage__v1__passkey_challenge__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_enrollment__field_indices_by_name[] = {
   2,   /* field[2] = display_name */
   0,   /* field[0] = kind */
+  6,   /* field[6] = passkey_challenge */
   4,   /* field[4] = phone_number */
   3,   /* field[3] = secret */
   5,   /* field[5] = sent_code */
@@ -1174,7 +1303,7 @@ static const unsigned latchkey__storage__v1__pending_enrollment__field_indices_b
 static const ProtobufCIntRange latchkey__storage__v1__pending_enrollment__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_enrollment__descriptor =
 {
@@ -1184,7 +1313,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_enrollment__desc
   "Latchkey__Storage__V1__PendingEnrollment",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingEnrollment),
-  6,
+  7,
   latchkey__storage__v1__pending_enrollment__field_descriptors,
   latchkey__storage__v1__pending_enrollment__field_indices_by_name,
   1,  latchkey__storage__v1__pending_enrollment__number_ranges,
@@ -1383,7 +1512,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__recovery_
   (ProtobufCMessageInit) latchkey__storage__v1__factor_secret__recovery_codes__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__factor_secret__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__factor_secret__field_descriptors[3] =
 {
   {
     "totp",
@@ -1409,15 +1538,28 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__factor_secret__fiel
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__Storage__V1__FactorSecret, secret_case),
+    offsetof(Latchkey__Storage__V1__FactorSecret, passkey),
+    &latchkey__storage__v1__passkey__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__factor_secret__field_indices_by_name[] = {
+  2,   /* field[2] = passkey */
   1,   /* field[1] = recovery_codes */
   0,   /* field[0] = totp */
 };
 static const ProtobufCIntRange latchkey__storage__v1__factor_secret__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__descriptor =
 {
@@ -1427,11 +1569,321 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__descripto
   "Latchkey__Storage__V1__FactorSecret",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__FactorSecret),
-  2,
+  3,
   latchkey__storage__v1__factor_secret__field_descriptors,
   latchkey__storage__v1__factor_secret__field_indices_by_name,
   1,  latchkey__storage__v1__factor_secret__number_ranges,
   (ProtobufCMessageInit) latchkey__storage__v1__factor_secret__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey__field_descriptors[13] =
+{
+  {
+    "credential_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, credential_id),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user_handle",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, user_handle),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "public_key",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, public_key),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "algorithm",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, algorithm),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "sign_count",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT64,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, sign_count),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "backup_eligible",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, backup_eligible),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "backed_up",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, backed_up),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user_verified",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, user_verified),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "aaguid",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, aaguid),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "transports",
+    10,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_STRING,
+    offsetof(Latchkey__Storage__V1__Passkey, n_transports),
+    offsetof(Latchkey__Storage__V1__Passkey, transports),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "attestation_format",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, attestation_format),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "last_used_at",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, last_used_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rp_id",
+    13,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__Passkey, rp_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__storage__v1__passkey__field_indices_by_name[] = {
+  8,   /* field[8] = aaguid */
+  3,   /* field[3] = algorithm */
+  10,   /* field[10] = attestation_format */
+  6,   /* field[6] = backed_up */
+  5,   /* field[5] = backup_eligible */
+  0,   /* field[0] = credential_id */
+  11,   /* field[11] = last_used_at */
+  2,   /* field[2] = public_key */
+  12,   /* field[12] = rp_id */
+  4,   /* field[4] = sign_count */
+  9,   /* field[9] = transports */
+  1,   /* field[1] = user_handle */
+  7,   /* field[7] = user_verified */
+};
+static const ProtobufCIntRange latchkey__storage__v1__passkey__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 13 }
+};
+const ProtobufCMessageDescriptor latchkey__storage__v1__passkey__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.storage.v1.Passkey",
+  "Passkey",
+  "Latchkey__Storage__V1__Passkey",
+  "latchkey.storage.v1",
+  sizeof(Latchkey__Storage__V1__Passkey),
+  13,
+  latchkey__storage__v1__passkey__field_descriptors,
+  latchkey__storage__v1__passkey__field_indices_by_name,
+  1,  latchkey__storage__v1__passkey__number_ranges,
+  (ProtobufCMessageInit) latchkey__storage__v1__passkey__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__field_descriptors[7] =
+{
+  {
+    "purpose",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, purpose),
+    &latchkey__storage__v1__flow_purpose__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "account_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "rp_id",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, rp_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "challenge",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, challenge),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "user_handle",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BYTES,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, user_handle),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "factor_id",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, factor_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "identified",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, identified),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__storage__v1__passkey_challenge__field_indices_by_name[] = {
+  1,   /* field[1] = account_id */
+  3,   /* field[3] = challenge */
+  5,   /* field[5] = factor_id */
+  6,   /* field[6] = identified */
+  0,   /* field[0] = purpose */
+  2,   /* field[2] = rp_id */
+  4,   /* field[4] = user_handle */
+};
+static const ProtobufCIntRange latchkey__storage__v1__passkey_challenge__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.storage.v1.PasskeyChallenge",
+  "PasskeyChallenge",
+  "Latchkey__Storage__V1__PasskeyChallenge",
+  "latchkey.storage.v1",
+  sizeof(Latchkey__Storage__V1__PasskeyChallenge),
+  7,
+  latchkey__storage__v1__passkey_challenge__field_descriptors,
+  latchkey__storage__v1__passkey_challenge__field_indices_by_name,
+  1,  latchkey__storage__v1__passkey_challenge__number_ranges,
+  (ProtobufCMessageInit) latchkey__storage__v1__passkey_challenge__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__storage__v1__stored_answer__account_exists__field_descriptors[5] =

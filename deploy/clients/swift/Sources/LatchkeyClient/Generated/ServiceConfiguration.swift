@@ -20,6 +20,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.AdminService", "method": "List" },
           { "service": "latchkey.v1.AdminService", "method": "ListSigningKeys" },
           { "service": "latchkey.v1.AdminService", "method": "ListEvents" },
+          { "service": "latchkey.v1.PasskeyService", "method": "ListPasskeys" },
           { "service": "latchkey.v1.AdminService", "method": "DiagnoseSignIn" },
           { "service": "latchkey.v1.AdminService", "method": "ListSessions" },
           { "service": "latchkey.v1.AdminService", "method": "ListMessages" }
@@ -46,6 +47,8 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishSecondFactor" },
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishEnrollment" },
           { "service": "latchkey.v1.SecondFactorService", "method": "Withdraw" },
+          { "service": "latchkey.v1.PasskeyService", "method": "FinishRegistration" },
+          { "service": "latchkey.v1.PasskeyService", "method": "RemovePasskey" },
           { "service": "latchkey.v1.VerificationService", "method": "ConfirmEmail" },
           { "service": "latchkey.v1.VerificationService", "method": "ResetPassword" }
         ],
@@ -64,6 +67,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.SessionService" },
           { "service": "latchkey.v1.ProviderFlowService" },
           { "service": "latchkey.v1.SecondFactorService" },
+          { "service": "latchkey.v1.PasskeyService" },
           { "service": "latchkey.v1.VerificationService" },
           { "service": "latchkey.v1.AdminService", "method": "SetDisabled" },
           { "service": "latchkey.v1.AdminService", "method": "SetCustomClaims" },

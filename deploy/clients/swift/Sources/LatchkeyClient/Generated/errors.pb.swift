@@ -95,6 +95,10 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// The redirect does not belong to this flow, caller, `binding`, purpose or account.
   case flowMismatch // = 19
 
+  /// The response of the authenticator failed the check that metadata `check` names, or no account has the passkey.
+  /// Start again.
+  case invalidPasskey // = 68
+
   /// The caller has no certificate or API key, an unknown one, two of different callers, or two `authorization` fields.
   case callerUnidentified // = 20
 
@@ -125,6 +129,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// No message has this id, or it is no longer kept.
   case messageNotFound // = 63
 
+  /// The account has no passkey with this id.
+  case passkeyNotFound // = 65
+
   /// Another account has the email address.
   case emailAlreadyInUse // = 28
 
@@ -137,6 +144,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 
   /// An account has the chosen id, or a removed account had it.
   case accountIDInUse // = 60
+
+  /// The passkey was registered before, for this account or another one. Register a new one.
+  case passkeyExists // = 66
 
   /// Call Reauthenticate with one of the sign-in methods in metadata `methods`, then repeat the call.
   case requiresRecentLogin // = 31
@@ -164,6 +174,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 
   /// The account has five second factors.
   case secondFactorLimit // = 39
+
+  /// The account has `policy.passkeys_per_account_max` passkeys. Remove one first.
+  case passkeyLimit // = 67
 
   /// The session has not passed the account's second factor. Call Reauthenticate first.
   case requiresSecondFactor // = 40
@@ -304,6 +317,10 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case 62: self = .messageContentGone
     case 63: self = .messageNotFound
     case 64: self = .signingKeyNotFound
+    case 65: self = .passkeyNotFound
+    case 66: self = .passkeyExists
+    case 67: self = .passkeyLimit
+    case 68: self = .invalidPasskey
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -375,6 +392,10 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case .messageContentGone: return 62
     case .messageNotFound: return 63
     case .signingKeyNotFound: return 64
+    case .passkeyNotFound: return 65
+    case .passkeyExists: return 66
+    case .passkeyLimit: return 67
+    case .invalidPasskey: return 68
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -401,6 +422,7 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .audienceUnverifiable,
     .missingOrInvalidNonce,
     .flowMismatch,
+    .invalidPasskey,
     .callerUnidentified,
     .userDisabled,
     .userMismatch,
@@ -411,10 +433,12 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .secondFactorNotFound,
     .signingKeyNotFound,
     .messageNotFound,
+    .passkeyNotFound,
     .emailAlreadyInUse,
     .providerAlreadyLinked,
     .secondFactorExists,
     .accountIDInUse,
+    .passkeyExists,
     .requiresRecentLogin,
     .lastSignInMethod,
     .pendingCredentialExpired,
@@ -424,6 +448,7 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .expiredCode,
     .unverifiedEmail,
     .secondFactorLimit,
+    .passkeyLimit,
     .requiresSecondFactor,
     .unsupportedFirstFactor,
     .flowExpired,
@@ -453,5 +478,5 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 nonisolated extension Latchkey_V1_ErrorReason: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0\u{1}ERROR_REASON_ACCOUNT_ID_IN_USE\0\u{1}ERROR_REASON_SEARCH_NOT_READY\0\u{1}ERROR_REASON_MESSAGE_CONTENT_GONE\0\u{1}ERROR_REASON_MESSAGE_NOT_FOUND\0\u{1}ERROR_REASON_SIGNING_KEY_NOT_FOUND\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0\u{1}ERROR_REASON_ACCOUNT_ID_IN_USE\0\u{1}ERROR_REASON_SEARCH_NOT_READY\0\u{1}ERROR_REASON_MESSAGE_CONTENT_GONE\0\u{1}ERROR_REASON_MESSAGE_NOT_FOUND\0\u{1}ERROR_REASON_SIGNING_KEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_EXISTS\0\u{1}ERROR_REASON_PASSKEY_LIMIT\0\u{1}ERROR_REASON_INVALID_PASSKEY\0")
 }

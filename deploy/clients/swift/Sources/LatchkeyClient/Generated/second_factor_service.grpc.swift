@@ -125,7 +125,7 @@ extension Latchkey_V1_SecondFactorService {
         /// >
         /// > Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
         /// > 
-        /// > Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+        /// > Required for a phone and a passkey, optional for other kinds. One sign-in sends at most three codes; more fail with
         /// > TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
         /// > 
         /// > Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
@@ -158,7 +158,7 @@ extension Latchkey_V1_SecondFactorService {
         /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
         /// > attempt. Takes an idempotency key.
         /// > 
-        /// > Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
         /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
         ///
         /// - Parameters:
@@ -218,7 +218,8 @@ extension Latchkey_V1_SecondFactorService {
         /// > The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
         /// > key. Takes an idempotency key.
         /// > 
-        /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+        /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
+        /// > PENDING_CREDENTIAL_USED;
         /// > PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
         ///
         /// - Parameters:
@@ -292,7 +293,7 @@ extension Latchkey_V1_SecondFactorService {
         /// >
         /// > Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
         /// > 
-        /// > Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+        /// > Required for a phone and a passkey, optional for other kinds. One sign-in sends at most three codes; more fail with
         /// > TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
         /// > 
         /// > Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
@@ -336,7 +337,7 @@ extension Latchkey_V1_SecondFactorService {
         /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
         /// > attempt. Takes an idempotency key.
         /// > 
-        /// > Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
         /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
         ///
         /// - Parameters:
@@ -418,7 +419,8 @@ extension Latchkey_V1_SecondFactorService {
         /// > The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
         /// > key. Takes an idempotency key.
         /// > 
-        /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+        /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
+        /// > PENDING_CREDENTIAL_USED;
         /// > PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
         ///
         /// - Parameters:
@@ -498,7 +500,7 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// >
     /// > Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
     /// > 
-    /// > Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+    /// > Required for a phone and a passkey, optional for other kinds. One sign-in sends at most three codes; more fail with
     /// > TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
     /// > 
     /// > Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
@@ -537,7 +539,7 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
     /// > attempt. Takes an idempotency key.
     /// > 
-    /// > Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
     /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
     ///
     /// - Parameters:
@@ -609,7 +611,8 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
     /// > key. Takes an idempotency key.
     /// > 
-    /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+    /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
+    /// > PENDING_CREDENTIAL_USED;
     /// > PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
     ///
     /// - Parameters:
@@ -678,7 +681,7 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// >
     /// > Chooses one of the hints of SecondFactorRequired, and sends a code if it is a phone.
     /// > 
-    /// > Required for a phone, optional for other kinds. One sign-in sends at most three codes; more fail with
+    /// > Required for a phone and a passkey, optional for other kinds. One sign-in sends at most three codes; more fail with
     /// > TOO_MANY_ATTEMPTS without RetryInfo: sign in again.
     /// > 
     /// > Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
@@ -721,7 +724,7 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
     /// > attempt. Takes an idempotency key.
     /// > 
-    /// > Errors: INVALID_CODE; EXPIRED_CODE; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
+    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
     /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
     ///
     /// - Parameters:
@@ -801,7 +804,8 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
     /// > key. Takes an idempotency key.
     /// > 
-    /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; PENDING_CREDENTIAL_USED;
+    /// > Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
+    /// > PENDING_CREDENTIAL_USED;
     /// > PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
     ///
     /// - Parameters:

@@ -78,6 +78,9 @@ public nonisolated struct Latchkey_V1_StartSecondFactorResponse: Sendable {
   /// Clears the value of `expiresAt`. Subsequent reads from it will return its default value.
   public mutating func clearExpiresAt() {self._expiresAt = nil}
 
+  /// Passkeys only: a PublicKeyCredentialRequestOptionsJSON. Its challenge replaces the previous one.
+  public var passkeyOptionsJson: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -119,6 +122,9 @@ public nonisolated struct Latchkey_V1_FinishSecondFactorRequest: Sendable {
 
   /// As in the call that required the factor.
   public var binding: String = String()
+
+  /// Passkeys only, in place of `code`: the AuthenticationResponseJSON, at most 16,384 bytes.
+  public var passkeyCredentialJson: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -211,6 +217,9 @@ public nonisolated struct Latchkey_V1_StartEnrollmentRequest: Sendable {
   /// Language of the text message as a BCP 47 tag, such as `de-AT`.
   public var locale: String = String()
 
+  /// Passkeys only: the relying party, at most 253 bytes. Empty: the caller's first one.
+  public var rpID: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -242,6 +251,9 @@ public nonisolated struct Latchkey_V1_StartEnrollmentResponse: Sendable {
   public var hasExpiresAt: Bool {self._expiresAt != nil}
   /// Clears the value of `expiresAt`. Subsequent reads from it will return its default value.
   public mutating func clearExpiresAt() {self._expiresAt = nil}
+
+  /// Passkeys only: a PublicKeyCredentialCreationOptionsJSON.
+  public var passkeyOptionsJson: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -277,6 +289,9 @@ public nonisolated struct Latchkey_V1_FinishEnrollmentRequest: Sendable {
 
   /// As in SignInRequest. A repeat returns the same recovery codes.
   public var idempotencyKey: String = String()
+
+  /// Passkeys only, in place of `code`: the RegistrationResponseJSON, at most 16,384 bytes.
+  public var passkeyCredentialJson: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -426,7 +441,7 @@ nonisolated extension Latchkey_V1_StartSecondFactorRequest: SwiftProtobuf.Messag
 
 nonisolated extension Latchkey_V1_StartSecondFactorResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".StartSecondFactorResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}verification_id\0\u{3}expires_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}verification_id\0\u{3}expires_at\0\u{3}passkey_options_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -436,6 +451,7 @@ nonisolated extension Latchkey_V1_StartSecondFactorResponse: SwiftProtobuf.Messa
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
       case 2: try { try decoder.decodeSingularMessageField(value: &self._expiresAt) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.passkeyOptionsJson) }()
       default: break
       }
     }
@@ -452,12 +468,16 @@ nonisolated extension Latchkey_V1_StartSecondFactorResponse: SwiftProtobuf.Messa
     try { if let v = self._expiresAt {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
     } }()
+    if !self.passkeyOptionsJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyOptionsJson, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Latchkey_V1_StartSecondFactorResponse, rhs: Latchkey_V1_StartSecondFactorResponse) -> Bool {
     if lhs.verificationID != rhs.verificationID {return false}
     if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.passkeyOptionsJson != rhs.passkeyOptionsJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -465,7 +485,7 @@ nonisolated extension Latchkey_V1_StartSecondFactorResponse: SwiftProtobuf.Messa
 
 nonisolated extension Latchkey_V1_FinishSecondFactorRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".FinishSecondFactorRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}pending_token\0\u{3}factor_id\0\u{3}verification_id\0\u{1}code\0\u{3}idempotency_key\0\u{1}client\0\u{1}binding\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}pending_token\0\u{3}factor_id\0\u{3}verification_id\0\u{1}code\0\u{3}idempotency_key\0\u{1}client\0\u{1}binding\0\u{3}passkey_credential_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -480,6 +500,7 @@ nonisolated extension Latchkey_V1_FinishSecondFactorRequest: SwiftProtobuf.Messa
       case 5: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
       case 6: try { try decoder.decodeSingularMessageField(value: &self._client) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.binding) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.passkeyCredentialJson) }()
       default: break
       }
     }
@@ -511,6 +532,9 @@ nonisolated extension Latchkey_V1_FinishSecondFactorRequest: SwiftProtobuf.Messa
     if !self.binding.isEmpty {
       try visitor.visitSingularStringField(value: self.binding, fieldNumber: 7)
     }
+    if !self.passkeyCredentialJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyCredentialJson, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -522,6 +546,7 @@ nonisolated extension Latchkey_V1_FinishSecondFactorRequest: SwiftProtobuf.Messa
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
     if lhs._client != rhs._client {return false}
     if lhs.binding != rhs.binding {return false}
+    if lhs.passkeyCredentialJson != rhs.passkeyCredentialJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -618,7 +643,7 @@ nonisolated extension Latchkey_V1_FinishSecondFactorResponse: SwiftProtobuf.Mess
 
 nonisolated extension Latchkey_V1_StartEnrollmentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".StartEnrollmentRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{1}kind\0\u{3}phone_number\0\u{3}display_name\0\u{1}client\0\u{1}locale\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{1}kind\0\u{3}phone_number\0\u{3}display_name\0\u{1}client\0\u{1}locale\0\u{3}rp_id\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -632,6 +657,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentRequest: SwiftProtobuf.Message,
       case 4: try { try decoder.decodeSingularStringField(value: &self.displayName) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._client) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.locale) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.rpID) }()
       default: break
       }
     }
@@ -660,6 +686,9 @@ nonisolated extension Latchkey_V1_StartEnrollmentRequest: SwiftProtobuf.Message,
     if !self.locale.isEmpty {
       try visitor.visitSingularStringField(value: self.locale, fieldNumber: 6)
     }
+    if !self.rpID.isEmpty {
+      try visitor.visitSingularStringField(value: self.rpID, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -670,6 +699,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentRequest: SwiftProtobuf.Message,
     if lhs.displayName != rhs.displayName {return false}
     if lhs._client != rhs._client {return false}
     if lhs.locale != rhs.locale {return false}
+    if lhs.rpID != rhs.rpID {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -677,7 +707,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentRequest: SwiftProtobuf.Message,
 
 nonisolated extension Latchkey_V1_StartEnrollmentResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".StartEnrollmentResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}enrollment_id\0\u{3}totp_secret\0\u{3}totp_uri\0\u{3}expires_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}enrollment_id\0\u{3}totp_secret\0\u{3}totp_uri\0\u{3}expires_at\0\u{3}passkey_options_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -689,6 +719,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentResponse: SwiftProtobuf.Message
       case 2: try { try decoder.decodeSingularStringField(value: &self.totpSecret) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.totpUri) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._expiresAt) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.passkeyOptionsJson) }()
       default: break
       }
     }
@@ -711,6 +742,9 @@ nonisolated extension Latchkey_V1_StartEnrollmentResponse: SwiftProtobuf.Message
     try { if let v = self._expiresAt {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if !self.passkeyOptionsJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyOptionsJson, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -719,6 +753,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentResponse: SwiftProtobuf.Message
     if lhs.totpSecret != rhs.totpSecret {return false}
     if lhs.totpUri != rhs.totpUri {return false}
     if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.passkeyOptionsJson != rhs.passkeyOptionsJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -726,7 +761,7 @@ nonisolated extension Latchkey_V1_StartEnrollmentResponse: SwiftProtobuf.Message
 
 nonisolated extension Latchkey_V1_FinishEnrollmentRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".FinishEnrollmentRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}enrollment_id\0\u{1}code\0\u{1}client\0\u{3}idempotency_key\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}enrollment_id\0\u{1}code\0\u{1}client\0\u{3}idempotency_key\0\u{3}passkey_credential_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -739,6 +774,7 @@ nonisolated extension Latchkey_V1_FinishEnrollmentRequest: SwiftProtobuf.Message
       case 3: try { try decoder.decodeSingularStringField(value: &self.code) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._client) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.passkeyCredentialJson) }()
       default: break
       }
     }
@@ -764,6 +800,9 @@ nonisolated extension Latchkey_V1_FinishEnrollmentRequest: SwiftProtobuf.Message
     if !self.idempotencyKey.isEmpty {
       try visitor.visitSingularStringField(value: self.idempotencyKey, fieldNumber: 5)
     }
+    if !self.passkeyCredentialJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyCredentialJson, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -773,6 +812,7 @@ nonisolated extension Latchkey_V1_FinishEnrollmentRequest: SwiftProtobuf.Message
     if lhs.code != rhs.code {return false}
     if lhs._client != rhs._client {return false}
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
+    if lhs.passkeyCredentialJson != rhs.passkeyCredentialJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -151,6 +151,9 @@ public nonisolated enum Latchkey_V1_FactorKind: SwiftProtobuf.Enum, Swift.CaseIt
 
   /// One of the ten recovery codes that come with the first factor. Each is valid once.
   case recoveryCode // = 3
+
+  /// A passkey that serves as a second factor only.
+  case passkey // = 4
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -163,6 +166,7 @@ public nonisolated enum Latchkey_V1_FactorKind: SwiftProtobuf.Enum, Swift.CaseIt
     case 1: self = .totp
     case 2: self = .phone
     case 3: self = .recoveryCode
+    case 4: self = .passkey
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -173,6 +177,7 @@ public nonisolated enum Latchkey_V1_FactorKind: SwiftProtobuf.Enum, Swift.CaseIt
     case .totp: return 1
     case .phone: return 2
     case .recoveryCode: return 3
+    case .passkey: return 4
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -183,6 +188,7 @@ public nonisolated enum Latchkey_V1_FactorKind: SwiftProtobuf.Enum, Swift.CaseIt
     .totp,
     .phone,
     .recoveryCode,
+    .passkey,
   ]
 
 }
@@ -267,6 +273,15 @@ public nonisolated struct Latchkey_V1_Credential: Sendable {
     set {kind = .pendingToken(newValue)}
   }
 
+  /// The response of an authenticator. Requires `policy.passkey`.
+  public var passkey: Latchkey_V1_PasskeyCredential {
+    get {
+      if case .passkey(let v)? = kind {return v}
+      return Latchkey_V1_PasskeyCredential()
+    }
+    set {kind = .passkey(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Kind: Equatable, Sendable {
@@ -286,6 +301,8 @@ public nonisolated struct Latchkey_V1_Credential: Sendable {
     case anonymous(Latchkey_V1_AnonymousCredential)
     /// A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
     case pendingToken(String)
+    /// The response of an authenticator. Requires `policy.passkey`.
+    case passkey(Latchkey_V1_PasskeyCredential)
 
   }
 
@@ -420,6 +437,52 @@ public nonisolated struct Latchkey_V1_AnonymousCredential: Sendable {
   // methods supported on all messages.
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// A ceremony that PasskeyService started. Fails with INVALID_PASSKEY, PASSKEY_EXISTS, PENDING_CREDENTIAL_EXPIRED,
+/// PENDING_CREDENTIAL_USED or PENDING_CREDENTIAL_MISMATCH.
+public nonisolated struct Latchkey_V1_PasskeyCredential: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var ceremony: Latchkey_V1_PasskeyCredential.OneOf_Ceremony? = nil
+
+  /// From StartSignInResponse, for SignIn and Reauthenticate; at most 128 bytes.
+  public var signInID: String {
+    get {
+      if case .signInID(let v)? = ceremony {return v}
+      return String()
+    }
+    set {ceremony = .signInID(newValue)}
+  }
+
+  /// From StartRegistrationResponse; at most 128 bytes. SignIn creates an account, Link adds the passkey to one.
+  public var registrationID: String {
+    get {
+      if case .registrationID(let v)? = ceremony {return v}
+      return String()
+    }
+    set {ceremony = .registrationID(newValue)}
+  }
+
+  /// What `toJSON` of the browser's credential returns, at most 16,384 bytes.
+  public var credentialJson: String = String()
+
+  /// Name of a registered passkey for its user, at most 256 bytes.
+  public var name: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public nonisolated enum OneOf_Ceremony: Equatable, Sendable {
+    /// From StartSignInResponse, for SignIn and Reauthenticate; at most 128 bytes.
+    case signInID(String)
+    /// From StartRegistrationResponse; at most 128 bytes. SignIn creates an account, Link adds the passkey to one.
+    case registrationID(String)
+
+  }
 
   public init() {}
 }
@@ -894,16 +957,18 @@ public nonisolated struct Latchkey_V1_LinkedProvider: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// `password`, `emailLink`, `phone`, or a provider id such as `google.com`. AuthService.Unlink takes it.
+  /// `password`, `emailLink`, `phone`, `passkey`, or a provider id such as `google.com`. AuthService.Unlink takes it,
+  /// except `passkey`.
   public var providerID: String = String()
 
-  /// The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number.
+  /// The user's immutable id at the provider. For `password` and `emailLink` the email address, for `phone` the number,
+  /// for `passkey` its id.
   public var subject: String = String()
 
   /// Email address at the provider; may differ from the account's.
   public var email: String = String()
 
-  /// Display name at the provider.
+  /// Display name at the provider; for `passkey` its name.
   public var displayName: String = String()
 
   /// Photo at the provider.
@@ -921,6 +986,10 @@ public nonisolated struct Latchkey_V1_LinkedProvider: Sendable {
   public var hasLinkedAt: Bool {self._linkedAt != nil}
   /// Clears the value of `linkedAt`. Subsequent reads from it will return its default value.
   public mutating func clearLinkedAt() {self._linkedAt = nil}
+
+  /// `passkey` only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore it. Opaque; it
+  /// contains the public key and no secret.
+  public var passkeyRecord: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -942,12 +1011,12 @@ nonisolated extension Latchkey_V1_ConflictReason: SwiftProtobuf._ProtoNameProvid
 }
 
 nonisolated extension Latchkey_V1_FactorKind: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FACTOR_KIND_UNSPECIFIED\0\u{1}FACTOR_KIND_TOTP\0\u{1}FACTOR_KIND_PHONE\0\u{1}FACTOR_KIND_RECOVERY_CODE\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FACTOR_KIND_UNSPECIFIED\0\u{1}FACTOR_KIND_TOTP\0\u{1}FACTOR_KIND_PHONE\0\u{1}FACTOR_KIND_RECOVERY_CODE\0\u{1}FACTOR_KIND_PASSKEY\0")
 }
 
 nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Credential"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}password\0\u{3}provider_token\0\u{3}authorization_response\0\u{3}phone_code\0\u{3}email_link\0\u{3}custom_token\0\u{1}anonymous\0\u{3}pending_token\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}password\0\u{3}provider_token\0\u{3}authorization_response\0\u{3}phone_code\0\u{3}email_link\0\u{3}custom_token\0\u{1}anonymous\0\u{3}pending_token\0\u{1}passkey\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1054,6 +1123,19 @@ nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtob
           self.kind = .pendingToken(v)
         }
       }()
+      case 9: try {
+        var v: Latchkey_V1_PasskeyCredential?
+        var hadOneofValue = false
+        if let current = self.kind {
+          hadOneofValue = true
+          if case .passkey(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.kind = .passkey(v)
+        }
+      }()
       default: break
       }
     }
@@ -1096,6 +1178,10 @@ nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtob
     case .pendingToken?: try {
       guard case .pendingToken(let v)? = self.kind else { preconditionFailure() }
       try visitor.visitSingularStringField(value: v, fieldNumber: 8)
+    }()
+    case .passkey?: try {
+      guard case .passkey(let v)? = self.kind else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
     }()
     case nil: break
     }
@@ -1343,6 +1429,73 @@ nonisolated extension Latchkey_V1_AnonymousCredential: SwiftProtobuf.Message, Sw
   }
 
   public static func ==(lhs: Latchkey_V1_AnonymousCredential, rhs: Latchkey_V1_AnonymousCredential) -> Bool {
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_PasskeyCredential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".PasskeyCredential"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sign_in_id\0\u{3}registration_id\0\u{3}credential_json\0\u{1}name\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.ceremony != nil {try decoder.handleConflictingOneOf()}
+          self.ceremony = .signInID(v)
+        }
+      }()
+      case 2: try {
+        var v: String?
+        try decoder.decodeSingularStringField(value: &v)
+        if let v = v {
+          if self.ceremony != nil {try decoder.handleConflictingOneOf()}
+          self.ceremony = .registrationID(v)
+        }
+      }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.credentialJson) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.name) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    switch self.ceremony {
+    case .signInID?: try {
+      guard case .signInID(let v)? = self.ceremony else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 1)
+    }()
+    case .registrationID?: try {
+      guard case .registrationID(let v)? = self.ceremony else { preconditionFailure() }
+      try visitor.visitSingularStringField(value: v, fieldNumber: 2)
+    }()
+    case nil: break
+    }
+    if !self.credentialJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.credentialJson, fieldNumber: 3)
+    }
+    if !self.name.isEmpty {
+      try visitor.visitSingularStringField(value: self.name, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_PasskeyCredential, rhs: Latchkey_V1_PasskeyCredential) -> Bool {
+    if lhs.ceremony != rhs.ceremony {return false}
+    if lhs.credentialJson != rhs.credentialJson {return false}
+    if lhs.name != rhs.name {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2004,7 +2157,7 @@ nonisolated extension Latchkey_V1_Account: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Latchkey_V1_LinkedProvider: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".LinkedProvider"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{1}subject\0\u{1}email\0\u{3}display_name\0\u{3}photo_url\0\u{3}phone_number\0\u{3}linked_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{1}subject\0\u{1}email\0\u{3}display_name\0\u{3}photo_url\0\u{3}phone_number\0\u{3}linked_at\0\u{3}passkey_record\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2019,6 +2172,7 @@ nonisolated extension Latchkey_V1_LinkedProvider: SwiftProtobuf.Message, SwiftPr
       case 5: try { try decoder.decodeSingularStringField(value: &self.photoURL) }()
       case 6: try { try decoder.decodeSingularStringField(value: &self.phoneNumber) }()
       case 7: try { try decoder.decodeSingularMessageField(value: &self._linkedAt) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.passkeyRecord) }()
       default: break
       }
     }
@@ -2050,6 +2204,9 @@ nonisolated extension Latchkey_V1_LinkedProvider: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._linkedAt {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 7)
     } }()
+    if !self.passkeyRecord.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyRecord, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2061,6 +2218,7 @@ nonisolated extension Latchkey_V1_LinkedProvider: SwiftProtobuf.Message, SwiftPr
     if lhs.photoURL != rhs.photoURL {return false}
     if lhs.phoneNumber != rhs.phoneNumber {return false}
     if lhs._linkedAt != rhs._linkedAt {return false}
+    if lhs.passkeyRecord != rhs.passkeyRecord {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

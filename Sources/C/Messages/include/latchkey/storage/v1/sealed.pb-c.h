@@ -25,6 +25,8 @@ typedef struct Latchkey__Storage__V1__SentCode Latchkey__Storage__V1__SentCode;
 typedef struct Latchkey__Storage__V1__FactorSecret Latchkey__Storage__V1__FactorSecret;
 typedef struct Latchkey__Storage__V1__FactorSecret__Totp Latchkey__Storage__V1__FactorSecret__Totp;
 typedef struct Latchkey__Storage__V1__FactorSecret__RecoveryCodes Latchkey__Storage__V1__FactorSecret__RecoveryCodes;
+typedef struct Latchkey__Storage__V1__Passkey Latchkey__Storage__V1__Passkey;
+typedef struct Latchkey__Storage__V1__PasskeyChallenge Latchkey__Storage__V1__PasskeyChallenge;
 typedef struct Latchkey__Storage__V1__StoredAnswer Latchkey__Storage__V1__StoredAnswer;
 typedef struct Latchkey__Storage__V1__StoredAnswer__AccountExists Latchkey__Storage__V1__StoredAnswer__AccountExists;
 typedef struct Latchkey__Storage__V1__StoredAnswer__CredentialInUse Latchkey__Storage__V1__StoredAnswer__CredentialInUse;
@@ -170,10 +172,18 @@ struct  Latchkey__Storage__V1__PendingAssertion
   protobuf_c_boolean existing_only;
   protobuf_c_boolean claim_address;
   Latchkey__Storage__V1__SentCode *sent_code;
+  /*
+   * A registered or used passkey: a packed Passkey. Empty: none.
+   */
+  ProtobufCBinaryData passkey;
+  /*
+   * The challenge for a factor.
+   */
+  Latchkey__Storage__V1__PasskeyChallenge *passkey_challenge;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_assertion__descriptor) \
-    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL }
+    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL, {0,NULL}, NULL }
 
 
 /*
@@ -197,10 +207,14 @@ struct  Latchkey__Storage__V1__PendingEnrollment
    */
   char *phone_number;
   Latchkey__Storage__V1__SentCode *sent_code;
+  /*
+   * Passkeys only.
+   */
+  Latchkey__Storage__V1__PasskeyChallenge *passkey_challenge;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_ENROLLMENT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_enrollment__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, (char *)protobuf_c_empty_string, NULL, NULL }
 
 
 /*
@@ -255,7 +269,8 @@ struct  Latchkey__Storage__V1__FactorSecret__RecoveryCodes
 typedef enum {
   LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET__NOT_SET = 0,
   LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_TOTP = 1,
-  LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_RECOVERY_CODES = 2
+  LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_RECOVERY_CODES = 2,
+  LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET_PASSKEY = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET__CASE)
 } Latchkey__Storage__V1__FactorSecret__SecretCase;
 
@@ -269,11 +284,82 @@ struct  Latchkey__Storage__V1__FactorSecret
   union {
     Latchkey__Storage__V1__FactorSecret__Totp *totp;
     Latchkey__Storage__V1__FactorSecret__RecoveryCodes *recovery_codes;
+    Latchkey__Storage__V1__Passkey *passkey;
   };
 };
 #define LATCHKEY__STORAGE__V1__FACTOR_SECRET__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__factor_secret__descriptor) \
     , LATCHKEY__STORAGE__V1__FACTOR_SECRET__SECRET__NOT_SET, {0} }
+
+
+/*
+ * A passkey, as a column of its identity and as the secret of a factor. Not sealed in the column, because nothing in it
+ * is secret.
+ */
+struct  Latchkey__Storage__V1__Passkey
+{
+  ProtobufCMessage base;
+  ProtobufCBinaryData credential_id;
+  ProtobufCBinaryData user_handle;
+  /*
+   * COSE_Key or raw key, as the verification needs it.
+   */
+  ProtobufCBinaryData public_key;
+  /*
+   * COSE algorithm, such as -7.
+   */
+  int64_t algorithm;
+  int64_t sign_count;
+  protobuf_c_boolean backup_eligible;
+  protobuf_c_boolean backed_up;
+  /*
+   * Whether the authenticator verified the user at the registration.
+   */
+  protobuf_c_boolean user_verified;
+  /*
+   * Empty: unknown.
+   */
+  ProtobufCBinaryData aaguid;
+  size_t n_transports;
+  char **transports;
+  char *attestation_format;
+  Google__Protobuf__Timestamp *last_used_at;
+  char *rp_id;
+};
+#define LATCHKEY__STORAGE__V1__PASSKEY__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__passkey__descriptor) \
+    , {0,NULL}, {0,NULL}, {0,NULL}, 0, 0, 0, 0, 0, {0,NULL}, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+
+
+/*
+ * A challenge that an authenticator must sign.
+ */
+struct  Latchkey__Storage__V1__PasskeyChallenge
+{
+  ProtobufCMessage base;
+  Latchkey__Storage__V1__FlowPurpose purpose;
+  /*
+   * Empty: none.
+   */
+  char *account_id;
+  char *rp_id;
+  ProtobufCBinaryData challenge;
+  /*
+   * Registrations only.
+   */
+  ProtobufCBinaryData user_handle;
+  /*
+   * Second factors only.
+   */
+  char *factor_id;
+  /*
+   * The options named the passkeys that may answer.
+   */
+  protobuf_c_boolean identified;
+};
+#define LATCHKEY__STORAGE__V1__PASSKEY_CHALLENGE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__passkey_challenge__descriptor) \
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, (char *)protobuf_c_empty_string, 0 }
 
 
 struct  Latchkey__Storage__V1__StoredAnswer__AccountExists
@@ -556,6 +642,44 @@ Latchkey__Storage__V1__FactorSecret *
 void   latchkey__storage__v1__factor_secret__free_unpacked
                      (Latchkey__Storage__V1__FactorSecret *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__Storage__V1__Passkey methods */
+void   latchkey__storage__v1__passkey__init
+                     (Latchkey__Storage__V1__Passkey         *message);
+size_t latchkey__storage__v1__passkey__get_packed_size
+                     (const Latchkey__Storage__V1__Passkey   *message);
+size_t latchkey__storage__v1__passkey__pack
+                     (const Latchkey__Storage__V1__Passkey   *message,
+                      uint8_t             *out);
+size_t latchkey__storage__v1__passkey__pack_to_buffer
+                     (const Latchkey__Storage__V1__Passkey   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__Storage__V1__Passkey *
+       latchkey__storage__v1__passkey__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__storage__v1__passkey__free_unpacked
+                     (Latchkey__Storage__V1__Passkey *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__Storage__V1__PasskeyChallenge methods */
+void   latchkey__storage__v1__passkey_challenge__init
+                     (Latchkey__Storage__V1__PasskeyChallenge         *message);
+size_t latchkey__storage__v1__passkey_challenge__get_packed_size
+                     (const Latchkey__Storage__V1__PasskeyChallenge   *message);
+size_t latchkey__storage__v1__passkey_challenge__pack
+                     (const Latchkey__Storage__V1__PasskeyChallenge   *message,
+                      uint8_t             *out);
+size_t latchkey__storage__v1__passkey_challenge__pack_to_buffer
+                     (const Latchkey__Storage__V1__PasskeyChallenge   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__Storage__V1__PasskeyChallenge *
+       latchkey__storage__v1__passkey_challenge__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__storage__v1__passkey_challenge__free_unpacked
+                     (Latchkey__Storage__V1__PasskeyChallenge *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__Storage__V1__StoredAnswer__AccountExists methods */
 void   latchkey__storage__v1__stored_answer__account_exists__init
                      (Latchkey__Storage__V1__StoredAnswer__AccountExists         *message);
@@ -657,6 +781,12 @@ typedef void (*Latchkey__Storage__V1__FactorSecret__RecoveryCodes_Closure)
 typedef void (*Latchkey__Storage__V1__FactorSecret_Closure)
                  (const Latchkey__Storage__V1__FactorSecret *message,
                   void *closure_data);
+typedef void (*Latchkey__Storage__V1__Passkey_Closure)
+                 (const Latchkey__Storage__V1__Passkey *message,
+                  void *closure_data);
+typedef void (*Latchkey__Storage__V1__PasskeyChallenge_Closure)
+                 (const Latchkey__Storage__V1__PasskeyChallenge *message,
+                  void *closure_data);
 typedef void (*Latchkey__Storage__V1__StoredAnswer__AccountExists_Closure)
                  (const Latchkey__Storage__V1__StoredAnswer__AccountExists *message,
                   void *closure_data);
@@ -699,6 +829,8 @@ extern const ProtobufCMessageDescriptor latchkey__storage__v1__sent_code__descri
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__totp__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__factor_secret__recovery_codes__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__storage__v1__passkey__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__stored_answer__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__stored_answer__account_exists__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__stored_answer__credential_in_use__descriptor;
