@@ -2,7 +2,7 @@ import Store
 
 /// Sign-in and sign-up by passkey.
 extension SignIn {
-  /// Signs in to the account of a passkey (P10). Never creates one, even if the passkey was removed since it was verified.
+  /// Signs in to the account of a passkey (P10). Never creates one, even if the passkey was just removed.
   @inline(never)
   func signIn(_ response: PasskeyResponse, _ call: CallFacts) async throws -> SignInAnswer {
     let verified = try await environment.verifyAssertion(response, ending: .signIn, call)
