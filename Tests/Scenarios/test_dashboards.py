@@ -44,7 +44,7 @@ class Told:
 
 @pytest.fixture(scope="module")
 def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
-    # Nobody asks the hook: its series exist from the start.
+    # No call asks the hook. Its series exist from the start.
     hooks = [{"name": "rules", "endpoint": "http://127.0.0.1:1"}]
     server = Server.start(
         folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"), hooks=hooks)

@@ -162,7 +162,7 @@ extension BeforeSignInResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Request of BeforeSend. It says nothing about an account, because calls answer alike for known and unknown recipients.
+/// Request of BeforeSend. It has no field about an account, because known and unknown recipients get the same answer.
 package struct BeforeSendRequest: Sendable, Equatable {
   /// The call.
   package var call: HookedCall?
@@ -515,7 +515,7 @@ extension Deny: ProtobufMessage, @unsafe Mapped {
 /// configuration). The server writes nothing before the answer.
 ///
 /// An answer with the status OK decides. Any other status, a late answer and an invalid one are failures:
-/// `on_failure` of the hook decides. The server may ask about the same call again if the account changed meanwhile.
+/// `on_failure` of the hook decides. The server asks about the same call again if the account has changed.
 package enum HookRPC {
   package static let service = "latchkey.hooks.v1.HookService"
   /// Rules on an account that a user is about to create. Calls of administrators and imports do not ask.

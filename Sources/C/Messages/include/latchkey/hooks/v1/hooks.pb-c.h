@@ -149,7 +149,7 @@ struct  Latchkey__Hooks__V1__BeforeSignInResponse
 
 
 /*
- * Request of BeforeSend. It says nothing about an account, because calls answer alike for known and unknown recipients.
+ * Request of BeforeSend. It has no field about an account, because known and unknown recipients get the same answer.
  */
 struct  Latchkey__Hooks__V1__BeforeSendRequest
 {
