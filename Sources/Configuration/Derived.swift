@@ -18,7 +18,8 @@ extension Settings {
   ) -> CallerTable {
     let unidentified = CallerSettings(
       name: Settings.unidentifiedCaller, methods: Settings.ordinaryMethods,
-      mayFetchByEmail: unidentifiedMayFetchByEmail, audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
+      mayFetchByEmail: unidentifiedMayFetchByEmail, audiences: [defaultAudience],
+      redirectURIs: unidentifiedRedirectURIs)
     return CallerTable(
       callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths, labels: labels,
       trustedProxies: trustedProxies, previous: previous)

@@ -1,5 +1,5 @@
-/// The circuit breaker of one provider or hook. After repeated failures it rejects fetches for a while, so that callers fail
-/// immediately and do not wait for the time limit. A single trial fetch then decides whether it closes.
+/// The circuit breaker of one provider or hook. After repeated failures it rejects fetches for a while, so that callers
+/// fail immediately and do not wait for the time limit. A single trial fetch then decides whether it closes.
 ///
 /// A value without a clock: the caller passes the time of each event.
 package struct Breaker: Sendable {

@@ -88,7 +88,7 @@ package final class HookClient: Sendable {
     var running = 0
   }
 
-  private enum Admission {
+  private enum Entry {
     case pass(asTrial: Bool)
     case refuse(HookFault)
   }
@@ -134,7 +134,7 @@ package final class HookClient: Sendable {
     return result
   }
 
-  private func admit() -> Admission {
+  private func admit() -> Entry {
     state.withLock { state in
       guard state.running < target.concurrentMax else { return .refuse(.full) }
       let answer = state.breaker.asked(at: .now)

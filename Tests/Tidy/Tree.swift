@@ -81,7 +81,7 @@ enum Tree {
   }
 
   private static let generated = [
-    "Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/", "Sources/Telemetry/Generated/",
+    "Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/", "Sources/Telemetry/Generated/", "Sources/Hooks/Generated/",
     "deploy/clients/python/build/",
     "deploy/clients/swift/Sources/LatchkeyClient/Generated/",
   ]

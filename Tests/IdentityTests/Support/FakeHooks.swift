@@ -11,7 +11,7 @@ final class FakeHooks: Identity.Hooks {
   private let events: Set<HookEvent>
   private let callers: Set<String>
   /// Runs while a question is open, to change what the call decided on.
-  private let meanwhile = Mutex<(@Sendable (Int) -> Void)?>(nil)
+  private let interruption = Mutex<(@Sendable (Int) -> Void)?>(nil)
 
   init(
     _ events: Set<HookEvent> = Set(HookEvent.allCases), callers: Set<String> = [],
@@ -27,7 +27,7 @@ final class FakeHooks: Identity.Hooks {
 
   func use(_ rule: @escaping Rule) { self.rule.withLock { $0 = rule } }
 
-  func whileAsked(_ body: @escaping @Sendable (Int) -> Void) { meanwhile.withLock { $0 = body } }
+  func whileAsked(_ body: @escaping @Sendable (Int) -> Void) { interruption.withLock { $0 = body } }
 
   func areAsked(about event: HookEvent, by caller: CallerName) -> Bool {
     events.contains(event) && (callers.isEmpty || callers.contains(caller.text))
@@ -40,7 +40,7 @@ final class FakeHooks: Identity.Hooks {
       noted.append(question)
       return noted.count
     }
-    meanwhile.withLock(\.self)?(count)
+    interruption.withLock(\.self)?(count)
     let reply = rule.withLock(\.self)(question)
     if case .answered(let answer, let hook) = reply, check(answer) != nil {
       return .failed(hook: hook, isAllowed: false)
