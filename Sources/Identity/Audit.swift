@@ -55,6 +55,10 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// An administrator ended the blocks of a user, whose address may have no account.
   case unlocked = "UNLOCKED"
   case messageResent = "MESSAGE_RESENT"
+  /// A hook of the operator refused a call.
+  case hookDenied = "HOOK_DENIED"
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = "HOOK_CHANGED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

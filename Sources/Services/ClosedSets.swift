@@ -53,6 +53,8 @@ extension AuditEvent {
     case .signingKeyRevoked: .signingKeyRevoked
     case .unlocked: .unlocked
     case .messageResent: .messageResent
+    case .hookDenied: .hookDenied
+    case .hookChanged: .hookChanged
     }
   }
 }

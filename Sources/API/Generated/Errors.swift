@@ -64,6 +64,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case callerNotAllowed = 23
   /// The URI must exactly match an entry of the caller's `redirect_uris`.
   case redirectURINotAllowed = 24
+  /// The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+  case deniedByHook = 80
   /// There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
   case accountNotFound = 25
   /// The account has no such sign-in method.
@@ -142,6 +144,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case backupFailed = 57
   /// The server is building the index of Search. Retry later.
   case searchNotReady = 61
+  /// The service with the operator's own rules does not answer. Nothing was changed. Retry.
+  case hookUnavailable = 81
   /// The client cancelled the call before it changed anything.
   case cancelled = 58
   /// The deadline passed before the call changed anything.
@@ -174,6 +178,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .userMismatch: "USER_MISMATCH"
     case .callerNotAllowed: "CALLER_NOT_ALLOWED"
     case .redirectURINotAllowed: "REDIRECT_URI_NOT_ALLOWED"
+    case .deniedByHook: "DENIED_BY_HOOK"
     case .accountNotFound: "ACCOUNT_NOT_FOUND"
     case .noSuchProvider: "NO_SUCH_PROVIDER"
     case .secondFactorNotFound: "SECOND_FACTOR_NOT_FOUND"
@@ -212,6 +217,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .signingKeyUnavailable: "SIGNING_KEY_UNAVAILABLE"
     case .backupFailed: "BACKUP_FAILED"
     case .searchNotReady: "SEARCH_NOT_READY"
+    case .hookUnavailable: "HOOK_UNAVAILABLE"
     case .cancelled: "CANCELLED"
     case .deadlineExceeded: "DEADLINE_EXCEEDED"
     }

@@ -84,6 +84,10 @@ package enum EventType: Int32, ProtobufEnum {
   case unlocked = 36
   /// An administrator sent a message again.
   case messageResent = 37
+  /// A hook of the operator refused a call.
+  case hookDenied = 55
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = 56
 
   package var name: String {
     switch self {
@@ -125,6 +129,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
     case .unlocked: "UNLOCKED"
     case .messageResent: "MESSAGE_RESENT"
+    case .hookDenied: "HOOK_DENIED"
+    case .hookChanged: "HOOK_CHANGED"
     }
   }
 }

@@ -216,7 +216,7 @@ extension Failure.Reason {
       .providerAlreadyLinked, .pendingCredentialExpired, .pendingCredentialUsed, .pendingCredentialMismatch,
       .operationNotAllowed, .expiredCode, .unverifiedEmail, .requiresSecondFactor, .unsupportedFirstFactor,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured, .tooManyAttempts,
-      .overloaded, .quotaExceeded, .providerUnavailable:
+      .overloaded, .quotaExceeded, .providerUnavailable, .deniedByHook, .hookUnavailable:
       true
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
       .forbiddenClaim, .claimsTooLarge, .invalidIDToken, .callerUnidentified, .callerNotAllowed,
