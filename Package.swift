@@ -68,7 +68,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "API", "Protobuf", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
+        "HookServer", "Client", "API", "Protobuf", "TLS", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
@@ -96,7 +96,8 @@ let package = Package(
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Hooks", [
-      "Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store", "Reactor", "Messages",
+      "HookMessages", "Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store",
+      "Reactor",
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Transport", [
@@ -109,6 +110,7 @@ let package = Package(
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
+    module("HookServer", ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens"]),
     module("Client", ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("StoreMigration", ["Crypto", "Encodings", "Reactor", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),
@@ -128,6 +130,7 @@ let package = Package(
     module("Tokens", ["Crypto", "Encodings"]),
     module("Crypto", ["COpenSSL", "CSodium", "CCrypt", "CP11Kit"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
+    module("HookMessages", ["API", "Protobuf", "Messages"]),
     module("Sealed", ["Protobuf", "Messages"]),
     module("Protobuf", ["Encodings", "CProtobufC", "Messages"]),
     module("Store"),
@@ -163,6 +166,7 @@ let package = Package(
     tests("Client", [
       "Certificates", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux",
     ]),
+    tests("HookServer", ["HookMessages", "API"]),
     tests("Identity", ["TestSupport", "Sealed", "Encodings", "Store"]),
     tests("Providers", ["HTTPClient", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
     tests("Delivery", ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"]),

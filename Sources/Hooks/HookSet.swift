@@ -1,9 +1,10 @@
 // Hooks: calls to the operator's own rules.
 //
-// Owns: the messages of proto/latchkey/hooks, the choice of a hook by event and caller, its connection, deadlines and
-// circuit breaker, and the measurement of its calls. deploy/gen writes the folder Generated.
-// Does not own: when a hook is asked and what its answer changes (Identity), the connection itself (Client).
-// Read next: HookClient.swift, HookLane.swift, HookMessages.swift.
+// Owns: the choice of a hook by event and caller, its connection, deadlines and circuit breaker, the conversion of
+// questions and answers, and the measurement of calls.
+// Does not own: when a hook is asked and what its answer changes (Identity), the messages (HookMessages), the connection
+// itself (Client).
+// Read next: HookClient.swift, HookLane.swift, Conversion.swift.
 
 internal import GRPC
 package import Identity

@@ -53,6 +53,7 @@ struct Latchkey: ParsableCommand {
         ResetPassword.self,
       ]),
       CommandGroup(name: "Store", subcommands: [MoveCommand.self, RestoreCommand.self]),
+      CommandGroup(name: "Rules of your own", subcommands: [Hook.self]),
     ])
 
   static func main() {

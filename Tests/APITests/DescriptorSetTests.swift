@@ -63,7 +63,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   let script = """
     set -e; cd '/\(root)'; made=$(mktemp -d); trap 'rm -rf "$made"' EXIT
     deploy/gen "$made"
-    for each in C/Messages {API,Sealed,Telemetry,Hooks}/Generated; do
+    for each in C/Messages {API,Sealed,Telemetry,HookMessages}/Generated; do
       diff -r --exclude=module.modulemap "$made/Sources/$each" "Sources/$each"
     done
     """

@@ -27,7 +27,7 @@ from latchkey.v1.verification_service_pb2 import SendPhoneCodeRequest
 from latchkey.v1.verification_service_pb2_grpc import VerificationServiceStub
 from metrics import ON_A_FREE_PORT, Scrape
 from paths import ROOT
-from processes import Server, Simulator
+from processes import LATCHKEYD, Server, Simulator
 
 DENIED = (StatusCode.PERMISSION_DENIED, "DENIED_BY_HOOK")
 UNAVAILABLE = (StatusCode.UNAVAILABLE, "HOOK_UNAVAILABLE")
@@ -317,3 +317,47 @@ def test_the_examples_of_hooks_apply_their_rules(
             web.send_phone_code("+15005550006")
         assert web.send_phone_code("+4930123456").verification_id
         process.terminate()
+
+
+def test_the_command_serves_the_rules_of_a_file(
+        serve: Callable[..., Server], connect: Callable[..., Client], folder: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"rules": [
+        {"event": "before_create", "other_email_domains": ["staff.example"],
+         "deny": {"code": "DOMAIN", "reason": "Only for staff."}},
+        {"event": "before_sign_in", "providers": ["password"], "allow": {"session_claims": {"by": ["password", 1]}}},
+        {"event": "before_send", "phone_prefixes": ["+1"], "deny": {"code": "COUNTRY"}}]}))
+    command = [LATCHKEYD.with_name("latchkey"), "hook", "serve", "--rules", rules, "--port", "0",
+               "--certificate", folder / "server.pem", "--key", folder / "server.key",
+               "--client-ca", folder / "authority.pem"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = int(process.stdout.readline().split()[-1])
+        hook = {"name": "rules", "endpoint": f"https://127.0.0.1:{port}", "ca_file": "authority.pem"}
+        pair = {"certificate_file": "web.pem", "key_file": "web.key"}
+        server = serve(policy=verification.POLICY, hooks=[{**hook, **pair}])
+        web, email = connect(server), fresh_email("staff.example")
+        assert web.claims(web.create(email).id_token)["by"] == ["password", 1]
+        with futures.ThreadPoolExecutor(16) as pool:
+            assert len(set(pool.map(lambda _: session(web.sign_in(password(email))).session_id, range(64)))) == 64
+        with expect_failure(*DENIED) as refusal:
+            web.create(fresh_email())
+        assert refusal.metadata == {"code": "DOMAIN", "reason": "Only for staff."}
+        with expect_failure(*DENIED):
+            web.send_phone_code("+15005550006")
+        # A server without a certificate of the authority is not answered.
+        reloads.change(server, hooks=[hook])
+        with expect_failure(*UNAVAILABLE):
+            web.sign_in(password(email))
+        process.terminate()
+
+
+@pytest.mark.parametrize(("text", "place"), [
+    ('{"rules": [{"event": "never", "deny": {}}]}', "rules[0].event"), ("nothing", "the file")])
+def test_the_command_names_what_is_wrong_with_its_rules(folder: Path, tmp_path: Path, text: str, place: str) -> None:
+    (tmp_path / "rules.json").write_text(text)
+    ended = subprocess.run(
+        [LATCHKEYD.with_name("latchkey"), "hook", "serve", "--rules", tmp_path / "rules.json", "--port", "0",
+         "--certificate", folder / "server.pem", "--key", folder / "server.key",
+         "--client-ca", folder / "authority.pem"], capture_output=True, text=True)
+    assert ended.returncode == 2 and f"--rules: {place}" in ended.stderr

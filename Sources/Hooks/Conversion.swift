@@ -1,5 +1,6 @@
 internal import API
 internal import Client
+internal import HookMessages
 internal import Identity
 internal import Protobuf
 internal import Store
@@ -13,7 +14,7 @@ extension HookJob {
     switch question {
     case .create(let login):
       let request = BeforeCreateRequest(
-        call: hooked, account: HookedAccount(login.account), login: HookedLogin(login))
+        call: hooked, account: .init(login.account), login: .init(login))
       return job(HookRPC.beforeCreate, request, order, end) { response throws(HookFault) in
         switch response.answer {
         case .allow(let allow): .allow(try HookChanges(allow))
@@ -23,7 +24,7 @@ extension HookJob {
       }
     case .signIn(let login, let isNewAccount):
       let request = BeforeSignInRequest(
-        call: hooked, account: HookedAccount(login.account), login: HookedLogin(login), isNewAccount: isNewAccount)
+        call: hooked, account: .init(login.account), login: .init(login), isNewAccount: isNewAccount)
       return job(HookRPC.beforeSignIn, request, order, end) { response throws(HookFault) in
         switch response.answer {
         case .allow(let allow): .allow(try HookChanges(allow))
@@ -59,7 +60,7 @@ extension HookedCall {
   }
 }
 
-extension HookedAccount {
+extension HookMessages.HookedAccount {
   fileprivate init(_ account: Identity.HookedAccount) {
     self.init(
       accountID: account.id, email: account.email ?? "", emailVerified: account.emailVerified,
@@ -72,7 +73,7 @@ extension HookedAccount {
   }
 }
 
-extension HookedLogin {
+extension HookMessages.HookedLogin {
   fileprivate init(_ login: Identity.HookedLogin) {
     self.init(
       providerID: login.providerID, methods: login.methods, secondFactor: login.secondFactor ?? "",
