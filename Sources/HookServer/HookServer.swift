@@ -15,7 +15,7 @@ package import TLS
 
 /// A server of one thread, which answers from memory.
 package final class HookServer: ReactorDriver {
-  /// Nobody posts commands: the server runs until its process ends.
+  /// There are no commands: the server runs until its process ends.
   package enum Command: Sendable {}
 
   private final class Connection {
