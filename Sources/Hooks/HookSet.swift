@@ -62,7 +62,9 @@ package final class HookSet: Identity.Hooks {
     metrics.ended(rule.client.name, question.event, HookEnd(result), nanos: monotonicNanos() - begunNanos)
     switch result {
     case .success(let answer): return .answered(answer, by: rule.client.name)
-    case .failure: return .failed(hook: rule.client.name, isAllowed: rule.allowsOnFailure)
+    case .failure(let fault):
+      // Otherwise a client could avoid the rules by a short deadline, whose commit may just precede its end.
+      return .failed(hook: rule.client.name, isAllowed: rule.allowsOnFailure && fault != .cutShort)
     }
   }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import grpc
 import metrics
+import outbox
 import pytest
 import reloads
 import verification
@@ -206,7 +207,7 @@ def test_a_dead_hook_opens_the_breaker_which_closes_when_it_is_back(
 
 def test_a_short_deadline_of_a_client_is_no_failure_of_the_hook(
         hooked: Callable[..., Server], connect: Callable[..., Client], hook: Hook) -> None:
-    server = hooked(events=["before_send"])
+    server = hooked(events=["before_send"], on_failure="allow")
     sending = VerificationServiceStub(connect(server).channel)
     hook.rule = lambda event, request, context: time.sleep(0.5)
     for _ in range(7):
@@ -215,6 +216,8 @@ def test_a_short_deadline_of_a_client_is_no_failure_of_the_hook(
     seen = metrics.eventually(
         server, lambda seen: seen.sum("latchkey_hook_calls_total", outcome="timed_out") == 7)
     assert seen("latchkey_hook_breaker_open", hook="rules") == 0
+    # Nor does the deadline avoid the rules of a hook whose failures allow.
+    outbox.none_comes(server, "phone_code", "+4930123456")
 
 
 def test_events_and_callers_select_the_hook_and_a_reload_changes_it(
