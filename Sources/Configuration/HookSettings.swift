@@ -1,5 +1,6 @@
 internal import Callers
 package import Identity
+internal import TLS
 
 /// One hook: a service with the operator's own rules.
 package struct HookSettings: Hashable, Sendable {
@@ -100,6 +101,28 @@ extension Settings {
     }
     guard !hook.events.isEmpty else { throw reader.wrong("events", "it must not be empty") }
     return hook
+  }
+
+  /// Loads the files of each hook as its connections do. Otherwise the first question would fail.
+  func faultsOfHooks() -> [ConfigurationError] {
+    hooks.enumerated().compactMap { position, hook in
+      guard !hook.address.isPlain else { return nil }
+      do throws(TLSError) {
+        _ = try ClientTLSContext(
+          ClientTLSSettings(
+            authorityFile: hook.authorityFile, certificateFile: hook.certificateFile, keyFile: hook.keyFile))
+        return nil
+      } catch {
+        let place = "\(Settings.hooksPath)[\(index(position, in: Settings.hooksPath))]"
+        let name =
+          switch error.setting {
+          case "authority": "ca_file"
+          case "certificate", "key": "\(error.setting)_file"
+          default: "endpoint"
+          }
+        return ConfigurationError(setting: "\(place).\(name)", why: error.why)
+      }
+    }
   }
 
   /// The files of the hooks, by setting.

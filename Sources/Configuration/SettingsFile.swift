@@ -67,6 +67,9 @@ extension Settings {
       add("providers[\(index)].client_secret_file", provider.client.secretSource)
       add("providers[\(index)].private_key_file", provider.client.privateKeySource)
     }
+    for (position, hook) in hooks.enumerated() where !hook.keyFile.isEmpty {
+      add("hooks[\(index(position, in: "hooks"))].key_file", .file(hook.keyFile))
+    }
     return files
   }
 
@@ -89,7 +92,7 @@ extension Settings {
     }
     check(checkCertificate)
     check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
-    faults += faultsOfProviders()
+    faults += faultsOfProviders() + faultsOfHooks()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
     check { () throws(ConfigurationError) in _ = try templates() }
     check { () throws(ConfigurationError) in _ = try deliverySecrets() }

@@ -237,6 +237,8 @@ def test_events_and_callers_select_the_hook_and_a_reload_changes_it(
         web.create(fresh_email())
     line = reloads.change(server, hooks=[hook.settings(events=["never"])])
     assert line["message"] == "configuration refused" and "hooks[0].events" in line["why"]
+    line = reloads.change(server, hooks=[hook.settings(ca_file="absent.pem")])
+    assert line["message"] == "configuration refused" and "hooks[0].ca_file" in line["why"]
 
 
 def test_parallel_sign_ins_ask_on_one_connection(
