@@ -205,6 +205,16 @@ def test_a_dead_hook_opens_the_breaker_which_closes_when_it_is_back(
     assert messages.count("the hook rules fails") == messages.count("the hook rules answers again") == 1
 
 
+def test_a_restart_of_the_hook_between_two_questions_fails_no_call(
+        hooked: Callable[..., Server], connect: Callable[..., Client], hook: Hook) -> None:
+    web, email = connect(hooked()), fresh_email()
+    web.create(email)
+    for _ in range(3):
+        hook.stop()
+        hook.start()
+        session(web.sign_in(password(email)))
+
+
 def test_a_short_deadline_of_a_client_is_no_failure_of_the_hook(
         hooked: Callable[..., Server], connect: Callable[..., Client], hook: Hook) -> None:
     server = hooked(events=["before_send"], on_failure="allow")
