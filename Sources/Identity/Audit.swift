@@ -55,6 +55,10 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// An administrator ended the blocks of a user, whose address may have no account.
   case unlocked = "UNLOCKED"
   case messageResent = "MESSAGE_RESENT"
+  /// A user signed in with a password of the operator's list.
+  case passwordCompromised = "PASSWORD_COMPROMISED"
+  /// An administrator invited a user by email.
+  case invited = "INVITED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

@@ -74,6 +74,10 @@ package struct Failure: Error, Hashable, Sendable {
     case signingKeyUnavailable = "SIGNING_KEY_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
     case searchNotReady = "SEARCH_NOT_READY"
+    // Rules for sign-up and use.
+    case signUpClosed = "SIGN_UP_CLOSED"
+    case emailDomainNotAllowed = "EMAIL_DOMAIN_NOT_ALLOWED"
+    case phoneCountryNotAllowed = "PHONE_COUNTRY_NOT_ALLOWED"
     // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
     // answer.
     case cancelled = "CANCELLED"

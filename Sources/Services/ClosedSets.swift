@@ -53,6 +53,8 @@ extension AuditEvent {
     case .signingKeyRevoked: .signingKeyRevoked
     case .unlocked: .unlocked
     case .messageResent: .messageResent
+    case .passwordCompromised: .passwordCompromised
+    case .invited: .invited
     }
   }
 }
@@ -110,7 +112,8 @@ extension PendingCredentialPurpose {
     case .credentialInUse: self = .credentialInUse
     case .secondFactor: self = .secondFactor
     // Their tokens are no pending credentials, and FetchProviders rejects them.
-    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail:
+    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail,
+      .emailCode:
       self = .unspecified
     }
   }

@@ -82,6 +82,7 @@ enum Tree {
 
   private static let generated = [
     "Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/", "Sources/Telemetry/Generated/",
+    "Sources/Crypto/Generated/",
     "deploy/clients/python/build/",
     "deploy/clients/swift/Sources/LatchkeyClient/Generated/",
   ]

@@ -84,6 +84,10 @@ package enum EventType: Int32, ProtobufEnum {
   case unlocked = 36
   /// An administrator sent a message again.
   case messageResent = 37
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  case passwordCompromised = 45
+  /// An administrator invited a user by email.
+  case invited = 46
 
   package var name: String {
     switch self {
@@ -125,6 +129,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
     case .unlocked: "UNLOCKED"
     case .messageResent: "MESSAGE_RESENT"
+    case .passwordCompromised: "PASSWORD_COMPROMISED"
+    case .invited: "INVITED"
     }
   }
 }
@@ -253,5 +259,5 @@ package enum EventRPC {
   /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
   ///
   /// Errors: QUOTA_EXCEEDED.
-  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 16)
+  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 17)
 }

@@ -19,6 +19,7 @@ final class Configured: Sendable {
   let calls: CallTable
   let messages: DeliveryWorker.Means
   let signers: [CustomTokenSigner]
+  let blocking: PasswordHashing.Blocking
   private let registry: Registry
 
   /// Creates everything, or throws and changes nothing.
@@ -34,7 +35,7 @@ final class Configured: Sendable {
         fetching: ports.fetching, ports.notices, previous: previous?.configured.registry,
         unchanged: previous?.unchangedProviders ?? [])
     }
-    environment = ports.environment(registry, settings.policy)
+    environment = ports.environment(registry, try Settings.again(settings.policyWithFiles))
     let directory = CallerDirectory()
     let methods = ports.methods(environment, settings, callers: directory)
     calls = CallTable(
@@ -45,6 +46,9 @@ final class Configured: Sendable {
     messages = DeliveryWorker.Means(
       templates: try Settings.again(settings.templates), transports: try settings.transports(fetchers))
     signers = try Settings.again(settings.signersOfCustomTokens)
+    let former = previous?.configured.blocking.list
+    let list = try Settings.again { () throws(ConfigurationError) in try settings.passwordBlockList(previous: former) }
+    blocking = PasswordHashing.Blocking(list: list, atSignIn: settings.blockListAtSignIn)
   }
 }
 

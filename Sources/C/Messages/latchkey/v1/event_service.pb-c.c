@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[38] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[40] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -387,11 +387,13 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
   { "EVENT_TYPE_UNLOCKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLOCKED", 36 },
   { "EVENT_TYPE_MESSAGE_RESENT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT", 37 },
+  { "EVENT_TYPE_PASSWORD_COMPROMISED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED", 45 },
+  { "EVENT_TYPE_INVITED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED", 46 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{0, 38}
+{0, 0},{45, 38},{0, 40}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[38] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[40] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -414,10 +416,12 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_FACTOR_ENROLLED", 13 },
   { "EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
   { "EVENT_TYPE_IDLE_REMOVED", 19 },
+  { "EVENT_TYPE_INVITED", 39 },
   { "EVENT_TYPE_LINKED", 2 },
   { "EVENT_TYPE_MERGED", 18 },
   { "EVENT_TYPE_MESSAGE_RESENT", 37 },
   { "EVENT_TYPE_PASSWORD_CHANGED", 17 },
+  { "EVENT_TYPE_PASSWORD_COMPROMISED", 38 },
   { "EVENT_TYPE_PASSWORD_RESET", 29 },
   { "EVENT_TYPE_PROFILE_CHANGED", 15 },
   { "EVENT_TYPE_REAUTHENTICATED", 10 },
@@ -439,11 +443,11 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  38,
+  40,
   latchkey__v1__event_type__enum_values_by_number,
-  38,
+  40,
   latchkey__v1__event_type__enum_values_by_name,
-  1,
+  2,
   latchkey__v1__event_type__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
