@@ -60,6 +60,9 @@ package struct Settings: Sendable {
   package var passwordMemoryKiB = 0
   package var passwordIterations = 0
   package var passwordWorkers = 0
+  package var passwordBlockListFile = ""
+  package var blockListAtSignIn = false
+  package var blockedEmailDomainsFile = ""
   package var policy = Policy()
   package var limits = Limits()
   package var reactors = 0
@@ -134,7 +137,7 @@ package struct Settings: Sendable {
     }
     try readListener(&reader, path)
     try readTokens(&reader, path)
-    try readPolicy(&reader)
+    try readPolicy(&reader, path)
     try readThrottles(&reader)
     try readLimits(&reader)
     try readDelivery(&reader, path)
@@ -240,6 +243,13 @@ package struct Settings: Sendable {
         "queue_max", 64, 1...100_000, "maximum number of queued hashes, past which calls fail with RESOURCE_EXHAUSTED")
       policy.passwordBytesMin = try group.integer(
         "bytes_min", 8, 8...64, "minimum length of a password, in bytes of NFKC UTF-8")
+      passwordBlockListFile = path(
+        try group.text(
+          "block_list_file", "",
+          "passwords that no account may get: one a line, or the ordered SHA-1 list of Have I Been Pwned; empty: none"))
+      blockListAtSignIn = try group.flag(
+        "block_list_at_sign_in", false,
+        "report a sign-in with a password of the list as the event PASSWORD_COMPROMISED")
     }
     try readKeys(&reader)
     try readFetch(&reader, path)

@@ -30,8 +30,8 @@ extension Settings {
   /// Settings and groups that a reload takes over. All others need a restart.
   private static let reloaded = [
     "callers", "trusted_proxies", "hooks", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
-    "log.level", "listen.allow_unidentified", "passwords.bytes_min", "delivery.template_folder",
-    "delivery.default_language",
+    "log.level", "listen.allow_unidentified", "passwords.bytes_min", "passwords.block_list_file",
+    "passwords.block_list_at_sign_in", "delivery.template_folder", "delivery.default_language",
   ]
 
   /// Reads the configuration file again and compares it with these settings.
@@ -100,6 +100,14 @@ extension Settings {
     if !delivery.templateFolder.isEmpty {
       contents["delivery.template_folder"] = TemplateSet.files(in: delivery.templateFolder)
         .map { Digest(sha256($0)) }
+    }
+    for (setting, path) in [
+      ("passwords.block_list_file", passwordBlockListFile),
+      ("policy.blocked_email_domains_file", blockedEmailDomainsFile),
+    ] where !path.isEmpty {
+      // The file may have gigabytes, so its state stands for its content.
+      let state = (try? RandomAccessFile(path))?.state
+      contents[setting] = state.map { Digest(sha256(Array("\($0)".utf8))) }
     }
     return contents
   }

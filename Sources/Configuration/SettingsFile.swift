@@ -95,6 +95,10 @@ extension Settings {
     faults += faultsOfProviders() + faultsOfHooks()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
     check { () throws(ConfigurationError) in _ = try templates() }
+    check { () throws(ConfigurationError) in _ = try policyWithFiles() }
+    if !passwordBlockListFile.isEmpty {
+      check { () throws(ConfigurationError) in try PasswordBlockList.check(passwordBlockListFile) }
+    }
     check { () throws(ConfigurationError) in _ = try deliverySecrets() }
     check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }
     check(postgres.checkFiles)

@@ -59,6 +59,10 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case hookDenied = "HOOK_DENIED"
   /// A hook of the operator changed an account or a session that a call opened.
   case hookChanged = "HOOK_CHANGED"
+  /// A user signed in with a password of the operator's list.
+  case passwordCompromised = "PASSWORD_COMPROMISED"
+  /// An administrator invited a user by email.
+  case invited = "INVITED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

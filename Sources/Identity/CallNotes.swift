@@ -55,6 +55,7 @@ package final class CallNotes: Sendable {
     case .customToken: presents(FirstFactor.customToken.signInProviderID)
     case .phoneCode: presents(SignInMethods.phone)
     case .emailLink: presents(SignInMethods.emailLink)
+    case .emailCode: presents(SignInMethods.emailCode)
     case .anonymous: presents(FirstFactor.anonymous.signInProviderID)
     // The flow or the pending credential names the provider.
     case .authorizationResponse, .pendingToken: presents(CallNotes.unknown)
@@ -66,7 +67,7 @@ package final class CallNotes: Sendable {
 
   /// All values of `providerID` that are no configured provider.
   package static let withoutProvider = [
-    SignInMethods.password, SignInMethods.emailLink, SignInMethods.phone,
+    SignInMethods.password, SignInMethods.emailLink, SignInMethods.emailCode, SignInMethods.phone,
     FirstFactor.customToken.signInProviderID, FirstFactor.anonymous.signInProviderID, unknown,
   ]
 }

@@ -54,6 +54,12 @@ package indirect enum Step<Answer> {
     case .commit(let change, let answer): .commit(change, try transform(answer))
     }
   }
+
+  /// Adds writes to those of a commit.
+  func adding(_ writes: [Write]) -> Step {
+    guard case .commit(let change, let answer) = self else { return self }
+    return .commit(Change(change.writes + writes), answer)
+  }
 }
 
 /// How a call was settled: by its own decision, or by the record of an earlier call with the same idempotency key.

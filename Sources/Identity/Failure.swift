@@ -76,6 +76,10 @@ package struct Failure: Error, Hashable, Sendable {
     case backupFailed = "BACKUP_FAILED"
     case searchNotReady = "SEARCH_NOT_READY"
     case hookUnavailable = "HOOK_UNAVAILABLE"
+    // Rules for sign-up and use.
+    case signUpClosed = "SIGN_UP_CLOSED"
+    case emailDomainNotAllowed = "EMAIL_DOMAIN_NOT_ALLOWED"
+    case phoneCountryNotAllowed = "PHONE_COUNTRY_NOT_ALLOWED"
     // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
     // answer.
     case cancelled = "CANCELLED"

@@ -82,18 +82,23 @@ package protocol Passwords: Sendable {
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String
   /// Reports whether any password could match a hash. False for an imported hash whose key is missing or unreadable.
   func canVerify(hash: String) async throws -> Bool
-  /// Reports whether the block-list contains the password. Cheap. Called when a password is set.
+  /// Reports whether the built-in list contains the password. Cheap. Called when a password is set.
   func isCommon(_ password: String) -> Bool
+  /// Reports whether the operator's list contains the password. Called when a password is set.
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool
 }
 
 package struct PasswordCheck: Hashable, Sendable {
   package var matches: Bool
   /// The hash under the current parameters, if the stored one is older and the password matched.
   package var upgradedHash: String?
+  /// Whether the password matched and is in the operator's list, if sign-ins are compared with it.
+  package var isBlocked: Bool
 
-  package init(matches: Bool, upgradedHash: String? = nil) {
+  package init(matches: Bool, upgradedHash: String? = nil, isBlocked: Bool = false) {
     self.matches = matches
     self.upgradedHash = upgradedHash
+    self.isBlocked = isBlocked
   }
 }
 

@@ -12,6 +12,7 @@ package enum Credential: Hashable, Sendable {
   case phoneCode(verificationID: String, digits: String)
   /// The email address that the link was sent to, and the code in the link.
   case emailLink(email: String, code: String)
+  case emailCode(EmailDigits)
   case anonymous
   /// The pending token, as the client received it.
   case pendingToken(String)

@@ -48,6 +48,7 @@ package final class Server: Sendable {
     let ports = try Ports(settings, base, fetcher, log)
     let fetchers = try ConfigurationError.naming("delivery") { try settings.deliveryFetchers() }
     let first = try Configured(settings, contents: settings.contents(), ports, fetchers)
+    ports.passwords.use(first.blocking)
     let current = CurrentConfiguration(first)
     let shared = Shared(
       limits: settings.limits, calls: first.calls, tls: base.tls, store: store, log: log, metrics: metrics,

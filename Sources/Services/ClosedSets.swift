@@ -55,6 +55,8 @@ extension AuditEvent {
     case .messageResent: .messageResent
     case .hookDenied: .hookDenied
     case .hookChanged: .hookChanged
+    case .passwordCompromised: .passwordCompromised
+    case .invited: .invited
     }
   }
 }
@@ -112,7 +114,8 @@ extension PendingCredentialPurpose {
     case .credentialInUse: self = .credentialInUse
     case .secondFactor: self = .secondFactor
     // Their tokens are no pending credentials, and FetchProviders rejects them.
-    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail:
+    case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail,
+      .emailCode:
       self = .unspecified
     }
   }

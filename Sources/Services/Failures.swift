@@ -106,7 +106,8 @@ package enum Failures {
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
-      .messageContentGone, .backupNotConfigured, .backupNotSupported:
+      .messageContentGone, .backupNotConfigured, .backupNotSupported,
+      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
     case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady,

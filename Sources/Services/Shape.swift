@@ -154,6 +154,12 @@ enum Shape {
       return .phoneCode(
         verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
         digits: try required(code.code, path + "code", bytesMax: codeBytesMax))
+    case .emailCode(let code):
+      let path = "credential.email_code."
+      return .emailCode(
+        EmailDigits(
+          verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
+          digits: try required(code.code, path + "code", bytesMax: codeBytesMax), field: path + "code"))
     case .emailLink(let link):
       let path = "credential.email_link."
       return .emailLink(

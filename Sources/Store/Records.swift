@@ -233,6 +233,12 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   case changeEmail = "change_email"
   /// The revert link for a change of address, emailed to the old address.
   case revertEmail = "revert_email"
+  /// Six digits that were sent by email.
+  case emailCode = "email_code"
+
+  /// The codes that survive a new password, because the owner of the mailbox requested them. A code of six digits for a
+  /// session ends with the session.
+  package static let ofTheMailbox: [Self] = [.revertEmail, .resetPassword, .emailLink, .verifyEmail, .emailCode]
 
   /// Whether such a row holds the assertion of a verified credential.
   package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }

@@ -253,6 +253,10 @@ class Client:
             mode=f"CODE_MODE_{mode}", email=email, **{"continue_uri": PAGE, "caller": "web", **fields})
         return _call(self._admin.CreateEmailLink, request).link
 
+    def invite(self, email: str, **fields: Any) -> provisioning.InviteResponse:
+        request = provisioning.InviteRequest(email=email, **{"continue_uri": PAGE, "caller": "web", **fields})
+        return _call(self._admin.Invite, request)
+
     def delete_accounts(self, *account_ids: str) -> provisioning.DeleteAccountsResponse:
         return _call(self._admin.DeleteAccounts, provisioning.DeleteAccountsRequest(account_ids=account_ids))
 
@@ -326,6 +330,10 @@ class Client:
     def send_email_link(self, email: str, **fields: Any) -> verification.SendEmailLinkResponse:
         request = verification.SendEmailLinkRequest(email=email, **{"continue_uri": PAGE, **fields})
         return _call(self._verification.SendEmailLink, request)
+
+    def send_email_code(self, email: str, **fields: Any) -> verification.SendEmailCodeResponse:
+        request = verification.SendEmailCodeRequest(email=email, **fields)
+        return _call(self._verification.SendEmailCode, request)
 
     def send_email_verification(self, id_token: str, **fields: Any) -> verification.SendEmailVerificationResponse:
         request = verification.SendEmailVerificationRequest(id_token=id_token, **{"continue_uri": PAGE, **fields})

@@ -55,6 +55,7 @@ WORKLOADS = {
                       "SecondFactorService/FinishSecondFactor", "SecondFactorService/Withdraw"},
     "send-phone-code": {"VerificationService/SendPhoneCode"},
     "send-email-link": {"VerificationService/SendEmailLink"},
+    "send-email-code": {"VerificationService/SendEmailCode"},
     "send-email-verification": {"VerificationService/SendEmailVerification"},
     "send-password-reset": {"VerificationService/SendPasswordReset"},
     "send-email-change": {"VerificationService/SendEmailChange"},
@@ -87,6 +88,7 @@ WORKLOADS = {
 # Calls without a workload; the tool states the reason.
 LEFT_OUT = {"ServerReflection/ServerReflectionInfo"} | {f"AdminService/{name}" for name in (
     "Backup", "GetMasterKeyStatus", "ListSigningKeys", "RotateSigningKeys", "RevokeSigningKey", "CreateEmailLink",
+    "Invite",
     "SetSecondFactors", "LinkIdentity", "DeleteAccounts", "SetAccountsDisabled", "ForgetAccount", "ExportAccount",
     "ResendMessage")}
 

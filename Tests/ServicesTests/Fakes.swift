@@ -59,6 +59,7 @@ struct PlainPasswords: Passwords {
   }
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String { "hash" }
   func isCommon(_ password: String) -> Bool { false }
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool { false }
 }
 
 /// Accepts any text as an ID token of Ada's session.

@@ -88,6 +88,10 @@ package enum EventType: Int32, ProtobufEnum {
   case hookDenied = 55
   /// A hook of the operator changed an account or a session that a call opened.
   case hookChanged = 56
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  case passwordCompromised = 45
+  /// An administrator invited a user by email.
+  case invited = 46
 
   package var name: String {
     switch self {
@@ -131,6 +135,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .messageResent: "MESSAGE_RESENT"
     case .hookDenied: "HOOK_DENIED"
     case .hookChanged: "HOOK_CHANGED"
+    case .passwordCompromised: "PASSWORD_COMPROMISED"
+    case .invited: "INVITED"
     }
   }
 }
@@ -259,5 +265,5 @@ package enum EventRPC {
   /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
   ///
   /// Errors: QUOTA_EXCEEDED.
-  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 16)
+  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 17)
 }

@@ -104,6 +104,8 @@ package struct Credential: Sendable, Equatable {
     case anonymous(AnonymousCredential)
     /// A pending token, at most 128 bytes. SignIn accepts that of a CredentialInUse, Link that of an AccountExists.
     case pendingToken(String)
+    /// A code from VerificationService.SendEmailCode. Requires `policy.email_code`.
+    case emailCode(EmailCodeCredential)
   }
 
   package var kind: Kind?
@@ -135,6 +137,8 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
       kind = unsafe Field.one(form.pointee.anonymous).map(Kind.anonymous)
     case LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN:
       kind = unsafe .pendingToken(Field.text(form.pointee.pending_token))
+    case LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_CODE:
+      kind = unsafe Field.one(form.pointee.email_code).map(Kind.emailCode)
     default: break
     }
   }
@@ -165,6 +169,9 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
     case .pendingToken(let value):
       unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN
       unsafe form.pointee.pending_token = arena.text(value)
+    case .emailCode(let value):
+      unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_CODE
+      unsafe form.pointee.email_code = arena.form(value)
     case nil: break
     }
   }
@@ -328,6 +335,34 @@ extension EmailLinkCredential: ProtobufMessage, @unsafe Mapped {
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EmailLinkCredential>, _ arena: Arena) {
     unsafe form.pointee.email = arena.text(email)
+    unsafe form.pointee.code = arena.text(code)
+  }
+}
+
+/// A code that VerificationService.SendEmailCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+/// caller, `binding` and session of that call. Proves the mailbox like an email link. Fails with INVALID_CODE or
+/// EXPIRED_CODE.
+package struct EmailCodeCredential: Sendable, Equatable {
+  /// From SendEmailCodeResponse; at most 128 bytes.
+  package var verificationID: String
+  /// The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
+  package var code: String
+
+  package init(verificationID: String = "", code: String = "") {
+    self.verificationID = verificationID
+    self.code = code
+  }
+}
+
+extension EmailCodeCredential: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__EmailCodeCredential> { unsafe latchkey__v1__email_code_credential__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__EmailCodeCredential>) {
+    unsafe self.init(verificationID: Field.text(form.pointee.verification_id), code: Field.text(form.pointee.code))
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EmailCodeCredential>, _ arena: Arena) {
+    unsafe form.pointee.verification_id = arena.text(verificationID)
     unsafe form.pointee.code = arena.text(code)
   }
 }
@@ -578,8 +613,8 @@ package struct AccountExists: Sendable, Equatable {
   package var email: String
   /// Providers that are linked to the account and can sign in. Empty if the caller may not know them.
   package var providerIDs: [String]
-  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
-  /// Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a
+  /// provider id. Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
   /// `fetch_by_email`. FetchProviders then sends them to the address by email.
   package var signInMethods: [String]
   /// Stands for the pending credential. Valid once, for this caller and its `binding`.

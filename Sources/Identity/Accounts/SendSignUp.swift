@@ -8,7 +8,7 @@ extension Environment {
   /// The server keeps nothing of the request but a keyed digest under its idempotency key. The user who follows the
   /// link sets the password. Another user's password therefore never waits for the owner's click (check 5).
   func sendSignUp(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
-    try requireNew(request.password, field: "password")
+    try await requireNew(request.password, field: "password", call: call)
     try requireMail(request.mail, call)
     var query = Query()
     query.email = request.email

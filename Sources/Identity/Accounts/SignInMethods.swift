@@ -2,11 +2,14 @@ package import Store
 
 /// Usable first factors of an account.
 ///
-/// They exclude second factors, recovery codes, identities of disabled providers, and sign-in links to an unverified
+/// They exclude second factors, recovery codes, identities of disabled providers, and links and codes to an unverified
 /// email address. A user who has only those cannot sign in.
 package struct SignInMethods: Hashable, Sendable {
   package static let password = "password"
+  /// Links and codes by email. Both prove the same mailbox, so they are one linked provider.
   package static let emailLink = "emailLink"
+  /// The second name of that method, for clients that ask for a code.
+  package static let emailCode = "emailCode"
   package static let phone = "phone"
 
   /// Sign-in methods in the order to offer them: the methods that the user set here, then providers in the order of
@@ -17,7 +20,7 @@ package struct SignInMethods: Hashable, Sendable {
 
   init(_ record: SignInMethodsRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(SignInMethods.password) }
-    if policy.emailLinkEnabled, record.emailLink, record.emailVerified { methods.append(SignInMethods.emailLink) }
+    if record.emailLink, record.emailVerified { addMailbox(policy) }
     // One phone is not two factors (`refusal(ofFirstFactor:)`).
     if policy.phoneEnabled, record.hasPhoneNumber, !record.hasOnlyPhoneFactors { methods.append(SignInMethods.phone) }
     for providerID in record.providerIDs {
@@ -27,16 +30,30 @@ package struct SignInMethods: Hashable, Sendable {
 
   /// Returns the methods of an account that has none, such as one that no user could sign in to yet (S12).
   ///
-  /// The only method is a link to the account's own email address, if the operator allows links.
-  init(emailLinkUnder policy: Policy) {
-    if policy.emailLinkEnabled { methods = [SignInMethods.emailLink] }
+  /// The only method is a link or a code to the account's own email address, as the operator allows.
+  init(mailboxUnder policy: Policy) { addMailbox(policy) }
+
+  private mutating func addMailbox(_ policy: Policy) {
+    if policy.emailLinkEnabled { methods.append(SignInMethods.emailLink) }
+    if policy.emailCodes != .off { methods.append(SignInMethods.emailCode) }
   }
 
-  /// Sign-in links belong to the provider of the password, since both name the account by its email address. Without a
-  /// password they are a provider of their own: no client must ask for a password that does not exist.
+  /// Links and codes by email belong to the provider of the password, since all name the account by its email address.
+  /// Without a password they are a provider of their own: no client must ask for a password that does not exist.
   package var providerIDs: [String] {
-    methods.contains(SignInMethods.password) ? methods.filter { $0 != SignInMethods.emailLink } : methods
+    if methods.contains(SignInMethods.password) { return methods.filter { !SignInMethods.mailbox.contains($0) } }
+    guard let code = methods.firstIndex(of: SignInMethods.emailCode) else { return methods }
+    var providerIDs = methods
+    if methods.contains(SignInMethods.emailLink) {
+      providerIDs.remove(at: code)
+    } else {
+      providerIDs[code] = SignInMethods.emailLink
+    }
+    return providerIDs
   }
+
+  /// The methods that the holder of the mailbox has.
+  static let mailbox: Set = [emailLink, emailCode]
 
   package var isEmpty: Bool { methods.isEmpty }
 

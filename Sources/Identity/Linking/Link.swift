@@ -88,8 +88,12 @@ package struct Link: Sendable {
   }
 
   private func recorded(_ credential: Credential, _ call: CallFacts) async throws -> IdempotencyRecord? {
-    guard case .phoneCode(let verificationID, _) = credential else { return try await environment.recorded(call) }
-    return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    switch credential {
+    case .phoneCode(let verificationID, _):
+      return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    case .emailCode(let digits): return try await environment.recorded(call, digits)
+    default: return try await environment.recorded(call)
+    }
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {

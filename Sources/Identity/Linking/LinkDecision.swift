@@ -107,6 +107,11 @@ enum LinkDecision: Hashable, Sendable {
     if isEmailLink, let own = state.account.email, own != assertion.email {
       return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
     }
+    if state.account.email == nil, policy.oneAccountPerEmail || isEmailLink, let email = assertion.email,
+      let failure = policy.refusal(ofAddress: email, field: "credential")
+    {
+      return .refuse(failure)
+    }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
       !facts.caller.began(before: since)
     {
@@ -129,10 +134,13 @@ enum LinkDecision: Hashable, Sendable {
           .providerAlreadyLinked, field: "credential.password",
           hint: "The account already has a password. To change it, call Update."))
     }
-    if policy.signUp == .verifyFirst, account.email == nil {
+    if account.email == nil, let failure = policy.refusal(ofAddress: email, field: "credential.password.email") {
+      return .refuse(failure)
+    }
+    if policy.signUp != .immediate, account.email == nil {
       return .refuse(.addressIsToBeVerifiedFirst(byLink: policy.enables(SignInMethods.emailLink)))
     }
-    if policy.signUp != .verifyFirst, let owner = facts.emailOwner, owner.account.id != account.id {
+    if policy.signUp == .immediate, let owner = facts.emailOwner, owner.account.id != account.id {
       return .refuse(
         Failure(
           .emailAlreadyInUse, field: "credential.password.email",

@@ -20,7 +20,7 @@ package struct Reauthenticate: Sendable {
     let facts = try await environment.first(query)
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
-    var verified = try await verify(request.credential, for: before.state, admitted, call)
+    var verified = try await verify(request.credential, for: before, admitted, call)
     query.spentToken = verified.held.singleUse?.digest
     query.code = verified.code?.digest
     let later = try await environment.load(query)
@@ -123,9 +123,9 @@ extension Reauthenticate {
   }
 
   private func verify(
-    _ credential: Credential, for state: AccountState, _ admitted: AdmittedAttempt?, _ call: CallFacts
+    _ credential: Credential, for caller: CallerSession, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> Verified {
-    let account = state.account
+    let (state, account) = (caller.state, caller.state.account)
     switch credential {
     case .password(let email, let password):
       let proof = try await verify(email: email, password: password, for: account, admitted, call)
@@ -140,9 +140,10 @@ extension Reauthenticate {
       let token = try environment.verify(customToken: text)
       return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
     case .phoneCode(let verificationID, let digits):
-      return try await verified(.phone(verificationID: verificationID, digits: digits), of: account, call)
+      return try await verified(.phone(verificationID: verificationID, digits: digits), of: caller, call)
     case .emailLink(let email, let code):
-      return try await verified(.emailLink(email: email, code: code), of: account, call)
+      return try await verified(.emailLink(email: email, code: code), of: caller, call)
+    case .emailCode(let digits): return try await verified(.emailCode(digits), of: caller, call)
     case .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "Use a credential of this account, not an anonymous one.")
     case .pendingToken:
@@ -203,9 +204,9 @@ extension Reauthenticate {
   }
 
   private func verified(
-    _ code: PresentedCode, of account: AccountRecord, _ call: CallFacts
+    _ code: PresentedCode, of caller: CallerSession, _ call: CallFacts
   ) async throws -> Verified {
-    let verified = try await environment.prove(code, ending: .reauthenticate, account: account.id, call)
+    let verified = try await environment.prove(code, for: .reauthenticate(caller), call)
     var held = PendingAssertion(verified.assertion, firstFactor: verified.firstFactor)
     held.intent = .reauthenticate
     return Verified(proof: .assertion(verified.assertion), held: held, code: verified)

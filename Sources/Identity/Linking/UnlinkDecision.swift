@@ -25,9 +25,11 @@ enum UnlinkDecision: Hashable, Sendable {
   private static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
     var addable = policy.passwordEnabled ? [SignInMethods.password] : []
     if policy.emailLinkEnabled { addable.append(SignInMethods.emailLink) }
+    if policy.emailCodes != .off { addable.append(SignInMethods.emailCode) }
     if policy.phoneEnabled { addable.append(SignInMethods.phone) }
     addable += policy.enabledProviderIDs.sorted()
-    addable.removeAll { $0 == providerID }
+    let removed = providerID == SignInMethods.emailLink ? SignInMethods.mailbox : [providerID]
+    addable.removeAll(where: removed.contains)
     return Failure(
       .lastSignInMethod, hint: "This is the account's last sign-in method. Link another one first.",
       metadata: ["addable_methods": addable.joined(separator: ",")])

@@ -25,6 +25,7 @@ package struct SignIn: Sendable {
     case .phoneCode(let verificationID, let digits):
       return try await signIn(.phone(verificationID: verificationID, digits: digits), request, call)
     case .emailLink(let email, let code): return try await signIn(.emailLink(email: email, code: code), request, call)
+    case .emailCode(let digits): return try await signIn(.emailCode(digits), request, call)
     case .anonymous: return try await signInAnonymously(existingOnly: request.existingOnly, call)
     case .pendingToken(let handle): return try await present(handle, call)
     }
@@ -37,6 +38,7 @@ package struct SignIn: Sendable {
       return try await environment.recorded(call, throttle, of: email)
     case .phoneCode(let verificationID, _):
       return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    case .emailCode(let digits): return try await environment.recorded(call, digits)
     default: return try await environment.recorded(call)
     }
   }
@@ -178,7 +180,7 @@ extension SignIn {
   private func signIn(
     _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
-    let code = try await environment.prove(presented, ending: .signIn, call)
+    let code = try await environment.prove(presented, for: .signIn, call)
     var attempt = Attempt(code, call, asking: request)
     let query = attempt.query(environment.policy)
     let facts = try await environment.load(query)
@@ -192,6 +194,7 @@ extension SignIn {
   @inline(never)
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.anonymousEnabled else { throw Failure.anonymousNotEnabled }
+    if !existingOnly, let failure = environment.policy.refusalToCreate(email: nil) { throw failure }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
     var query = Query()
     query.look(for: call.idempotency)

@@ -53,9 +53,10 @@ extension SignIn {
     case .customToken(let text): return .customToken(try environment.verify(customToken: text))
     case .phoneCode(let verificationID, let digits):
       let presented = PresentedCode.phone(verificationID: verificationID, digits: digits)
-      return .code(try await environment.prove(presented, ending: .signIn, call))
+      return .code(try await environment.prove(presented, for: .signIn, call))
     case .emailLink(let email, let code):
-      return .code(try await environment.prove(.emailLink(email: email, code: code), ending: .signIn, call))
+      return .code(try await environment.prove(.emailLink(email: email, code: code), for: .signIn, call))
+    case .emailCode(let digits): return .code(try await environment.prove(.emailCode(digits), for: .signIn, call))
     case .anonymous, .pendingToken:
       throw Failure(
         .invalidField, field: "credential", hint: "Complete the link with a credential of an existing account.")

@@ -35,6 +35,7 @@ package struct FailedAttempt: Hashable, Sendable {
     case .customToken: method = FirstFactor.customToken.signInProviderID
     case .phoneCode: method = SignInMethods.phone
     case .emailLink(let email, _): (method, subject) = (SignInMethods.emailLink, .email(email))
+    case .emailCode: method = SignInMethods.emailCode
     case .anonymous: method = FirstFactor.anonymous.signInProviderID
     // Their rows name the provider.
     case .authorizationResponse, .pendingToken: break
@@ -198,7 +199,7 @@ extension Policy {
   /// Whether this is a sign-in method of the service or of an enabled provider.
   fileprivate func knows(_ method: String) -> Bool {
     let own = [
-      SignInMethods.password, SignInMethods.phone, SignInMethods.emailLink,
+      SignInMethods.password, SignInMethods.phone, SignInMethods.emailLink, SignInMethods.emailCode,
       FirstFactor.customToken.signInProviderID, FirstFactor.anonymous.signInProviderID,
     ]
     return own.contains(method) || enabledProviderIDs.contains(method)
@@ -216,7 +217,8 @@ extension Failure.Reason {
       .providerAlreadyLinked, .pendingCredentialExpired, .pendingCredentialUsed, .pendingCredentialMismatch,
       .operationNotAllowed, .expiredCode, .unverifiedEmail, .requiresSecondFactor, .unsupportedFirstFactor,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured, .tooManyAttempts,
-      .overloaded, .quotaExceeded, .providerUnavailable, .deniedByHook, .hookUnavailable:
+      .overloaded, .quotaExceeded, .providerUnavailable, .deniedByHook, .hookUnavailable, .signUpClosed,
+      .emailDomainNotAllowed, .phoneCountryNotAllowed:
       true
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
       .forbiddenClaim, .claimsTooLarge, .invalidIDToken, .callerUnidentified, .callerNotAllowed,

@@ -31,6 +31,7 @@ package struct SendPhoneCode: Sendable {
     guard environment.policy.phoneEnabled, environment.policy.textMessagesEnabled else {
       throw Failure(.operationNotAllowed, hint: "Phone codes are not enabled on this server.")
     }
+    if let failure = environment.policy.refusal(ofNumber: request.phoneNumber, field: "phone_number") { throw failure }
     try call.requireBinding(environment.policy)
     let token = try sessionToken(of: request)
     var query = Query()
@@ -153,7 +154,7 @@ package struct SendPasswordReset: Sendable {
 
 extension Write {
   /// The write that removes the delivery that this write queues.
-  fileprivate var undoingEnqueue: Write? {
+  var undoingEnqueue: Write? {
     guard case .delivery(.enqueue(let delivery, _)) = self else { return nil }
     return .delivery(.remove(id: delivery.id))
   }

@@ -1,3 +1,4 @@
+internal import Configuration
 internal import Crypto
 internal import Identity
 internal import Import
@@ -14,6 +15,13 @@ final class PasswordHashing: Passwords {
   private let importKeys: ImportKeys?
   private let refused: @Sendable () -> Void
   private let pace = Mutex(PasswordPace())
+  private let blocking = Mutex(Blocking())
+
+  /// The operator's list, and whether sign-ins are compared with it. A reload replaces both.
+  struct Blocking: Sendable {
+    var list: PasswordBlockList?
+    var atSignIn = false
+  }
 
   /// - Parameter importKeys: keys of imported hashes; `nil` if no imported hash uses one.
   /// - Parameter refused: called for work that found the queue full.
@@ -56,7 +64,10 @@ final class PasswordHashing: Passwords {
       let kind = foreign.map { .foreign($0.pace) } ?? own
       let hold = pace.withLock { $0.note(took, kind, spellings: typed == bytes ? 1 : 2) }
       guard matches, hash != nil else { return (PasswordCheck(matches: false), hold) }
-      return (PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil), .zero)
+      let isBlocked = isBlockedAtSignIn(bytes)
+      return (
+        PasswordCheck(matches: true, upgradedHash: isOlder ? try? hasher.hash(bytes) : nil, isBlocked: isBlocked), .zero
+      )
     }
     if outcome.hold > .zero { try? await Task.sleep(for: outcome.hold) }
     return outcome.check
@@ -89,6 +100,24 @@ final class PasswordHashing: Passwords {
   var queued: Int { workers.queued }
 
   func isCommon(_ password: String) -> Bool { common.contains(password) }
+
+  func use(_ blocking: Blocking) { self.blocking.withLock { $0 = blocking } }
+
+  /// Searches on a worker, because the list may be on a disk. An unreadable list lets no new password pass.
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool {
+    guard let list = blocking.withLock(\.list) else { return false }
+    let found = try await work(commitDecision) { () throws(CryptoError) -> Bool? in try? list.contains(password) }
+    guard let found else {
+      throw Failure(.overloaded, retryAfterMillis: 1_000, debug: "\(list.path) cannot be read")
+    }
+    return found
+  }
+
+  private func isBlockedAtSignIn(_ password: [UInt8]) -> Bool {
+    let blocking = blocking.withLock { $0 }
+    guard blocking.atSignIn, let list = blocking.list else { return false }
+    return (try? list.contains(String(decoding: password, as: UTF8.self))) ?? false
+  }
 
   func requireRoom() throws(Failure) {
     if workers.isFull { throw full() }

@@ -107,6 +107,7 @@ final class ConfigurationReload: Sendable {
     ports.base.metrics.add(providers: settings.providers.map(\.id))
     fetcher.allow(privateHosts: settings.fetchSettings.privateHosts)
     ports.base.keys.tokens.use(new.signers)
+    ports.passwords.use(new.blocking)
     delivery.use(new.messages)
     log.use(settings.logLevel)
     current.use(new)

@@ -20,6 +20,7 @@ final class Configured: Sendable {
   let calls: CallTable
   let messages: DeliveryWorker.Means
   let signers: [CustomTokenSigner]
+  let blocking: PasswordHashing.Blocking
   private let registry: Registry
   /// In the order of the settings.
   let hooks: [HookClient]
@@ -39,7 +40,8 @@ final class Configured: Sendable {
     }
     let kept = previous.map { known in known.configured.hooks.filter { known.unchangedHooks.contains($0.name) } }
     hooks = try settings.hookClients(ports.log, kept: kept ?? [])
-    environment = ports.environment(registry, settings.policy, settings.hookSet(hooks, ports.base))
+    environment = ports.environment(
+      registry, try Settings.again(settings.policyWithFiles), settings.hookSet(hooks, ports.base))
     let directory = CallerDirectory()
     let methods = ports.methods(environment, settings, callers: directory)
     calls = CallTable(
@@ -50,6 +52,9 @@ final class Configured: Sendable {
     messages = DeliveryWorker.Means(
       templates: try Settings.again(settings.templates), transports: try settings.transports(fetchers))
     signers = try Settings.again(settings.signersOfCustomTokens)
+    let former = previous?.configured.blocking.list
+    let list = try Settings.again { () throws(ConfigurationError) in try settings.passwordBlockList(previous: former) }
+    blocking = PasswordHashing.Blocking(list: list, atSignIn: settings.blockListAtSignIn)
   }
 }
 

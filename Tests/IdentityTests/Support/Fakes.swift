@@ -115,7 +115,7 @@ final class FakePasswords: Passwords {
     await event?()
     if isGivenUpAfterwards.withLock({ $0 }) { _ = commitDecision.cancel() }
     if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
-    return PasswordCheck(matches: hash == "hash:" + password)
+    return PasswordCheck(matches: hash == "hash:" + password, isBlocked: password == "a leaked secret")
   }
 
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String {
@@ -124,6 +124,10 @@ final class FakePasswords: Passwords {
   }
 
   func isCommon(_ password: String) -> Bool { password == "password1" }
+
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool {
+    password == "a leaked secret"
+  }
 }
 
 /// Tokens that are only names. This object has their contents.

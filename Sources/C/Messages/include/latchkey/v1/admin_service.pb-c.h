@@ -1867,6 +1867,10 @@ struct Latchkey__V1__AdminService_Service
                             const Latchkey__V1__CreateEmailLinkRequest *input,
                             Latchkey__V1__CreateEmailLinkResponse_Closure closure,
                             void *closure_data);
+  void (*invite)(Latchkey__V1__AdminService_Service *service,
+                 const Latchkey__V1__InviteRequest *input,
+                 Latchkey__V1__InviteResponse_Closure closure,
+                 void *closure_data);
   void (*delete_accounts)(Latchkey__V1__AdminService_Service *service,
                           const Latchkey__V1__DeleteAccountsRequest *input,
                           Latchkey__V1__DeleteAccountsResponse_Closure closure,
@@ -1940,6 +1944,7 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## link_identity,\
       function_prefix__ ## set_second_factors,\
       function_prefix__ ## create_email_link,\
+      function_prefix__ ## invite,\
       function_prefix__ ## delete_accounts,\
       function_prefix__ ## set_accounts_disabled,\
       function_prefix__ ## forget_account,\
@@ -2035,6 +2040,10 @@ void latchkey__v1__admin_service__create_email_link(ProtobufCService *service,
                                                     const Latchkey__V1__CreateEmailLinkRequest *input,
                                                     Latchkey__V1__CreateEmailLinkResponse_Closure closure,
                                                     void *closure_data);
+void latchkey__v1__admin_service__invite(ProtobufCService *service,
+                                         const Latchkey__V1__InviteRequest *input,
+                                         Latchkey__V1__InviteResponse_Closure closure,
+                                         void *closure_data);
 void latchkey__v1__admin_service__delete_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__DeleteAccountsRequest *input,
                                                   Latchkey__V1__DeleteAccountsResponse_Closure closure,

@@ -369,7 +369,7 @@ struct  Latchkey__V1__FetchProvidersResponse
   size_t n_provider_ids;
   char **provider_ids;
   /*
-   * Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+   * Sign-in methods in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a provider id.
    */
   size_t n_sign_in_methods;
   char **sign_in_methods;

@@ -188,7 +188,15 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * A hook of the operator changed an account or a session that a call opened.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED = 56
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED = 56,
+  /*
+   * A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED = 45,
+  /*
+   * An administrator invited a user by email.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 

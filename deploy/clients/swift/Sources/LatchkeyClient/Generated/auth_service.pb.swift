@@ -482,7 +482,7 @@ public nonisolated struct Latchkey_V1_FetchProvidersResponse: Sendable {
   /// Linked providers that can sign in.
   public var providerIds: [String] = []
 
-  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a provider id.
   public var signInMethods: [String] = []
 
   /// The pending credential, so that the user sees what will be linked. Only for a pending token.
