@@ -238,6 +238,9 @@ package struct Settings: Sendable {
         "queue_max", 64, 1...100_000, "maximum number of queued hashes, past which calls fail with RESOURCE_EXHAUSTED")
       policy.passwordBytesMin = try group.integer(
         "bytes_min", 8, 8...64, "minimum length of a password, in bytes of NFKC UTF-8")
+      policy.importedBcryptCostMax = try group.integer(
+        "imported_bcrypt_cost_max", 14, 4...16,
+        "maximum cost of a bcrypt hash in an import; 16 takes about 5 s of a core")
     }
     try readKeys(&reader)
     try readFetch(&reader, path)

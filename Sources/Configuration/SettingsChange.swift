@@ -30,8 +30,8 @@ extension Settings {
   /// Settings and groups that a reload takes over. All others need a restart.
   private static let reloaded = [
     "callers", "trusted_proxies", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
-    "log.level", "listen.allow_unidentified", "passwords.bytes_min", "delivery.template_folder",
-    "delivery.default_language",
+    "log.level", "listen.allow_unidentified", "passwords.bytes_min", "passwords.imported_bcrypt_cost_max",
+    "delivery.template_folder", "delivery.default_language",
   ]
 
   /// Reads the configuration file again and compares it with these settings.

@@ -30,6 +30,7 @@ package struct Policy: Sendable {
 
   package var passwordBytesMin = 8
   package var passwordBytesMax = 1024
+  package var importedBcryptCostMax = 14
 
   package var pendingLifetimeMillis: Int64 = 600_000
   package var pendingAttemptsMax = 5

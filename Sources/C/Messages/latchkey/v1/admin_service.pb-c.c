@@ -3632,7 +3632,7 @@ const ProtobufCMessageDescriptor latchkey__v1__sealed_rows__descriptor =
   (ProtobufCMessageInit) latchkey__v1__sealed_rows__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[15] =
+static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[19] =
 {
   { "HASH_ALGORITHM_UNSPECIFIED", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED", 0 },
   { "HASH_ALGORITHM_SCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT", 1 },
@@ -3649,27 +3649,35 @@ static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_num
   { "HASH_ALGORITHM_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_MD5", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5", 14 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA512", 15 },
+  { "HASH_ALGORITHM_PHPASS", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PHPASS", 16 },
+  { "HASH_ALGORITHM_DJANGO", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_DJANGO", 17 },
+  { "HASH_ALGORITHM_WERKZEUG", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_WERKZEUG", 18 },
 };
 static const ProtobufCIntRange latchkey__v1__hash_algorithm__value_ranges[] = {
-{0, 0},{0, 15}
+{0, 0},{0, 19}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[15] =
+static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[19] =
 {
   { "HASH_ALGORITHM_ARGON2", 4 },
   { "HASH_ALGORITHM_BCRYPT", 3 },
+  { "HASH_ALGORITHM_DJANGO", 17 },
   { "HASH_ALGORITHM_HMAC_MD5", 10 },
   { "HASH_ALGORITHM_HMAC_SHA1", 9 },
   { "HASH_ALGORITHM_HMAC_SHA256", 8 },
   { "HASH_ALGORITHM_HMAC_SHA512", 7 },
   { "HASH_ALGORITHM_MD5", 14 },
   { "HASH_ALGORITHM_PBKDF2_SHA256", 6 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", 15 },
   { "HASH_ALGORITHM_PBKDF_SHA1", 5 },
+  { "HASH_ALGORITHM_PHPASS", 16 },
   { "HASH_ALGORITHM_SCRYPT", 1 },
   { "HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA512", 11 },
   { "HASH_ALGORITHM_STANDARD_SCRYPT", 2 },
   { "HASH_ALGORITHM_UNSPECIFIED", 0 },
+  { "HASH_ALGORITHM_WERKZEUG", 18 },
 };
 const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
 {
@@ -3678,9 +3686,9 @@ const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
   "HashAlgorithm",
   "Latchkey__V1__HashAlgorithm",
   "latchkey.v1",
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_number,
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_name,
   1,
   latchkey__v1__hash_algorithm__value_ranges,
