@@ -96,6 +96,7 @@ extension SensitiveOperation {
     case .unlink: "Unlink"
     case .merge: "Merge, of either account"
     case .changeFactors: "changes of second factors"
+    case .createSessionCookie: "CreateSessionCookie"
     }
   }
 }

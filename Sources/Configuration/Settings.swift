@@ -226,7 +226,14 @@ package struct Settings: Sendable {
       keyPolicy.publishLeadMillis = try group.seconds(
         "publish_lead_seconds", 3_600, 4...KeyPolicy.publishLeadSecondsMax,
         "how long a key is published before it signs")
+      policy.sessionCookiesEnabled = try group.flag(
+        "session_cookies", false,
+        "session cookies of up to 14 days; retired keys then stay published for 14 days; the same on all servers")
       keyPolicy.tokenLifetimeMaxMillis = max(policy.idTokenLifetimeMillis, policy.customTokenLifetimeMaxMillis)
+      if policy.sessionCookiesEnabled {
+        keyPolicy.tokenLifetimeMaxMillis = max(
+          keyPolicy.tokenLifetimeMaxMillis, Policy.sessionCookieMillis.upperBound)
+      }
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(

@@ -55,6 +55,7 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// An administrator ended the blocks of a user, whose address may have no account.
   case unlocked = "UNLOCKED"
   case messageResent = "MESSAGE_RESENT"
+  case sessionCookieCreated = "SESSION_COOKIE_CREATED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

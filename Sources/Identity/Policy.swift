@@ -48,6 +48,9 @@ package struct Policy: Sendable {
   package var anonymousIdleMillis: Int64 = 30 * 86_400_000
 
   package var idTokenLifetimeMillis: Int64 = 3_600_000
+  package var sessionCookiesEnabled = false
+  /// Requested lifetimes of session cookies, in milliseconds.
+  package static let sessionCookieMillis: ClosedRange<Int64> = 300_000...1_209_600_000
   package var customTokenLifetimeMaxMillis: Int64 = 3_600_000
   package var refreshGraceMillis: Int64 = 10_000
   package var sessionIdleMillis: Int64 = 30 * 86_400_000

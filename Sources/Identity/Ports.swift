@@ -107,12 +107,16 @@ package protocol Tokens: Sendable {
   ///
   /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
+  /// A session cookie has the contents of an ID token, and is none.
+  func mintSessionCookie(_ claims: IDToken) throws -> String
+  /// As `verifyIDToken`.
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken
   func mintCustomToken(_ token: CustomToken) throws -> String
   /// Throws `Failure(.invalidCustomToken)` or `.tokenExpired`.
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
   /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` with the field's name.
   func validateCustomClaims(_ json: String, field: String) throws
-  /// Returns the claims of a token that `verifyIDToken` accepted, as JSON.
+  /// Returns the claims of a token that `verifyIDToken` or `verifySessionCookie` accepted, as JSON.
   func claimsJSON(_ token: String) throws -> String
 }
 

@@ -53,6 +53,7 @@ extension AuditEvent {
     case .signingKeyRevoked: .signingKeyRevoked
     case .unlocked: .unlocked
     case .messageResent: .messageResent
+    case .sessionCookieCreated: .sessionCookieCreated
     }
   }
 }

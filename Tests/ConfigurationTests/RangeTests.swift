@@ -81,6 +81,9 @@ private let numbers: [NumberSetting] = [
   seconds("policy.unlink_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.unlink) },
   seconds("policy.merge_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.merge) },
   seconds("policy.factor_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.changeFactors) },
+  seconds("policy.session_cookie_recent_login_seconds", 0...86_400) {
+    $0.policy.ownWindowMillis(.createSessionCookie)
+  },
   seconds("policy.anonymous_idle_seconds", 0...31_536_000) { $0.policy.anonymousIdleMillis },
   seconds("policy.pending_lifetime_seconds", 1...900) { $0.policy.pendingLifetimeMillis },
   seconds("policy.flow_lifetime_seconds", 30...600) { $0.policy.flowLifetimeMillis },

@@ -208,6 +208,17 @@ private let tokenFields: [TextField] = [
   TextField(path: sessions + "SignOut", name: "refresh_token", bytesMax: tokenBytesMax) {
     API.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
   },
+  TextField(path: sessions + "SignOut", name: "session_cookie", bytesMax: tokenBytesMax) {
+    API.SignOutRequest(sessionCookie: $0.isEmpty ? "cookie" : $0)
+  },
+  TextField(path: sessions + "CreateSessionCookie", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    CreateSessionCookieRequest(idToken: $0, validForSeconds: 300)
+  },
+  TextField(
+    path: sessions + "VerifySessionCookie", name: "session_cookie", bytesMax: tokenBytesMax, mayBeEmpty: false
+  ) {
+    VerifySessionCookieRequest(sessionCookie: $0)
+  },
   TextField(path: sessions + "RevokeAll", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     RevokeAllRequest(idToken: $0)
   },

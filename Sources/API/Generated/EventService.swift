@@ -84,6 +84,8 @@ package enum EventType: Int32, ProtobufEnum {
   case unlocked = 36
   /// An administrator sent a message again.
   case messageResent = 37
+  /// A session cookie was created.
+  case sessionCookieCreated = 60
 
   package var name: String {
     switch self {
@@ -125,6 +127,7 @@ package enum EventType: Int32, ProtobufEnum {
     case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
     case .unlocked: "UNLOCKED"
     case .messageResent: "MESSAGE_RESENT"
+    case .sessionCookieCreated: "SESSION_COOKIE_CREATED"
     }
   }
 }

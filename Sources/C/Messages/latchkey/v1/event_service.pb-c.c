@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[38] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[39] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -387,11 +387,12 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
   { "EVENT_TYPE_UNLOCKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNLOCKED", 36 },
   { "EVENT_TYPE_MESSAGE_RESENT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT", 37 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED", 60 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{0, 38}
+{0, 0},{60, 38},{0, 39}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[38] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[39] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -424,6 +425,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_RECLAIMED", 4 },
   { "EVENT_TYPE_REFRESH_REPLAYED", 11 },
   { "EVENT_TYPE_SESSIONS_REVOKED", 12 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", 38 },
   { "EVENT_TYPE_SIGNED_IN", 8 },
   { "EVENT_TYPE_SIGNED_OUT", 9 },
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
@@ -439,11 +441,11 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  38,
+  39,
   latchkey__v1__event_type__enum_values_by_number,
-  38,
+  39,
   latchkey__v1__event_type__enum_values_by_name,
-  1,
+  2,
   latchkey__v1__event_type__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -180,7 +180,11 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * An administrator sent a message again.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37,
+  /*
+   * A session cookie was created.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED = 60
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 
