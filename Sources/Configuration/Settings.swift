@@ -231,7 +231,14 @@ package struct Settings: Sendable {
       keyPolicy.publishLeadMillis = try group.seconds(
         "publish_lead_seconds", 3_600, 4...KeyPolicy.publishLeadSecondsMax,
         "how long a key is published before it signs")
+      policy.sessionCookiesEnabled = try group.flag(
+        "session_cookies", false,
+        "session cookies of up to 14 days; retired keys then stay published for 14 days; the same on all servers")
       keyPolicy.tokenLifetimeMaxMillis = max(policy.idTokenLifetimeMillis, policy.customTokenLifetimeMaxMillis)
+      if policy.sessionCookiesEnabled {
+        keyPolicy.tokenLifetimeMaxMillis = max(
+          keyPolicy.tokenLifetimeMaxMillis, Policy.sessionCookieMillis.upperBound)
+      }
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
@@ -250,6 +257,9 @@ package struct Settings: Sendable {
       blockListAtSignIn = try group.flag(
         "block_list_at_sign_in", false,
         "report a sign-in with a password of the list as the event PASSWORD_COMPROMISED")
+      policy.importedBcryptCostMax = try group.integer(
+        "imported_bcrypt_cost_max", 14, 4...16,
+        "maximum cost of a bcrypt hash in an import; 16 takes about 5 s of a core")
     }
     try readKeys(&reader)
     try readFetch(&reader, path)

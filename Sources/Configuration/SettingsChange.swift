@@ -31,7 +31,8 @@ extension Settings {
   private static let reloaded = [
     "callers", "trusted_proxies", "hooks", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
     "log.level", "listen.allow_unidentified", "passwords.bytes_min", "passwords.block_list_file",
-    "passwords.block_list_at_sign_in", "delivery.template_folder", "delivery.default_language",
+    "passwords.block_list_at_sign_in", "passwords.imported_bcrypt_cost_max", "delivery.template_folder",
+    "delivery.default_language",
   ]
 
   /// Reads the configuration file again and compares it with these settings.

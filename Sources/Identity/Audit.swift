@@ -63,6 +63,7 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case passwordCompromised = "PASSWORD_COMPROMISED"
   /// An administrator invited a user by email.
   case invited = "INVITED"
+  case sessionCookieCreated = "SESSION_COOKIE_CREATED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

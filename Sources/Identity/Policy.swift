@@ -40,8 +40,12 @@ package struct Policy: Sendable {
   /// Configured providers. The server keeps an identity of another provider, but it is not a sign-in method.
   package var enabledProviderIDs: Set<String> = []
 
+  /// Subjects of one provider that an account may have (L3). S8 applies with every number.
+  package var identitiesPerProviderMax = 1
+
   package var passwordBytesMin = 8
   package var passwordBytesMax = 1024
+  package var importedBcryptCostMax = 14
 
   package var pendingLifetimeMillis: Int64 = 600_000
   package var pendingAttemptsMax = 5
@@ -59,6 +63,9 @@ package struct Policy: Sendable {
   package var anonymousIdleMillis: Int64 = 30 * 86_400_000
 
   package var idTokenLifetimeMillis: Int64 = 3_600_000
+  package var sessionCookiesEnabled = false
+  /// Requested lifetimes of session cookies, in milliseconds.
+  package static let sessionCookieMillis: ClosedRange<Int64> = 300_000...1_209_600_000
   package var customTokenLifetimeMaxMillis: Int64 = 3_600_000
   package var refreshGraceMillis: Int64 = 10_000
   package var sessionIdleMillis: Int64 = 30 * 86_400_000

@@ -112,6 +112,10 @@ package protocol Tokens: Sendable {
   ///
   /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
+  /// A session cookie has the contents of an ID token, and is none.
+  func mintSessionCookie(_ claims: IDToken) throws -> String
+  /// As `verifyIDToken`.
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken
   func mintCustomToken(_ token: CustomToken) throws -> String
   /// Throws `Failure(.invalidCustomToken)` or `.tokenExpired`.
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
@@ -119,7 +123,7 @@ package protocol Tokens: Sendable {
   func validateCustomClaims(_ json: String, field: String) throws
   /// Returns claims in which those of `other` replace claims of the same name. Either may be empty.
   func claims(_ json: String, overriddenBy other: String) throws -> String
-  /// Returns the claims of a token that `verifyIDToken` accepted, as JSON.
+  /// Returns the claims of a token that `verifyIDToken` or `verifySessionCookie` accepted, as JSON.
   func claimsJSON(_ token: String) throws -> String
 }
 
@@ -194,15 +198,19 @@ package struct ProviderToken: Hashable, Sendable {
   package var accessToken: String
   package var tokenSecret: String
   package var rawNonce: String
+  /// Unsigned user data next to an ID token (Apple), from the client.
+  package var userJSON: String
 
   package init(
-    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = ""
+    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "",
+    userJSON: String = ""
   ) {
     self.providerID = providerID
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 

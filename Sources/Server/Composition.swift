@@ -116,7 +116,9 @@ struct Ports {
     // Nice 10: hashing must not take CPU time from a reactor.
     let workers = Workers(
       name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
-    return PasswordHashing(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
+    return PasswordHashing(
+      hasher: hasher, workers: workers, slowWorkersMax: max(1, count / 2), importKeys: importKeys
+    ) { metrics.refused(.passwordQueue) }
   }
 }
 

@@ -57,6 +57,7 @@ extension AuditEvent {
     case .hookChanged: .hookChanged
     case .passwordCompromised: .passwordCompromised
     case .invited: .invited
+    case .sessionCookieCreated: .sessionCookieCreated
     }
   }
 }
@@ -182,6 +183,10 @@ extension Shape {
     case .sha256: .sha256
     case .sha1: .sha1
     case .md5: .md5
+    case .pbkdf2Sha512: .pbkdf2Sha512
+    case .phpass: .phpass
+    case .django: .django
+    case .werkzeug: .werkzeug
     case nil: throw invalid("options.hash.algorithm", "Set algorithm to a value of HashAlgorithm.")
     }
   }

@@ -72,6 +72,8 @@ private let numbers: [NumberSetting] = [
   number("passwords.workers", 0...256) { $0.passwordWorkers },
   number("passwords.queue_max", 1...100_000) { $0.limits.passwordWorkersQueueMax },
   number("passwords.bytes_min", 8...64) { $0.policy.passwordBytesMin },
+  number("passwords.imported_bcrypt_cost_max", 4...16) { $0.policy.importedBcryptCostMax },
+  number("policy.identities_per_provider_max", 1...10) { $0.policy.identitiesPerProviderMax },
   seconds("policy.recent_login_seconds", 1...86_400) { $0.policy.recentLoginMillis },
   seconds("policy.link_recent_login_seconds", 1...86_400) { $0.policy.linkRecentLoginMillis },
   seconds("policy.password_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.changePassword) },
@@ -81,6 +83,9 @@ private let numbers: [NumberSetting] = [
   seconds("policy.merge_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.merge) },
   seconds("policy.factor_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.changeFactors) },
   seconds("policy.invitation_lifetime_seconds", 3_600...2_592_000) { $0.policy.invitationLifetimeMillis },
+  seconds("policy.session_cookie_recent_login_seconds", 0...86_400) {
+    $0.policy.ownWindowMillis(.createSessionCookie)
+  },
   seconds("policy.anonymous_idle_seconds", 0...31_536_000) { $0.policy.anonymousIdleMillis },
   seconds("policy.pending_lifetime_seconds", 1...900) { $0.policy.pendingLifetimeMillis },
   seconds("policy.flow_lifetime_seconds", 30...600) { $0.policy.flowLifetimeMillis },

@@ -183,6 +183,13 @@ class Client:
         assert verified.active, verified
         return json.loads(verified.claims_json)
 
+    def create_session_cookie(self, id_token: str, seconds: int = 3_600) -> sessions.CreateSessionCookieResponse:
+        request = sessions.CreateSessionCookieRequest(id_token=id_token, valid_for_seconds=seconds)
+        return _call(self._sessions.CreateSessionCookie, request)
+
+    def verify_session_cookie(self, cookie: str) -> sessions.VerifySessionCookieResponse:
+        return _call(self._sessions.VerifySessionCookie, sessions.VerifySessionCookieRequest(session_cookie=cookie))
+
     def verify(self, id_token: str) -> sessions.VerifyIdTokenResponse:
         return _call(self._sessions.VerifyIdToken, sessions.VerifyIdTokenRequest(id_token=id_token))
 

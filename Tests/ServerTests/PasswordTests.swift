@@ -332,6 +332,45 @@ func `check 102: an imported hash matches the password as typed or in its normal
   #expect(unknown.sorted()[4] > imported.sorted()[4] * 0.8)
 }
 
+@Test func `an imported hash that takes seconds has threads of its own, so other users do not wait`() async throws {
+  let busy = BusyWorkers()
+  await busy.occupy()
+  let hashing = PasswordHashing(hasher: try hasher(), workers: busy.workers)
+  let salt = "abcdefghijklmnopqrstuu"
+  let slow = "$2b$15$" + salt + String(repeating: "a", count: 31)
+  // The only other worker is busy until `release`.
+  #expect(try await !hashing.verify("wrong", hash: slow, commitDecision: CommitDecision()).matches)
+  async let queued = hashing.hash("queued", commitDecision: CommitDecision())
+  await busy.untilQueueIsFull()
+  #expect(try await !hashing.verify("wrong", hash: slow, commitDecision: CommitDecision()).matches)
+  busy.release()
+  #expect(try await queued.hasPrefix("$argon2id$"))
+}
+
+@Test func `slow hashes beyond the maximum fail as overloaded, and others are checked as usual`() async throws {
+  let hashing = PasswordHashing(hasher: try hasher(), workers: Workers(name: "h", count: 1, queueMax: 8, niceness: 0))
+  let slow = "$2b$15$abcdefghijklmnopqrstuu" + String(repeating: "a", count: 31)
+  let decisions = (0...PasswordHashing.slowQueueMax + 1).map { _ in CommitDecision() }
+  let reasons = await withTaskGroup(of: Failure.Reason?.self) { group in
+    for decision in decisions {
+      group.addTask {
+        do {
+          _ = try await hashing.verify("wrong", hash: slow, commitDecision: decision)
+          return nil
+        } catch { return (error as? Failure)?.reason }
+      }
+    }
+    let right = try? await hashing.verify(
+      "right", hash: try hasher().hash(Array("right".utf8)), commitDecision: CommitDecision())
+    #expect(right?.matches == true)
+    // Calls that still wait are given up, so that the test takes the time of one comparison.
+    let first = await group.next() ?? nil
+    for decision in decisions { _ = decision.cancel() }
+    return await group.reduce(into: [first]) { $0.append($1) }
+  }
+  #expect(reasons.contains(.overloaded))
+}
+
 @Test func `kinds past the maximum share a place, and take as long as the slowest too`() {
   var pace = PasswordPace()
   _ = pace.note(.milliseconds(10), .today)

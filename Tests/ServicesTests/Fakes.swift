@@ -72,6 +72,10 @@ struct TrustingTokens: Tokens {
       accountID: "account-ada", audience: "app", sessionID: "session-1", issuedAt: now,
       expiresAt: now.adding(millis: 1_000), authTime: now, methods: ["pwd"], signInProviderID: "password")
   }
+  func mintSessionCookie(_ claims: IDToken) throws -> String { "session-cookie" }
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken {
+    try verifyIDToken(cookie, at: now)
+  }
   func mintCustomToken(_ token: CustomToken) throws -> String { "custom-token" }
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
     CustomToken(accountID: "account-ada", issuedAt: now, expiresAt: now)

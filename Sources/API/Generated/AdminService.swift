@@ -11,13 +11,13 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
   case scrypt = 1
   /// scrypt (RFC 7914). At most 128 MiB.
   case standardScrypt = 2
-  /// bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+  /// bcrypt of the versions 2a, 2b and 2y. Cost at most `passwords.imported_bcrypt_cost_max`, 14 by default.
   case bcrypt = 3
   /// Argon2id, or Argon2i as a PHC string, of version 19. At most 256 MiB and 16 passes. Argon2d is rejected.
   case argon2 = 4
-  /// PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-1. At most 3,000,000 iterations over all blocks of 20 bytes of the hash.
   case pbkdfSha1 = 5
-  /// PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-256. At most 3,000,000 iterations over all blocks of 32 bytes of the hash.
   case pbkdf2Sha256 = 6
   /// HMAC-SHA-512.
   case hmacSha512 = 7
@@ -35,6 +35,14 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
   case sha1 = 13
   /// MD5. At most 8,192 rounds.
   case md5 = 14
+  /// PBKDF2 with HMAC-SHA-512. At most 3,000,000 iterations over all blocks of 64 bytes of the hash.
+  case pbkdf2Sha512 = 15
+  /// The texts of phpass (WordPress, phpBB): `$P$B…` or `$H$9…`, at most 2^17 rounds of MD5.
+  case phpass = 16
+  /// The texts of Django: `pbkdf2_sha256$…`, `pbkdf2_sha1$…`, `scrypt$…`, `bcrypt$…` and `argon2$…`.
+  case django = 17
+  /// The texts of Werkzeug (Flask): `scrypt:N:r:p$…` and `pbkdf2:sha256:iterations$…`, also with `sha1` and `sha512`.
+  case werkzeug = 18
 
   package var name: String {
     switch self {
@@ -53,6 +61,10 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
     case .sha256: "SHA256"
     case .sha1: "SHA1"
     case .md5: "MD5"
+    case .pbkdf2Sha512: "PBKDF2_SHA512"
+    case .phpass: "PHPASS"
+    case .django: "DJANGO"
+    case .werkzeug: "WERKZEUG"
     }
   }
 }
@@ -587,10 +599,13 @@ package struct UnlinkProviderRequest: Sendable, Equatable {
   package var accountID: String
   /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   package var providerID: String
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  package var subject: String
 
-  package init(accountID: String = "", providerID: String = "") {
+  package init(accountID: String = "", providerID: String = "", subject: String = "") {
     self.accountID = accountID
     self.providerID = providerID
+    self.subject = subject
   }
 }
 
@@ -598,12 +613,16 @@ extension UnlinkProviderRequest: ProtobufMessage, @unsafe Mapped {
   package static var blank: Blank<Latchkey__V1__UnlinkProviderRequest> { unsafe latchkey__v1__unlink_provider_request__init }
 
   package init(_ form: UnsafePointer<Latchkey__V1__UnlinkProviderRequest>) {
-    unsafe self.init(accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id))
+    unsafe self.init(
+      accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id),
+      subject: Field.text(form.pointee.subject)
+    )
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UnlinkProviderRequest>, _ arena: Arena) {
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.provider_id = arena.text(providerID)
+    unsafe form.pointee.subject = arena.text(subject)
   }
 }
 
@@ -692,7 +711,7 @@ package struct ImportHash: Sendable, Equatable {
   /// SCRYPT only, at most 64 bytes.
   package var saltSeparator: [UInt8]
   /// SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
-  /// of times the digest is taken. BCRYPT: unused, because each hash states it.
+  /// of times the digest is taken. Unused by the algorithms whose hashes are texts, because each text states it.
   package var rounds: Int32
   /// SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N. ARGON2: KiB.
   package var memoryCost: Int32
@@ -764,10 +783,11 @@ package struct ImportedAccount: Sendable, Equatable {
   package var phoneNumber: String
   /// Whether the account is disabled.
   package var disabled: Bool
-  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
-  /// hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
+  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
+  /// text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
+  /// own parameters and salt.
   package var passwordHash: [UInt8]
-  /// Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
+  /// Salt of this row, at most 256 bytes. Unused with texts, which contain it.
   package var salt: [UInt8]
   /// Between 1970 and now.
   package var createdAtMillis: Int64?

@@ -92,6 +92,8 @@ package enum EventType: Int32, ProtobufEnum {
   case passwordCompromised = 45
   /// An administrator invited a user by email.
   case invited = 46
+  /// A session cookie was created.
+  case sessionCookieCreated = 60
 
   package var name: String {
     switch self {
@@ -137,6 +139,7 @@ package enum EventType: Int32, ProtobufEnum {
     case .hookChanged: "HOOK_CHANGED"
     case .passwordCompromised: "PASSWORD_COMPROMISED"
     case .invited: "INVITED"
+    case .sessionCookieCreated: "SESSION_COOKIE_CREATED"
     }
   }
 }

@@ -72,6 +72,8 @@ package enum RPCPaths {
     "/latchkey.v1.SessionService/EndSession",
     "/latchkey.v1.SessionService/ListSessions",
     "/latchkey.v1.SessionService/VerifyIdToken",
+    "/latchkey.v1.SessionService/CreateSessionCookie",
+    "/latchkey.v1.SessionService/VerifySessionCookie",
     "/latchkey.v1.SessionService/GetSigningKeys",
   ]
 }

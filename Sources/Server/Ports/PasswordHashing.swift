@@ -11,6 +11,9 @@ internal import Text
 final class PasswordHashing: Passwords {
   private let hasher: PasswordHasher
   private let workers: Workers
+  private let slowWorkersMax: Int
+  /// Started with the first slow hash, because most services never have one.
+  private let slowWorkers = Mutex<Workers?>(nil)
   private let common: CommonPasswords
   private let importKeys: ImportKeys?
   private let refused: @Sendable () -> Void
@@ -24,14 +27,16 @@ final class PasswordHashing: Passwords {
   }
 
   /// - Parameter importKeys: keys of imported hashes; `nil` if no imported hash uses one.
+  /// - Parameter slowWorkersMax: number of imported hashes that are slow and compared at the same time.
   /// - Parameter refused: called for work that found the queue full.
   init(
-    hasher: PasswordHasher, workers: Workers, importKeys: ImportKeys? = nil,
+    hasher: PasswordHasher, workers: Workers, slowWorkersMax: Int = 1, importKeys: ImportKeys? = nil,
     refused: @escaping @Sendable () -> Void = {}
   ) {
     self.hasher = hasher
     self.importKeys = importKeys
     self.workers = workers
+    self.slowWorkersMax = slowWorkersMax
     self.refused = refused
     common = CommonPasswords()
     // The pace must be known before the first request.
@@ -54,7 +59,7 @@ final class PasswordHashing: Passwords {
     let bytes = Array(normalisePassword(password).utf8)
     let foreign = hash.flatMap { ForeignHash($0) }
     let key = if let id = foreign?.keyID { try await importKeys?.key(id) } else { nil as Secret? }
-    let outcome = try await work(commitDecision) {
+    let outcome = try await work(commitDecision, on: foreign?.isSlow == true ? slow() : workers) {
       [self] () throws(CryptoError) -> (check: PasswordCheck, hold: Duration) in
       let begun = ContinuousClock.now
       let matches = try compare(typed, bytes, hash, foreign, key: key)
@@ -91,7 +96,7 @@ final class PasswordHashing: Passwords {
 
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String {
     let bytes = Array(password.utf8)
-    return try await work(commitDecision) { [hasher] () throws(CryptoError) -> String in
+    return try await work(commitDecision, on: workers) { [hasher] () throws(CryptoError) -> String in
       try hasher.hash(bytes)
     }
   }
@@ -128,9 +133,25 @@ final class PasswordHashing: Passwords {
     return Failure(.overloaded, hint: "Retry later: too many password checks are in progress.", retryAfterMillis: 1_000)
   }
 
+  /// The threads of hashes that take seconds. Their queue is short, because a call does not wait longer than a minute.
+  private func slow() -> Workers {
+    slowWorkers.withLock { started in
+      if let started { return started }
+      let workers = Workers(
+        name: "slow-hash", count: slowWorkersMax, queueMax: PasswordHashing.slowQueueMax * slowWorkersMax,
+        niceness: 15)
+      started = workers
+      return workers
+    }
+  }
+
+  /// Slow hashes that wait, for each thread that compares them.
+  static let slowQueueMax = 8
+
   /// Runs `body` on a worker, unless the call was cancelled while it waited.
   private func work<Value: Sendable>(
-    _ commitDecision: CommitDecision, _ body: @escaping @Sendable () throws(CryptoError) -> Value
+    _ commitDecision: CommitDecision, on workers: Workers,
+    _ body: @escaping @Sendable () throws(CryptoError) -> Value
   ) async throws -> Value {
     do {
       let done = try await workers.run { () -> Result<Value, CryptoError>? in

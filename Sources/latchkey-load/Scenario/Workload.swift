@@ -110,6 +110,9 @@ struct Workload: Sendable {
     Workload("end-session", "the same with EndSession of the session by its id") { _ in
       .withoutUsers { _ in .endSession }
     },
+    Workload("session-cookie", "SignIn of an anonymous user, then a session cookie that is valid") { _ in
+      .withoutUsers { _ in .sessionCookie }
+    },
     Workload("list-sessions", "ListSessions marks the caller's session as current") {
       .shared(try $0.usersInSession()) { .listSessions($0) }
     },

@@ -151,6 +151,13 @@ final class FakeTokens: Tokens {
     }
   }
 
+  func mintSessionCookie(_ claims: IDToken) throws -> String { "cookie-" + (try mintIDToken(claims)) }
+
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken {
+    guard cookie.hasPrefix("cookie-") else { throw Failure(.invalidIDToken) }
+    return try verifyIDToken(String(cookie.dropFirst(7)), at: now)
+  }
+
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
     guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
     guard now < claims.expiresAt else { throw Failure(.tokenExpired) }
@@ -182,7 +189,8 @@ final class FakeTokens: Tokens {
   }
 
   func claimsJSON(_ token: String) throws -> String {
-    guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
+    let name = token.hasPrefix("cookie-") ? String(token.dropFirst(7)) : token
+    guard let claims = idTokens.withLock({ $0[name] }) else { throw Failure(.invalidIDToken) }
     return "{\"sub\":\"\(claims.accountID)\"}"
   }
 }

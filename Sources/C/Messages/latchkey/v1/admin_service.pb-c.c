@@ -2364,7 +2364,7 @@ const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__d
   (ProtobufCMessageInit) latchkey__v1__remove_second_factors_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[3] =
 {
   {
     "account_id",
@@ -2390,15 +2390,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "subject",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderRequest, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__unlink_provider_request__field_indices_by_name[] = {
   0,   /* field[0] = account_id */
   1,   /* field[1] = provider_id */
+  2,   /* field[2] = subject */
 };
 static const ProtobufCIntRange latchkey__v1__unlink_provider_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descriptor =
 {
@@ -2408,7 +2421,7 @@ const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descript
   "Latchkey__V1__UnlinkProviderRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__UnlinkProviderRequest),
-  2,
+  3,
   latchkey__v1__unlink_provider_request__field_descriptors,
   latchkey__v1__unlink_provider_request__field_indices_by_name,
   1,  latchkey__v1__unlink_provider_request__number_ranges,
@@ -3632,7 +3645,7 @@ const ProtobufCMessageDescriptor latchkey__v1__sealed_rows__descriptor =
   (ProtobufCMessageInit) latchkey__v1__sealed_rows__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[15] =
+static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[19] =
 {
   { "HASH_ALGORITHM_UNSPECIFIED", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED", 0 },
   { "HASH_ALGORITHM_SCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT", 1 },
@@ -3649,27 +3662,35 @@ static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_num
   { "HASH_ALGORITHM_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_MD5", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5", 14 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA512", 15 },
+  { "HASH_ALGORITHM_PHPASS", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PHPASS", 16 },
+  { "HASH_ALGORITHM_DJANGO", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_DJANGO", 17 },
+  { "HASH_ALGORITHM_WERKZEUG", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_WERKZEUG", 18 },
 };
 static const ProtobufCIntRange latchkey__v1__hash_algorithm__value_ranges[] = {
-{0, 0},{0, 15}
+{0, 0},{0, 19}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[15] =
+static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[19] =
 {
   { "HASH_ALGORITHM_ARGON2", 4 },
   { "HASH_ALGORITHM_BCRYPT", 3 },
+  { "HASH_ALGORITHM_DJANGO", 17 },
   { "HASH_ALGORITHM_HMAC_MD5", 10 },
   { "HASH_ALGORITHM_HMAC_SHA1", 9 },
   { "HASH_ALGORITHM_HMAC_SHA256", 8 },
   { "HASH_ALGORITHM_HMAC_SHA512", 7 },
   { "HASH_ALGORITHM_MD5", 14 },
   { "HASH_ALGORITHM_PBKDF2_SHA256", 6 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", 15 },
   { "HASH_ALGORITHM_PBKDF_SHA1", 5 },
+  { "HASH_ALGORITHM_PHPASS", 16 },
   { "HASH_ALGORITHM_SCRYPT", 1 },
   { "HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA512", 11 },
   { "HASH_ALGORITHM_STANDARD_SCRYPT", 2 },
   { "HASH_ALGORITHM_UNSPECIFIED", 0 },
+  { "HASH_ALGORITHM_WERKZEUG", 18 },
 };
 const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
 {
@@ -3678,9 +3699,9 @@ const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
   "HashAlgorithm",
   "Latchkey__V1__HashAlgorithm",
   "latchkey.v1",
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_number,
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_name,
   1,
   latchkey__v1__hash_algorithm__value_ranges,

@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[42] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[43] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -391,11 +391,12 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_INVITED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED", 46 },
   { "EVENT_TYPE_HOOK_DENIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED", 55 },
   { "EVENT_TYPE_HOOK_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED", 56 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED", 60 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{45, 38},{55, 40},{0, 42}
+{0, 0},{45, 38},{55, 40},{60, 42},{0, 43}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[42] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[43] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -432,6 +433,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_RECLAIMED", 4 },
   { "EVENT_TYPE_REFRESH_REPLAYED", 11 },
   { "EVENT_TYPE_SESSIONS_REVOKED", 12 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", 42 },
   { "EVENT_TYPE_SIGNED_IN", 8 },
   { "EVENT_TYPE_SIGNED_OUT", 9 },
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
@@ -447,11 +449,11 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  42,
+  43,
   latchkey__v1__event_type__enum_values_by_number,
-  42,
+  43,
   latchkey__v1__event_type__enum_values_by_name,
-  3,
+  4,
   latchkey__v1__event_type__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

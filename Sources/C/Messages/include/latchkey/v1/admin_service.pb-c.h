@@ -78,7 +78,7 @@ typedef enum _Latchkey__V1__HashAlgorithm {
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_STANDARD_SCRYPT = 2,
   /*
-   * bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+   * bcrypt of the versions 2a, 2b and 2y. Cost at most `passwords.imported_bcrypt_cost_max`, 14 by default.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_BCRYPT = 3,
   /*
@@ -86,11 +86,11 @@ typedef enum _Latchkey__V1__HashAlgorithm {
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_ARGON2 = 4,
   /*
-   * PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+   * PBKDF2 with HMAC-SHA-1. At most 3,000,000 iterations over all blocks of 20 bytes of the hash.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF_SHA1 = 5,
   /*
-   * PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+   * PBKDF2 with HMAC-SHA-256. At most 3,000,000 iterations over all blocks of 32 bytes of the hash.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA256 = 6,
   /*
@@ -124,7 +124,23 @@ typedef enum _Latchkey__V1__HashAlgorithm {
   /*
    * MD5. At most 8,192 rounds.
    */
-  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14,
+  /*
+   * PBKDF2 with HMAC-SHA-512. At most 3,000,000 iterations over all blocks of 64 bytes of the hash.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA512 = 15,
+  /*
+   * The texts of phpass (WordPress, phpBB): `$P$B…` or `$H$9…`, at most 2^17 rounds of MD5.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PHPASS = 16,
+  /*
+   * The texts of Django: `pbkdf2_sha256$…`, `pbkdf2_sha1$…`, `scrypt$…`, `bcrypt$…` and `argon2$…`.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_DJANGO = 17,
+  /*
+   * The texts of Werkzeug (Flask): `scrypt:N:r:p$…` and `pbkdf2:sha256:iterations$…`, also with `sha1` and `sha512`.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_WERKZEUG = 18
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_ALGORITHM)
 } Latchkey__V1__HashAlgorithm;
 /*
@@ -534,10 +550,14 @@ struct  Latchkey__V1__UnlinkProviderRequest
    * `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
    */
   char *provider_id;
+  /*
+   * Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+   */
+  char *subject;
 };
 #define LATCHKEY__V1__UNLINK_PROVIDER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_provider_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -617,7 +637,7 @@ struct  Latchkey__V1__ImportHash
   ProtobufCBinaryData salt_separator;
   /*
    * SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
-   * of times the digest is taken. BCRYPT: unused, because each hash states it.
+   * of times the digest is taken. Unused by the algorithms whose hashes are texts, because each text states it.
    */
   int32_t rounds;
   /*
@@ -681,12 +701,13 @@ struct  Latchkey__V1__ImportedAccount
    */
   protobuf_c_boolean disabled;
   /*
-   * The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
-   * hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
+   * The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
+   * text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
+   * own parameters and salt.
    */
   ProtobufCBinaryData password_hash;
   /*
-   * Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
+   * Salt of this row, at most 256 bytes. Unused with texts, which contain it.
    */
   ProtobufCBinaryData salt;
   /*

@@ -196,7 +196,11 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * An administrator invited a user by email.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46,
+  /*
+   * A session cookie was created.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED = 60
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 
