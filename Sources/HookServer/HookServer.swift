@@ -120,7 +120,7 @@ package final class HookServer: ReactorDriver {
       var bytes: [UInt8] = []
       switch connection.channel.read(into: &bytes, bytesMax: HookServer.readBytesMax) {
       case .done:
-        guard unsafe bytes.withUnsafeBytes({ unsafe session.feed($0, nowMillis: reactor.nowMillis) }) else {
+        guard session.feed(bytes, nowMillis: reactor.nowMillis) else {
           close(connection)
           return false
         }

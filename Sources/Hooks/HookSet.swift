@@ -2,8 +2,8 @@
 //
 // Owns: the choice of a hook by event and caller, its connection, deadlines and circuit breaker, the conversion of
 // questions and answers, and the measurement of calls.
-// Does not own: when a hook is asked and what its answer changes (Identity), the messages (HookMessages), the connection
-// itself (Client).
+// Does not own: when a hook is asked and what its answer changes (Identity), the messages (HookMessages), and the
+// connection itself (Client).
 // Read next: HookClient.swift, HookLane.swift, Conversion.swift.
 
 internal import GRPC
