@@ -83,7 +83,7 @@ let package = Package(
     module("Server", [
       "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
       "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite",
-      "StorePostgres", "Import", "Telemetry", .product(name: "Tracing", package: "swift-distributed-tracing"),
+      "StorePostgres", "Import", "Telemetry", "Hooks", .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Configuration", [
       "Transport", "Observability", "Services", "API", "HTTP2", "TLS", "Reactor", "Identity", "Providers", "HTTPClient",
@@ -93,6 +93,10 @@ let package = Package(
     module("HTTP1", ["Observability", "TLS", "Reactor", "Tokens", "Crypto", "Encodings", "Text"]),
     module("Telemetry", [
       "Observability", "Client", "API", "Protobuf", "GRPC", "Reactor", "Messages",
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
+    ]),
+    module("Hooks", [
+      "Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store", "Reactor", "Messages",
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Transport", [

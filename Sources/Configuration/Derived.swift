@@ -17,8 +17,8 @@ extension Settings {
     _ paths: [String], _ labels: CallerLabels = CallerLabels(), previous: [APIKey] = []
   ) -> CallerTable {
     let unidentified = CallerSettings(
-      name: "unidentified", methods: Settings.ordinaryMethods, mayFetchByEmail: unidentifiedMayFetchByEmail,
-      audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
+      name: Settings.unidentifiedCaller, methods: Settings.ordinaryMethods,
+      mayFetchByEmail: unidentifiedMayFetchByEmail, audiences: [defaultAudience], redirectURIs: unidentifiedRedirectURIs)
     return CallerTable(
       callers, unidentified: allowUnidentified ? unidentified : nil, paths: paths, labels: labels,
       trustedProxies: trustedProxies, previous: previous)

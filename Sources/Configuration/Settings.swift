@@ -35,6 +35,7 @@ package struct Settings: Sendable {
   /// Maximum duration of the check of the store after the start; 0 disables it.
   package var storeCheckMillis: Int64 = 0
   package var tracing = TracingSettings()
+  package var hooks: [HookSettings] = []
   /// The files of the master keys. The key of the first seals, and all open.
   package var masterKeyFiles: [String] = []
   package var issuer = ""
@@ -145,6 +146,7 @@ package struct Settings: Sendable {
       try Settings.readCaller(&caller, defaultAudience: defaultAudience)
     }
     try readTrustedProxies(&reader)
+    try readHooks(&reader, path)
     providers = try reader.groups("providers") { provider throws(ConfigurationError) in
       try Settings.readProvider(&provider, path)
     }

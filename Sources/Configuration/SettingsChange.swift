@@ -29,7 +29,7 @@ package struct RefusedSettings: Error {
 extension Settings {
   /// Settings and groups that a reload takes over. All others need a restart.
   private static let reloaded = [
-    "callers", "trusted_proxies", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
+    "callers", "trusted_proxies", "hooks", "providers", "custom_token_signers", "policy", "throttles", "unidentified",
     "log.level", "listen.allow_unidentified", "passwords.bytes_min", "passwords.block_list_file",
     "passwords.block_list_at_sign_in", "delivery.template_folder", "delivery.default_language",
   ]
@@ -87,6 +87,7 @@ extension Settings {
       add("providers[\(provider.id)].client_secret_file", provider.client.secretSource)
       add("providers[\(provider.id)].private_key_file", provider.client.privateKeySource)
     }
+    for (setting, path) in filesOfHooks { add(setting, .file(path)) }
     for signer in customTokenSigners {
       add("\(Settings.customTokenSignersPath)[\(signer.issuer)].keys_file", .file(signer.keysFile))
     }

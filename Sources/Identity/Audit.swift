@@ -59,6 +59,10 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case passwordCompromised = "PASSWORD_COMPROMISED"
   /// An administrator invited a user by email.
   case invited = "INVITED"
+  /// A hook of the operator refused a call.
+  case hookDenied = "HOOK_DENIED"
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = "HOOK_CHANGED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

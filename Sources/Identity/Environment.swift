@@ -13,11 +13,13 @@ package final class Environment: Sendable {
   package let providers: any Providers
   package let policy: Policy
   package let backups: any Backups
+  /// The operator's own rules; nil: there are none.
+  package let hooks: (any Hooks)?
 
   package init(
     store: any Store, clock: any Clock, randomness: any Randomness, cryptography: any Cryptography,
     passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy,
-    backups: any Backups = NoBackups()
+    backups: any Backups = NoBackups(), hooks: (any Hooks)? = nil
   ) {
     self.store = store
     self.clock = clock
@@ -28,6 +30,7 @@ package final class Environment: Sendable {
     self.providers = providers
     self.policy = policy
     self.backups = backups
+    self.hooks = hooks
   }
 
   package var ids: Ids { Ids(randomness: randomness) }
@@ -113,7 +116,7 @@ extension Environment {
   }
 
   /// Decides. A failure also states the account that it concerns.
-  private func decided<Answer>(
+  func decided<Answer>(
     _ facts: Facts, _ decide: (Facts, Timestamp) throws -> Step<Answer>
   ) throws -> Step<Answer> {
     do {
@@ -126,7 +129,7 @@ extension Environment {
   }
 
   /// Carries out a step. Returns nil if a race was lost. Nothing was written then.
-  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
+  @inline(never) func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
     -> Answer?
   {
     switch step {
@@ -140,7 +143,7 @@ extension Environment {
     }
   }
 
-  @inline(never) private func lostRaces() -> Failure {
+  @inline(never) func lostRaces() -> Failure {
     Failure(
       .overloaded, hint: "Concurrent calls keep changing this account. Try again.", retryAfterMillis: 100,
       debug: "lost \(policy.decisionsMax) races")
@@ -206,7 +209,7 @@ extension Change {
 
 extension CallFacts {
   @inline(never)
-  fileprivate func step<Answer>(
+  func step<Answer>(
     _ facts: Facts, _ now: Timestamp, _ decide: (Facts, Timestamp) throws -> Step<Answer>
   ) throws -> Step<Settled<Answer>> {
     if let record = try recorded(in: facts, at: now) { return .answer(.repeated(record)) }

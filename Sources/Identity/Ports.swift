@@ -117,6 +117,8 @@ package protocol Tokens: Sendable {
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
   /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` with the field's name.
   func validateCustomClaims(_ json: String, field: String) throws
+  /// Returns claims in which those of `other` replace claims of the same name. Either may be empty.
+  func claims(_ json: String, overriddenBy other: String) throws -> String
   /// Returns the claims of a token that `verifyIDToken` accepted, as JSON.
   func claimsJSON(_ token: String) throws -> String
 }
@@ -142,8 +144,8 @@ package struct IDToken: Hashable, Sendable {
   package var signInSecondFactorID: String?
   /// Claims of the account: a JSON object, or empty.
   package var customClaimsJSON = ""
-  /// Claims of the session, from the custom token that opened it. They override claims of the account with the same
-  /// name.
+  /// Claims of the session, from hooks and the custom token that opened it. They override claims of the account with
+  /// the same name.
   package var sessionClaimsJSON = ""
 
   package init(

@@ -59,12 +59,14 @@ struct Ports {
   let backups: BackupRunner?
   let fetching: any HTTPSFetching
   let notices: ProviderNotices
+  let log: Log
   private let watchSeats: WatchSeats
   private let noBackups: any Backups
   let failures: FailureLog
 
   init(_ settings: Settings, _ base: Base, _ fetcher: CurlFetcher, _ log: Log) throws {
     self.base = base
+    self.log = log
     let counted = CountedFetcher(fetcher: fetcher, metrics: base.metrics)
     fetching = base.tracer.map { TracedFetcher(fetcher: counted, tracer: $0) } ?? counted
     notices = ProviderNotices(log, base.metrics, nowMillis: wallMillis)
@@ -78,12 +80,12 @@ struct Ports {
   }
 
   /// Creates the domain with these providers and policy.
-  func environment(_ registry: Registry, _ policy: Policy) -> Environment {
+  func environment(_ registry: Registry, _ policy: Policy, _ hooks: (any Identity.Hooks)?) -> Environment {
     Environment(
       store: base.opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: base.derivedKeys,
       passwords: base.tracer.map { TracedPasswords(passwords: passwords, tracer: $0) } ?? passwords,
       tokens: base.keys.tokens, providers: ProviderGateway(registry, notices), policy: policy,
-      backups: backups ?? noBackups)
+      backups: backups ?? noBackups, hooks: hooks)
   }
 
   func methods(_ environment: Environment, _ settings: Settings, callers: CallerDirectory) -> [Method] {

@@ -242,6 +242,7 @@ package final class Server: Sendable {
     gauges.reportPool(base.opened.connections)
     if let backups = ports.backups { gauges.reportBackups(backups) }
     gauges.reportConnections(reactors.places)
+    gauges.reportHooks { current.value.hooks }
     gauges.reportBreakers(of: { current.value.settings.providers.map(\.id) }, fetcher)
     let passwords = ports.passwords
     gauges.reportQueues([

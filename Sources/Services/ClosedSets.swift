@@ -55,6 +55,8 @@ extension AuditEvent {
     case .messageResent: .messageResent
     case .passwordCompromised: .passwordCompromised
     case .invited: .invited
+    case .hookDenied: .hookDenied
+    case .hookChanged: .hookChanged
     }
   }
 }

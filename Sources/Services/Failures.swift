@@ -98,7 +98,7 @@ package enum Failures {
       .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .flowMismatch,
       .callerUnidentified:
       .unauthenticated
-    case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed: .permissionDenied
+    case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed, .deniedByHook: .permissionDenied
     case .accountNotFound, .noSuchProvider, .secondFactorNotFound, .signingKeyNotFound, .messageNotFound:
       .notFound
     case .emailAlreadyInUse, .providerAlreadyLinked, .secondFactorExists, .accountIDInUse: .alreadyExists
@@ -110,7 +110,9 @@ package enum Failures {
       .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
-    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady: .unavailable
+    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady,
+      .hookUnavailable:
+      .unavailable
     case .cancelled: .cancelled
     case .deadlineExceeded: .deadlineExceeded
     }

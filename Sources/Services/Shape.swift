@@ -22,10 +22,10 @@ enum Shape {
   static let customParameterBytesMax = 1_024
   static let loginHintBytesMax = 320
   static let bindingBytes = 16...256
-  static let displayNameBytesMax = 256
+  static let displayNameBytesMax = ProfileLimits.displayNameBytesMax
   /// The limit for names from providers. Imports need the same limit to accept every exported account.
   static let importedNameBytesMax = 1_024
-  static let urlBytesMax = 2_048
+  static let urlBytesMax = ProfileLimits.urlBytesMax
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
   static let accountIDBytesMax = 128

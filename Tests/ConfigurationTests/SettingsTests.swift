@@ -176,7 +176,7 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
 
 // MARK: The list and the example
 
-private let elements = ["callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]"]
+private let elements = ["callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]", "hooks[]"]
 
 private struct Listed {
   let path: String

@@ -26,7 +26,7 @@ private let table: [(status: Int, reasons: [String])] = [
       "FLOW_MISMATCH", "CALLER_UNIDENTIFIED",
     ]
   ),
-  (7, ["USER_DISABLED", "USER_MISMATCH", "CALLER_NOT_ALLOWED", "REDIRECT_URI_NOT_ALLOWED"]),
+  (7, ["USER_DISABLED", "USER_MISMATCH", "CALLER_NOT_ALLOWED", "REDIRECT_URI_NOT_ALLOWED", "DENIED_BY_HOOK"]),
   (
     5,
     [
@@ -45,7 +45,13 @@ private let table: [(status: Int, reasons: [String])] = [
     ]
   ),
   (8, ["TOO_MANY_ATTEMPTS", "OVERLOADED", "QUOTA_EXCEEDED", "BACKUP_IN_PROGRESS", "BACKUP_STORAGE_FULL"]),
-  (14, ["PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "SIGNING_KEY_UNAVAILABLE", "BACKUP_FAILED", "SEARCH_NOT_READY"]),
+  (
+    14,
+    [
+      "PROVIDER_UNAVAILABLE", "STORE_UNAVAILABLE", "SIGNING_KEY_UNAVAILABLE", "BACKUP_FAILED", "SEARCH_NOT_READY",
+      "HOOK_UNAVAILABLE",
+    ]
+  ),
 ]
 
 private func status(of error: any Error) -> GRPC.Status { Failures.status(of: error, arena: roomyArena()) }

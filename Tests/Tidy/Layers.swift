@@ -32,7 +32,7 @@ enum Layers {
       ours: [
         "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
         "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
-        "StoreSQLite", "StorePostgres", "Import", "Telemetry",
+        "StoreSQLite", "StorePostgres", "Import", "Telemetry", "Hooks",
       ],
       others: ["Synchronization", "Tracing"]),
     Layer(
@@ -48,6 +48,10 @@ enum Layers {
     Layer(
       module: "Telemetry", firstFile: "TraceExporter.swift",
       ours: ["Observability", "Client", "API", "GRPC", "Reactor"],
+      others: ["Synchronization", "Tracing"]),
+    Layer(
+      module: "Hooks", firstFile: "HookSet.swift",
+      ours: ["Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store", "Reactor"],
       others: ["Synchronization", "Tracing"]),
     Layer(
       module: "Transport", firstFile: "Limits.swift",

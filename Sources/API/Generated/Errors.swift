@@ -65,6 +65,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case callerNotAllowed = 23
   /// The URI must exactly match an entry of the caller's `redirect_uris`.
   case redirectURINotAllowed = 24
+  /// The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+  case deniedByHook = 80
   /// There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
   case accountNotFound = 25
   /// The account has no such sign-in method.
@@ -143,6 +145,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case backupFailed = 57
   /// The server is building the index of Search. Retry later.
   case searchNotReady = 61
+  /// The service with the operator's own rules does not answer. Nothing was changed. Retry.
+  case hookUnavailable = 81
   /// Users cannot create accounts here (`policy.sign_up = "closed"`). An administrator can invite the user.
   case signUpClosed = 70
   /// No account may get an email address of this domain (`policy.allowed_email_domains`,
@@ -182,6 +186,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .userMismatch: "USER_MISMATCH"
     case .callerNotAllowed: "CALLER_NOT_ALLOWED"
     case .redirectURINotAllowed: "REDIRECT_URI_NOT_ALLOWED"
+    case .deniedByHook: "DENIED_BY_HOOK"
     case .accountNotFound: "ACCOUNT_NOT_FOUND"
     case .noSuchProvider: "NO_SUCH_PROVIDER"
     case .secondFactorNotFound: "SECOND_FACTOR_NOT_FOUND"
@@ -220,6 +225,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .signingKeyUnavailable: "SIGNING_KEY_UNAVAILABLE"
     case .backupFailed: "BACKUP_FAILED"
     case .searchNotReady: "SEARCH_NOT_READY"
+    case .hookUnavailable: "HOOK_UNAVAILABLE"
     case .signUpClosed: "SIGN_UP_CLOSED"
     case .emailDomainNotAllowed: "EMAIL_DOMAIN_NOT_ALLOWED"
     case .phoneCountryNotAllowed: "PHONE_COUNTRY_NOT_ALLOWED"

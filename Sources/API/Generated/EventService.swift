@@ -88,6 +88,10 @@ package enum EventType: Int32, ProtobufEnum {
   case passwordCompromised = 45
   /// An administrator invited a user by email.
   case invited = 46
+  /// A hook of the operator refused a call.
+  case hookDenied = 55
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = 56
 
   package var name: String {
     switch self {
@@ -131,6 +135,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .messageResent: "MESSAGE_RESENT"
     case .passwordCompromised: "PASSWORD_COMPROMISED"
     case .invited: "INVITED"
+    case .hookDenied: "HOOK_DENIED"
+    case .hookChanged: "HOOK_CHANGED"
     }
   }
 }

@@ -60,8 +60,6 @@ package struct CreateAccount: Sendable {
     return try await create(request, .counted(admitted), query, call)
   }
 
-  private typealias Result = (OpenedSession, AccountState)
-
   /// What limits a sign-up: its count, or a code that was sent to the address.
   private enum SignUpLimit: Sendable {
     case counted(AdmittedAttempt)
@@ -76,7 +74,8 @@ package struct CreateAccount: Sendable {
     query.email = request.email
     query.look(for: call.idempotency)
     let facts = try await environment.load(query)
-    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) {
+      facts, now -> Step<SessionOpening> in
       let taken = Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this email address.")
       switch limit {
       case .counted(let admitted):
@@ -94,8 +93,8 @@ package struct CreateAccount: Sendable {
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
-    case .decided(let (opened, state)):
-      return asNew(try await environment.grant(opened, state, now: environment.clock.now()))
+    case .decided(let opening):
+      return asNew(try await environment.grant(opening.session, opening.state, now: environment.clock.now()))
     }
   }
 
@@ -114,8 +113,8 @@ package struct CreateAccount: Sendable {
   private func create(
     _ request: CreateAccountRequest, hash: String, _ code: OpenedCode?, _ counts: [Write], _ call: CallFacts,
     _ now: Timestamp
-  ) -> Step<Result> {
-    var account = AccountRecord(id: environment.ids.account(), createdAt: now)
+  ) -> Step<SessionOpening> {
+    var account = AccountRecord(id: environment.newAccountID(for: call), createdAt: now)
     account.emailAddress = EmailAddress(
       request.email, source: SignInMethods.password, verification: code == nil ? nil : .emailLink)
     account.passwordHash = hash
@@ -131,7 +130,9 @@ package struct CreateAccount: Sendable {
     let remembered = call.remember(
       "created", accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
     let spent = code.map { $0.spend(for: account.id, sessionID: opened.record.id, now: now) } ?? []
-    return .commit(Change(spent + writes + counts + remembered), (opened, AccountState(account: account)))
+    return .commit(
+      Change(spent + writes + counts + remembered),
+      SessionOpening(session: opened, state: AccountState(account: account)))
   }
 
   func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> CreateAnswer {

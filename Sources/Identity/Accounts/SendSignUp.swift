@@ -15,7 +15,11 @@ extension Environment {
     query.look(for: call.idempotency)
     let throttles = [throttle(.signUps, call: call), throttle(.sends, of: request.email, call: call)]
     for throttle in throttles { throttle.look(into: &query) }
-    let settled = try await settle(query, try await first(query), call: call) { facts, now in
+    let facts = try await first(query)
+    // Also for a known address, whose owner gets a message of another kind.
+    try await requireSend(
+      .signUp, to: .email(request.email), locale: request.mail.locale, call, throttles.last, facts)
+    let settled = try await settle(query, facts, call: call) { facts, now in
       let counts = try throttles.flatMap { try $0.admit(facts, now: now).count(at: now) }
       let pending = newCode(
         PendingCode(), purpose: .signUp, identity: .mail(request.email), email: request.email,

@@ -41,7 +41,8 @@ package struct Link: Sendable {
     query.email = verified.email
     query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) {
+    let (loaded, userInfo) = (try await environment.load(query), verified.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) {
       [verified] facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: endedGuestToo, now: now)
       var verified = verified

@@ -25,7 +25,8 @@ package struct Reauthenticate: Sendable {
     query.code = verified.code?.digest
     let later = try await environment.load(query)
     verified.admitted = try throttle?.admit(later, now: environment.clock.now())
-    let result = try await environment.decideAndCommit(query, later, call: call) {
+    let userInfo = verified.userInfo
+    let result = try await environment.decideAndCommit(query, later, call: call, userInfo: userInfo) {
       [verified] facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
@@ -38,12 +39,12 @@ package struct Reauthenticate: Sendable {
       case .session(let edit):
         let accountID = caller.state.account.id
         let settled = (verified.code?.spend(for: accountID, now: now) ?? []) + (verified.admitted?.reset(at: now) ?? [])
-        return open(verified.held, edit, caller, settled: settled, call, now).map(Result.session)
+        return open(verified.held, edit, caller, settled: settled, call, now).map { .session($0.0, $0.1) }
       }
     }
     switch result {
     case .secondFactor(let required): return .secondFactorRequired(required)
-    case .session(let (opened, state)):
+    case .session(let opened, let state):
       var grant = try await environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
       grant.tokens = verified.tokens
@@ -51,9 +52,17 @@ package struct Reauthenticate: Sendable {
     }
   }
 
-  private enum Result {
-    case session((OpenedSession, AccountState))
+  private enum Result: OpensSession {
+    case session(OpenedSession, AccountState)
     case secondFactor(SecondFactorRequired)
+
+    var opening: (session: OpenedSession, state: AccountState)? {
+      if case .session(let session, let state) = self { (session, state) } else { nil }
+    }
+
+    func with(_ session: OpenedSession, _ state: AccountState) -> Result {
+      if case .session = self { .session(session, state) } else { self }
+    }
   }
 
   private func hold(

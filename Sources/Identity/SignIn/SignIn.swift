@@ -95,7 +95,8 @@ extension SignIn {
   ) async throws -> SignInAnswer {
     let attempt = attempt(verified, request, call)
     let query = query(attempt)
-    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: attempt.userInfo) { facts, now in
       decide(attempt, facts, now)
     }
     return try await answered(settled, attempt)
@@ -120,7 +121,7 @@ extension SignIn {
     AssertionDecision(
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
       claimAddress: attempt.held.claimAddress, passedFor: attempt.passed?.account.id, policy: environment.policy,
-      now: now, newAccountID: environment.ids.account)
+      now: now, newAccountID: { [environment, call = attempt.call] in environment.newAccountID(for: call) })
   }
 
   @inline(never)
@@ -141,7 +142,7 @@ extension SignIn {
       // reveal whether this guess was right.
       facts = try await environment.load(query)
       attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
-      let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
+      let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
         step(CredentialDecision.decide(checked, facts, now: now), attempt, now)
       }
       if let answer = try await answer(settled, attempt) { return answer }
@@ -168,7 +169,8 @@ extension SignIn {
     var query = Query()
     query.look(for: call.idempotency)
     query.accountID = token.accountID
-    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { facts, now in
       step(CredentialDecision.decide(token, facts, existingOnly: existingOnly, now: now), attempt, now)
     }
     return try await answered(settled, attempt)
@@ -181,7 +183,8 @@ extension SignIn {
     let code = try await environment.prove(presented, for: .signIn, call)
     var attempt = Attempt(code, call, asking: request)
     let query = attempt.query(environment.policy)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let facts = try await environment.load(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { facts, now in
       attempt.code = try environment.proveAgain(code, facts.code, call, now)
       return step(decision(attempt, now).byCode(facts), attempt, now)
     }
@@ -199,9 +202,9 @@ extension SignIn {
     throttle.look(into: &query)
     let facts = try await environment.first(query)
     attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
-    let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
       let decision = CredentialDecision.decideAnonymous(
-        newAccountID: environment.ids.account(), existingOnly: existingOnly, now: now)
+        newAccountID: environment.newAccountID(for: call), existingOnly: existingOnly, now: now)
       return step(decision, attempt, now)
     }
     return try await answered(settled, attempt)

@@ -99,7 +99,8 @@ extension SignIn {
       if attempt.code == nil { changes = environment.throttle(.changes, of: row.accountID, call: call) }
       changes?.look(into: &query)
     }
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let (loaded, userInfo) = (try await environment.load(query), attempt.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) { facts, now in
       try complete(way, attempt, query, facts, counting: changes, now)
     }
     return try await answer(settled, attempt)
@@ -164,7 +165,8 @@ extension SignIn {
     var attempt = Attempt(credential, held.firstFactor, call)
     attempt.row = row
     query = attempt.query(environment.policy)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let (loaded, userInfo) = (try await environment.load(query), attempt.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) { facts, now in
       (attempt.row, _) = try heldToPresent(facts.pending, call, now)
       return step(present(attempt, facts, now), attempt, now)
     }

@@ -217,8 +217,8 @@ extension Failure.Reason {
       .providerAlreadyLinked, .pendingCredentialExpired, .pendingCredentialUsed, .pendingCredentialMismatch,
       .operationNotAllowed, .expiredCode, .unverifiedEmail, .requiresSecondFactor, .unsupportedFirstFactor,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured, .tooManyAttempts,
-      .overloaded, .quotaExceeded, .providerUnavailable, .signUpClosed, .emailDomainNotAllowed,
-      .phoneCountryNotAllowed:
+      .overloaded, .quotaExceeded, .providerUnavailable, .deniedByHook, .hookUnavailable, .signUpClosed,
+      .emailDomainNotAllowed, .phoneCountryNotAllowed:
       true
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
       .forbiddenClaim, .claimsTooLarge, .invalidIDToken, .callerUnidentified, .callerNotAllowed,

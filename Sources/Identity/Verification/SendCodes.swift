@@ -40,7 +40,10 @@ package struct SendPhoneCode: Sendable {
     let throttle = environment.throttle(
       .sends, of: request.phoneNumber, byDevice: request.purpose != .link, isVerified: token != nil, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(
+      .phoneCode, to: .phoneNumber(request.phoneNumber), locale: request.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let caller = try token.map { try SessionCheck.open($0, in: facts, call: call, now: now) }
       if request.purpose == .reauthenticate, caller?.state.account.phoneNumber != request.phoneNumber {
@@ -99,7 +102,9 @@ package struct SendEmailLink: Sendable {
     query.email = email
     let throttle = environment.throttle(.sends, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.emailLink, to: .email(email), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let pending = environment.newCode(
         PendingCode(), purpose: .emailLink, identity: .mail(email), email: email,
@@ -131,7 +136,9 @@ package struct SendPasswordReset: Sendable {
     query.email = email
     let throttle = environment.throttle(.resets, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.resetPassword, to: .email(email), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let owner = facts.emailOwner
       let pending = environment.newCode(

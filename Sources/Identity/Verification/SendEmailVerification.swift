@@ -15,7 +15,11 @@ package struct SendEmailVerification: Sendable {
     let email = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.email
     let throttle = environment.throttle(.sends, of: email ?? "", isVerified: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+    let loaded = try await environment.load(query)
+    if let email {
+      try await environment.requireSend(.verifyEmail, to: .email(email), locale: order.locale, call, throttle, loaded)
+    }
+    return try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
       let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
       let counts = try throttle.admit(facts, now: now).count(at: now)
       guard let email = account.email else {
@@ -50,7 +54,9 @@ package struct SendEmailChange: Sendable {
     query.sessionID = token.sessionID
     let throttle = environment.throttle(.sends, of: newEmail, isVerified: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.changeEmail, to: .email(newEmail), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let refusal = SendEmailChange.refusal(caller, newEmail, field: "new_email", environment.policy, now)
       if let refusal { return .refuse(refusal) }

@@ -151,6 +151,11 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
     }
   }
 
+  func claims(_ json: String, overriddenBy other: String) throws -> String {
+    guard !json.isEmpty, !other.isEmpty else { return json + other }
+    return try TokenIssuer.claims(json).overridden(by: try TokenIssuer.claims(other)).json
+  }
+
   private static func claims(_ json: String) throws -> CustomClaims {
     json.isEmpty ? .none : try CustomClaims.stored(json)
   }

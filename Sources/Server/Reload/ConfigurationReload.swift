@@ -76,8 +76,10 @@ final class ConfigurationReload: Sendable {
         return .unchanged
       }
       let kept = change.settings.providers.map(\.id).filter { change.keeps("providers[\($0)]") }
+      let keptHooks = change.settings.hooks.map(\.name).filter { change.keeps("hooks[\($0)]") }
       new = try Configured(
-        change.settings, contents: change.contents, ports, fetchers, previous: (present, Set(kept)))
+        change.settings, contents: change.contents, ports, fetchers,
+        previous: (present, Set(kept), Set(keptHooks)))
     } catch let refused as RefusedSettings {
       return refuse(refused.faults.map(\.description))
     } catch {

@@ -2,6 +2,7 @@ internal import Callers
 internal import Configuration
 internal import Delivery
 internal import HTTPClient
+internal import Hooks
 internal import Identity
 internal import Providers
 internal import Services
@@ -21,12 +22,14 @@ final class Configured: Sendable {
   let signers: [CustomTokenSigner]
   let blocking: PasswordHashing.Blocking
   private let registry: Registry
+  /// In the order of the settings.
+  let hooks: [HookClient]
 
   /// Creates everything, or throws and changes nothing.
-  /// - Parameter previous: the present version, with the names of its providers whose settings stay the same.
+  /// - Parameter previous: the present version, with the names of its providers and hooks whose settings stay the same.
   init(
     _ settings: Settings, contents: [String: Digest], _ ports: Ports, _ fetchers: DeliveryFetchers,
-    previous: (configured: Configured, unchangedProviders: Set<String>)? = nil
+    previous: (configured: Configured, unchangedProviders: Set<String>, unchangedHooks: Set<String>)? = nil
   ) throws {
     self.settings = settings
     self.contents = contents
@@ -35,7 +38,10 @@ final class Configured: Sendable {
         fetching: ports.fetching, ports.notices, previous: previous?.configured.registry,
         unchanged: previous?.unchangedProviders ?? [])
     }
-    environment = ports.environment(registry, try Settings.again(settings.policyWithFiles))
+    let kept = previous.map { known in known.configured.hooks.filter { known.unchangedHooks.contains($0.name) } }
+    hooks = try settings.hookClients(ports.log, kept: kept ?? [])
+    environment = ports.environment(
+      registry, try Settings.again(settings.policyWithFiles), settings.hookSet(hooks, ports.base))
     let directory = CallerDirectory()
     let methods = ports.methods(environment, settings, callers: directory)
     calls = CallTable(

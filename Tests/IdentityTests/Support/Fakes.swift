@@ -176,6 +176,11 @@ final class FakeTokens: Tokens {
     if json.contains("\"sub\"") { throw Failure(.forbiddenClaim, field: field) }
   }
 
+  func claims(_ json: String, overriddenBy other: String) throws -> String {
+    guard !json.isEmpty, !other.isEmpty else { return json + other }
+    return json.dropLast() + "," + other.dropFirst()
+  }
+
   func claimsJSON(_ token: String) throws -> String {
     guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
     return "{\"sub\":\"\(claims.accountID)\"}"

@@ -10,6 +10,8 @@ struct World: Sendable {
   let passwords = FakePasswords()
   let tokens = FakeTokens()
   let providers = FakeProviders()
+  /// nil: the server has no hooks.
+  var hooks: FakeHooks?
   var policy: Policy
 
   init(store: MemoryStore = MemoryStore(), seed: UInt64 = 1, policy edit: (inout Policy) -> Void = { _ in }) {
@@ -24,7 +26,7 @@ struct World: Sendable {
   var environment: Environment {
     Environment(
       store: store, clock: clock, randomness: randomness, cryptography: cryptography, passwords: passwords,
-      tokens: tokens, providers: providers, policy: policy)
+      tokens: tokens, providers: providers, policy: policy, hooks: hooks)
   }
 
   var now: Timestamp { clock.now() }

@@ -7,7 +7,7 @@
 #endif
 
 #include "latchkey/v1/errors.pb-c.h"
-static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[68] =
+static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[70] =
 {
   { "ERROR_REASON_UNSPECIFIED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED", 0 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
@@ -77,11 +77,13 @@ static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_numbe
   { "ERROR_REASON_SIGN_UP_CLOSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGN_UP_CLOSED", 70 },
   { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 71 },
   { "ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", 72 },
+  { "ERROR_REASON_DENIED_BY_HOOK", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DENIED_BY_HOOK", 80 },
+  { "ERROR_REASON_HOOK_UNAVAILABLE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_HOOK_UNAVAILABLE", 81 },
 };
 static const ProtobufCIntRange latchkey__v1__error_reason__value_ranges[] = {
-{0, 0},{70, 65},{0, 68}
+{0, 0},{70, 65},{80, 68},{0, 70}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[68] =
+static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[70] =
 {
   { "ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
   { "ERROR_REASON_ACCOUNT_NOT_FOUND", 25 },
@@ -96,6 +98,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_CANCELLED", 58 },
   { "ERROR_REASON_CLAIMS_TOO_LARGE", 8 },
   { "ERROR_REASON_DEADLINE_EXCEEDED", 59 },
+  { "ERROR_REASON_DENIED_BY_HOOK", 68 },
   { "ERROR_REASON_EMAIL_ALREADY_IN_USE", 28 },
   { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 66 },
   { "ERROR_REASON_EXPIRED_CODE", 37 },
@@ -103,6 +106,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_FLOW_MISMATCH", 19 },
   { "ERROR_REASON_FLOW_USED", 43 },
   { "ERROR_REASON_FORBIDDEN_CLAIM", 7 },
+  { "ERROR_REASON_HOOK_UNAVAILABLE", 69 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
   { "ERROR_REASON_INVALID_CODE", 9 },
   { "ERROR_REASON_INVALID_CREDENTIAL", 11 },
@@ -159,11 +163,11 @@ const ProtobufCEnumDescriptor latchkey__v1__error_reason__descriptor =
   "ErrorReason",
   "Latchkey__V1__ErrorReason",
   "latchkey.v1",
-  68,
+  70,
   latchkey__v1__error_reason__enum_values_by_number,
-  68,
+  70,
   latchkey__v1__error_reason__enum_values_by_name,
-  2,
+  3,
   latchkey__v1__error_reason__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

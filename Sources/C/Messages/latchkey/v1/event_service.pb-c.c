@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[40] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[42] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -389,11 +389,13 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_MESSAGE_RESENT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT", 37 },
   { "EVENT_TYPE_PASSWORD_COMPROMISED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED", 45 },
   { "EVENT_TYPE_INVITED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED", 46 },
+  { "EVENT_TYPE_HOOK_DENIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED", 55 },
+  { "EVENT_TYPE_HOOK_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED", 56 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{45, 38},{0, 40}
+{0, 0},{45, 38},{55, 40},{0, 42}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[40] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[42] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -415,6 +417,8 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_ENABLED", 21 },
   { "EVENT_TYPE_FACTOR_ENROLLED", 13 },
   { "EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
+  { "EVENT_TYPE_HOOK_CHANGED", 41 },
+  { "EVENT_TYPE_HOOK_DENIED", 40 },
   { "EVENT_TYPE_IDLE_REMOVED", 19 },
   { "EVENT_TYPE_INVITED", 39 },
   { "EVENT_TYPE_LINKED", 2 },
@@ -443,11 +447,11 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  40,
+  42,
   latchkey__v1__event_type__enum_values_by_number,
-  40,
+  42,
   latchkey__v1__event_type__enum_values_by_name,
-  2,
+  3,
   latchkey__v1__event_type__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

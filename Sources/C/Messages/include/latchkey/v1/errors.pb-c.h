@@ -132,6 +132,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REDIRECT_URI_NOT_ALLOWED = 24,
   /*
+   * The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DENIED_BY_HOOK = 80,
+  /*
    * There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_ACCOUNT_NOT_FOUND = 25,
@@ -285,6 +289,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The server is building the index of Search. Retry later.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SEARCH_NOT_READY = 61,
+  /*
+   * The service with the operator's own rules does not answer. Nothing was changed. Retry.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_HOOK_UNAVAILABLE = 81,
   /*
    * Users cannot create accounts here (`policy.sign_up = "closed"`). An administrator can invite the user.
    */

@@ -188,7 +188,15 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * An administrator invited a user by email.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46,
+  /*
+   * A hook of the operator refused a call.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED = 55,
+  /*
+   * A hook of the operator changed an account or a session that a call opened.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED = 56
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 
