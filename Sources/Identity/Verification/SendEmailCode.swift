@@ -65,7 +65,11 @@ package struct SendEmailCode: Sendable {
       call: call)
     let throttles = request.purpose == .signUp ? [environment.throttle(.signUps, call: call), sends] : [sends]
     for throttle in throttles { throttle.look(into: &query) }
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    // Also for a sign-up of a known address, whose owner gets a message of another kind.
+    try await environment.requireSend(
+      request.purpose.mail, to: .email(request.email), locale: request.mail.locale, call, sends, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttles.flatMap { try $0.admit(facts, now: now).count(at: now) }
       return send(request, to: request.email, nil, facts.emailOwner, counts, call, now)
     }
@@ -80,7 +84,10 @@ package struct SendEmailCode: Sendable {
     let email = try recipient(request, before)
     let throttle = environment.throttle(.sends, of: email, isVerified: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+    let loaded = try await environment.load(query)
+    try await environment.requireSend(
+      request.purpose.mail, to: .email(email), locale: request.mail.locale, call, throttle, loaded)
+    return try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       guard try recipient(request, caller) == email else { return .refuse(SendEmailCode.noAddress) }
       if request.purpose == .changeEmail,

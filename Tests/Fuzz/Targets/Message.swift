@@ -29,7 +29,8 @@ extension FuzzTarget {
     ConfirmEmailRequest.self, SendEmailCodeRequest.self, SendEmailChangeRequest.self, SendEmailLinkRequest.self,
     SendPasswordResetRequest.self, ResetPasswordRequest.self, CheckCodeRequest.self, SendPhoneCodeRequest.self,
     StartSecondFactorRequest.self, FinishSecondFactorRequest.self, StartEnrollmentRequest.self,
-    FinishEnrollmentRequest.self, WithdrawRequest.self, WatchRequest.self, ExportAccountsResponse.self, WatchResponse.self,
+    FinishEnrollmentRequest.self, WithdrawRequest.self, WatchRequest.self, ExportAccountsResponse.self,
+    WatchResponse.self,
   ]
 
   private static func checkMessage<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {

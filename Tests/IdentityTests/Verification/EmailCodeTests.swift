@@ -216,6 +216,21 @@ import Testing
     #expect(try await world.signIn(.emailCode(digits)).grant.isNewAccount)
   }
 
+  @Test func `of fifty redemptions of the code and the link of one email, one signs in`() async throws {
+    let store = MemoryStore(meetsRaces: true)
+    let world = World.mailingCodes(store: store)
+    let digits = Credential.emailCode(try await world.digits(page: page, field: EmailDigits.credential))
+    let link = Credential.emailLink(email: ada, code: try world.lastCode())
+    let sessions = await withTaskGroup(of: Int.self) { group in
+      for number in 0..<50 {
+        let credential = number.isMultiple(of: 2) ? digits : link
+        group.addTask { if case .session? = try? await world.signIn(credential) { 1 } else { 0 } }
+      }
+      return await group.reduce(0, +)
+    }
+    #expect(sessions == 1 && store.contents.accounts.count == 1)
+  }
+
   @Test func `wrong digits leave the link valid`() async throws {
     let digits = try await world.digits(page: page, field: EmailDigits.credential)
     let code = try link()
