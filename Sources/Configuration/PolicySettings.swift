@@ -25,6 +25,8 @@ extension Settings {
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
       policy.customTokenEnabled = try group.flag(
         "custom_token", true, "sign-in with tokens from an administrator or one of custom_token_signers")
+      policy.identitiesPerProviderMax = try group.integer(
+        "identities_per_provider_max", 1, 1...10, "maximum identities of one provider that an account may have")
       policy.totpIssuer = try group.text("totp_issuer", "Latchkey", "name of this service in authenticator apps")
       policy.emailLinkEnabled = try group.flag("email_link", false, "sign-in by email link; requires delivery.mail")
       policy.phoneEnabled = try group.flag(

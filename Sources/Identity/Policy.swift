@@ -28,6 +28,9 @@ package struct Policy: Sendable {
   /// Configured providers. The server keeps an identity of another provider, but it is not a sign-in method.
   package var enabledProviderIDs: Set<String> = []
 
+  /// Subjects of one provider that an account may have (L3). S8 applies with every number.
+  package var identitiesPerProviderMax = 1
+
   package var passwordBytesMin = 8
   package var passwordBytesMax = 1024
   package var importedBcryptCostMax = 14

@@ -191,15 +191,19 @@ package struct ProviderToken: Hashable, Sendable {
   package var accessToken: String
   package var tokenSecret: String
   package var rawNonce: String
+  /// Unsigned user data next to an ID token (Apple), from the client.
+  package var userJSON: String
 
   package init(
-    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = ""
+    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "",
+    userJSON: String = ""
   ) {
     self.providerID = providerID
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 

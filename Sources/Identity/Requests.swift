@@ -82,10 +82,13 @@ package struct LinkRequest: Hashable, Sendable {
 package struct UnlinkRequest: Hashable, Sendable {
   package var idToken: String
   package var providerID: String
+  /// Which identity of the provider; empty: the only one.
+  package var subject: String
 
-  package init(idToken: String, providerID: String) {
+  package init(idToken: String, providerID: String, subject: String = "") {
     self.idToken = idToken
     self.providerID = providerID
+    self.subject = subject
   }
 }
 

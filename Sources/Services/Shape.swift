@@ -28,6 +28,7 @@ enum Shape {
   static let urlBytesMax = 2_048
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
+  static let userJSONBytesMax = 4_096
   static let accountIDBytesMax = 128
   /// A page token is an account ID in base64url. The limit leaves room for longer tokens of later versions.
   static let pageTokenBytesMax = 256
@@ -169,9 +170,13 @@ enum Shape {
       idToken: try text(token.idToken, path + "id_token", bytesMax: tokenBytesMax),
       accessToken: try text(token.accessToken, path + "access_token", bytesMax: tokenBytesMax),
       tokenSecret: try text(token.tokenSecret, path + "token_secret", bytesMax: tokenBytesMax),
-      rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax))
+      rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax),
+      userJSON: try text(token.userJSON, path + "user_json", bytesMax: userJSONBytesMax))
     guard !presented.idToken.isEmpty || !presented.accessToken.isEmpty else {
       throw invalid(path + "id_token", "Set id_token or access_token.")
+    }
+    guard presented.userJSON.isEmpty || presented.providerID == "apple.com" else {
+      throw invalid(path + "user_json", "Leave user_json empty: only apple.com has it.")
     }
     return presented
   }

@@ -73,6 +73,7 @@ private let numbers: [NumberSetting] = [
   number("passwords.queue_max", 1...100_000) { $0.limits.passwordWorkersQueueMax },
   number("passwords.bytes_min", 8...64) { $0.policy.passwordBytesMin },
   number("passwords.imported_bcrypt_cost_max", 4...16) { $0.policy.importedBcryptCostMax },
+  number("policy.identities_per_provider_max", 1...10) { $0.policy.identitiesPerProviderMax },
   seconds("policy.recent_login_seconds", 1...86_400) { $0.policy.recentLoginMillis },
   seconds("policy.link_recent_login_seconds", 1...86_400) { $0.policy.linkRecentLoginMillis },
   seconds("policy.password_recent_login_seconds", 0...86_400) { $0.policy.ownWindowMillis(.changePassword) },

@@ -599,10 +599,13 @@ package struct UnlinkProviderRequest: Sendable, Equatable {
   package var accountID: String
   /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   package var providerID: String
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  package var subject: String
 
-  package init(accountID: String = "", providerID: String = "") {
+  package init(accountID: String = "", providerID: String = "", subject: String = "") {
     self.accountID = accountID
     self.providerID = providerID
+    self.subject = subject
   }
 }
 
@@ -610,12 +613,16 @@ extension UnlinkProviderRequest: ProtobufMessage, @unsafe Mapped {
   package static var blank: Blank<Latchkey__V1__UnlinkProviderRequest> { unsafe latchkey__v1__unlink_provider_request__init }
 
   package init(_ form: UnsafePointer<Latchkey__V1__UnlinkProviderRequest>) {
-    unsafe self.init(accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id))
+    unsafe self.init(
+      accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id),
+      subject: Field.text(form.pointee.subject)
+    )
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UnlinkProviderRequest>, _ arena: Arena) {
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.provider_id = arena.text(providerID)
+    unsafe form.pointee.subject = arena.text(subject)
   }
 }
 

@@ -254,14 +254,18 @@ package struct UnlinkRequest: Sendable, Equatable {
   package var idempotencyKey: String
   /// The user's client.
   package var client: ClientContext?
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  package var subject: String
 
   package init(
-    idToken: String = "", providerID: String = "", idempotencyKey: String = "", client: ClientContext? = nil
+    idToken: String = "", providerID: String = "", idempotencyKey: String = "", client: ClientContext? = nil,
+    subject: String = ""
   ) {
     self.idToken = idToken
     self.providerID = providerID
     self.idempotencyKey = idempotencyKey
     self.client = client
+    self.subject = subject
   }
 }
 
@@ -271,7 +275,8 @@ extension UnlinkRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__UnlinkRequest>) {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), providerID: Field.text(form.pointee.provider_id),
-      idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client)
+      idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client),
+      subject: Field.text(form.pointee.subject)
     )
   }
 
@@ -280,6 +285,7 @@ extension UnlinkRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.provider_id = arena.text(providerID)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.subject = arena.text(subject)
   }
 }
 

@@ -575,8 +575,8 @@ package enum SessionRPC {
   ///
   /// It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
   /// same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-  /// than requested if that session would end unused. Every call creates another cookie. Only if `tokens.session_cookies`
-  /// is set.
+  /// than requested if that session would end unused. Every call creates another cookie. Only if
+  /// `tokens.session_cookies` is set.
   ///
   /// Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
   package static let createSessionCookie = RPC<CreateSessionCookieRequest, CreateSessionCookieResponse>("/latchkey.v1.SessionService/CreateSessionCookie", number: 67)
@@ -584,6 +584,7 @@ package enum SessionRPC {
   ///
   /// An ID token is not a session cookie, and a session cookie is not an ID token.
   package static let verifySessionCookie = RPC<VerifySessionCookieRequest, VerifySessionCookieResponse>("/latchkey.v1.SessionService/VerifySessionCookie", number: 68)
-  /// Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if `keys.address` is set.
+  /// Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+  /// `keys.address` is set.
   package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 69)
 }

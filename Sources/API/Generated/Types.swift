@@ -214,16 +214,20 @@ package struct ProviderTokenCredential: Sendable, Equatable {
   /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   package var rawNonce: String
+  /// Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+  /// bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+  package var userJSON: String
 
   package init(
     providerID: String = "", idToken: String = "", accessToken: String = "", tokenSecret: String = "",
-    rawNonce: String = ""
+    rawNonce: String = "", userJSON: String = ""
   ) {
     self.providerID = providerID
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 
@@ -234,7 +238,7 @@ extension ProviderTokenCredential: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       providerID: Field.text(form.pointee.provider_id), idToken: Field.text(form.pointee.id_token),
       accessToken: Field.text(form.pointee.access_token), tokenSecret: Field.text(form.pointee.token_secret),
-      rawNonce: Field.text(form.pointee.raw_nonce)
+      rawNonce: Field.text(form.pointee.raw_nonce), userJSON: Field.text(form.pointee.user_json)
     )
   }
 
@@ -244,6 +248,7 @@ extension ProviderTokenCredential: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.access_token = arena.text(accessToken)
     unsafe form.pointee.token_secret = arena.text(tokenSecret)
     unsafe form.pointee.raw_nonce = arena.text(rawNonce)
+    unsafe form.pointee.user_json = arena.text(userJSON)
   }
 }
 

@@ -81,6 +81,17 @@ extension AccountState {
     identities.first { $0.key.providerID == providerID }
   }
 
+  /// Returns the identity of a provider that an unlink means, or nil if there is none.
+  ///
+  /// - Parameter subject: which one, if there may be several; empty: the only one.
+  func identity(of providerID: String, subject: String) throws(Failure) -> IdentityRecord? {
+    let all = identities.filter { $0.key.providerID == providerID }
+    if !subject.isEmpty { return all.first { $0.key.subject == subject } }
+    guard all.count > 1 else { return all.first }
+    throw Failure(
+      .invalidField, field: "subject", hint: "The account has several identities of this provider. Set subject.")
+  }
+
   package func holds(_ key: IdentityKey) -> Bool {
     switch key.providerID {
     case SignInMethods.phone: account.phoneNumber == key.subject
@@ -94,6 +105,14 @@ extension AccountState {
   func proves(_ key: IdentityKey) -> Bool {
     guard key.providerID == SignInMethods.emailLink else { return holds(key) }
     return account.emailVerified && account.email == key.subject
+  }
+
+  /// Returns whether the account has as many identities of the provider as it may have. One phone number and one email
+  /// address are the maximum of those.
+  func isFull(for key: IdentityKey, _ policy: Policy) -> Bool {
+    guard holdsOther(than: key) else { return false }
+    let count = identities.count { $0.key.providerID == key.providerID }
+    return count == 0 || count >= policy.identitiesPerProviderMax
   }
 
   /// Returns whether the account has another subject of the same provider, or another phone number.

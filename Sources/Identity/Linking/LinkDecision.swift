@@ -96,7 +96,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(failure)
     }
     let isEmailLink = assertion.identity.providerID == SignInMethods.emailLink
-    if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
+    if state.isFull(for: assertion.identity, policy), !facts.replacesNumber(by: assertion) {
       return .refuse(.otherSubjectIsLinked(field: "credential"))
     }
     if policy.oneAccountPerEmail || isEmailLink, let owner = facts.emailOwner,

@@ -5,12 +5,13 @@ enum UnlinkDecision: Hashable, Sendable {
   case refuse(Failure)
   case unlink(AccountEdit)
 
+  /// - Parameter subject: which identity of the provider; empty: the only one.
   static func decide(
-    _ providerID: String, _ caller: CallerSession, policy: Policy, now: Timestamp
+    _ providerID: String, subject: String = "", _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> UnlinkDecision {
     var edit = AccountEdit(caller.state)
     do {
-      try edit.removeMethod(providerID, keepsAddress: false, policy: policy, now: now)
+      try edit.removeMethod(providerID, subject: subject, keepsAddress: false, policy: policy, now: now)
       if SignInMethods(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
       try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
@@ -36,18 +37,23 @@ enum UnlinkDecision: Hashable, Sendable {
 
 extension AccountEdit {
   /// Removes a sign-in method, for the user or for an administrator.
+  ///
+  /// - Parameter subject: which identity of the provider; empty if the account has only one, or none.
   mutating func removeMethod(
-    _ providerID: String, keepsAddress: Bool, policy: Policy, now: Timestamp
+    _ providerID: String, subject: String, keepsAddress: Bool, policy: Policy, now: Timestamp
   ) throws(Failure) {
     let account = edited.account
-    if providerID == SignInMethods.password, account.passwordHash != nil {
+    let identity = try edited.identity(of: providerID, subject: subject)
+    if let identity {
+      unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
+    } else if !subject.isEmpty {
+      throw Failure(.noSuchProvider, field: "subject", hint: "This identity is not linked to the account.")
+    } else if providerID == SignInMethods.password, account.passwordHash != nil {
       removePassword()
     } else if providerID == SignInMethods.emailLink, account.emailLink {
       removeEmailLink()
     } else if providerID == SignInMethods.phone, account.phoneNumber != nil {
       removePhoneNumber()
-    } else if let identity = edited.identity(of: providerID) {
-      unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
     } else {
       throw Failure(.noSuchProvider, field: "provider_id", hint: "This provider is not linked to the account.")
     }

@@ -2364,7 +2364,7 @@ const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__d
   (ProtobufCMessageInit) latchkey__v1__remove_second_factors_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[3] =
 {
   {
     "account_id",
@@ -2390,15 +2390,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "subject",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderRequest, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__unlink_provider_request__field_indices_by_name[] = {
   0,   /* field[0] = account_id */
   1,   /* field[1] = provider_id */
+  2,   /* field[2] = subject */
 };
 static const ProtobufCIntRange latchkey__v1__unlink_provider_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descriptor =
 {
@@ -2408,7 +2421,7 @@ const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descript
   "Latchkey__V1__UnlinkProviderRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__UnlinkProviderRequest),
-  2,
+  3,
   latchkey__v1__unlink_provider_request__field_descriptors,
   latchkey__v1__unlink_provider_request__field_indices_by_name,
   1,  latchkey__v1__unlink_provider_request__number_ranges,

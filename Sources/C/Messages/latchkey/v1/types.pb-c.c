@@ -997,7 +997,7 @@ const ProtobufCMessageDescriptor latchkey__v1__password_credential__descriptor =
   (ProtobufCMessageInit) latchkey__v1__password_credential__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__field_descriptors[6] =
 {
   {
     "provider_id",
@@ -1059,6 +1059,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "user_json",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ProviderTokenCredential, user_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__provider_token_credential__field_indices_by_name[] = {
   2,   /* field[2] = access_token */
@@ -1066,11 +1078,12 @@ static const unsigned latchkey__v1__provider_token_credential__field_indices_by_
   0,   /* field[0] = provider_id */
   4,   /* field[4] = raw_nonce */
   3,   /* field[3] = token_secret */
+  5,   /* field[5] = user_json */
 };
 static const ProtobufCIntRange latchkey__v1__provider_token_credential__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descriptor =
 {
@@ -1080,7 +1093,7 @@ const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descri
   "Latchkey__V1__ProviderTokenCredential",
   "latchkey.v1",
   sizeof(Latchkey__V1__ProviderTokenCredential),
-  5,
+  6,
   latchkey__v1__provider_token_credential__field_descriptors,
   latchkey__v1__provider_token_credential__field_indices_by_name,
   1,  latchkey__v1__provider_token_credential__number_ranges,

@@ -550,10 +550,14 @@ struct  Latchkey__V1__UnlinkProviderRequest
    * `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
    */
   char *provider_id;
+  /*
+   * Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+   */
+  char *subject;
 };
 #define LATCHKEY__V1__UNLINK_PROVIDER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_provider_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*

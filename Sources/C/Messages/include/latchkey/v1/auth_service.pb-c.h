@@ -234,10 +234,14 @@ struct  Latchkey__V1__UnlinkRequest
    * The user's client.
    */
   Latchkey__V1__ClientContext *client;
+  /*
+   * Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+   */
+  char *subject;
 };
 #define LATCHKEY__V1__UNLINK_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*

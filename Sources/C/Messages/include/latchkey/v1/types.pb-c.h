@@ -216,10 +216,15 @@ struct  Latchkey__V1__ProviderTokenCredential
    * Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
    */
   char *raw_nonce;
+  /*
+   * Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+   * bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+   */
+  char *user_json;
 };
 #define LATCHKEY__V1__PROVIDER_TOKEN_CREDENTIAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__provider_token_credential__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*

@@ -673,6 +673,9 @@ public nonisolated struct Latchkey_V1_UnlinkProviderRequest: Sendable {
   /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   public var providerID: String = String()
 
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  public var subject: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1802,7 +1805,7 @@ nonisolated extension Latchkey_V1_RemoveSecondFactorsResponse: SwiftProtobuf.Mes
 
 nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UnlinkProviderRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{3}provider_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{3}provider_id\0\u{1}subject\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1812,6 +1815,7 @@ nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, 
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.accountID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.providerID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.subject) }()
       default: break
       }
     }
@@ -1824,12 +1828,16 @@ nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, 
     if !self.providerID.isEmpty {
       try visitor.visitSingularStringField(value: self.providerID, fieldNumber: 2)
     }
+    if !self.subject.isEmpty {
+      try visitor.visitSingularStringField(value: self.subject, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Latchkey_V1_UnlinkProviderRequest, rhs: Latchkey_V1_UnlinkProviderRequest) -> Bool {
     if lhs.accountID != rhs.accountID {return false}
     if lhs.providerID != rhs.providerID {return false}
+    if lhs.subject != rhs.subject {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

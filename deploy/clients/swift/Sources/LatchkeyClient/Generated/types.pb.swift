@@ -336,6 +336,10 @@ public nonisolated struct Latchkey_V1_ProviderTokenCredential: Sendable {
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   public var rawNonce: String = String()
 
+  /// Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+  /// bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+  public var userJson: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1146,7 +1150,7 @@ nonisolated extension Latchkey_V1_PasswordCredential: SwiftProtobuf.Message, Swi
 
 nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProviderTokenCredential"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{3}id_token\0\u{3}access_token\0\u{3}token_secret\0\u{3}raw_nonce\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{3}id_token\0\u{3}access_token\0\u{3}token_secret\0\u{3}raw_nonce\0\u{3}user_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1159,6 +1163,7 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
       case 3: try { try decoder.decodeSingularStringField(value: &self.accessToken) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.tokenSecret) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.rawNonce) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.userJson) }()
       default: break
       }
     }
@@ -1180,6 +1185,9 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
     if !self.rawNonce.isEmpty {
       try visitor.visitSingularStringField(value: self.rawNonce, fieldNumber: 5)
     }
+    if !self.userJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.userJson, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1189,6 +1197,7 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
     if lhs.accessToken != rhs.accessToken {return false}
     if lhs.tokenSecret != rhs.tokenSecret {return false}
     if lhs.rawNonce != rhs.rawNonce {return false}
+    if lhs.userJson != rhs.userJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
