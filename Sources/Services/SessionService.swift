@@ -18,7 +18,10 @@ package struct SessionService: Sendable {
   }
 
   package var methods: [Method] {
-    [refresh, signOut, revokeAll, endSession, listSessions, verifyIDToken, createSessionCookie, verifySessionCookie, getSigningKeys]
+    [
+      refresh, signOut, revokeAll, endSession, listSessions, verifyIDToken, createSessionCookie, verifySessionCookie,
+      getSigningKeys,
+    ]
   }
 
   private var refresh: Method {

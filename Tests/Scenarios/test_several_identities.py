@@ -21,7 +21,8 @@ def pair(folder: Path, simulator: Simulator) -> Iterator[Client]:
     server.stop()
 
 
-def test_a_second_identity_is_linked_signs_in_and_is_unlinked_by_its_subject(pair: Client, simulator: Simulator) -> None:
+def test_a_second_identity_is_linked_signs_in_and_is_unlinked_by_its_subject(
+        pair: Client, simulator: Simulator) -> None:
     made = pair.create(fresh_email())
     account_id, id_token = made.account.account_id, made.id_token
     subjects = [f"{account_id}-{number}" for number in range(3)]

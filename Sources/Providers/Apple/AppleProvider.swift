@@ -75,7 +75,8 @@ struct AppleProvider: OIDCAdapter {
   static func name(in user: String) -> String {
     guard let name = (try? JSONValue.parse(Array(user.utf8), byteCountMax: userBytesMax))?["name"] else { return "" }
     // The form of a redirect, and the components of the native kit.
-    let parts = [name["firstName"] ?? name["givenName"], name["lastName"] ?? name["familyName"]].map(ProfileClaims.text).filter { !$0.isEmpty }
+    let (first, last) = (name["firstName"] ?? name["givenName"], name["lastName"] ?? name["familyName"])
+    let parts = [first, last].map(ProfileClaims.text).filter { !$0.isEmpty }
     return ProfileClaims.text(.string(parts.joined(separator: " ")))
   }
 }

@@ -338,8 +338,8 @@ extension Latchkey_V1_SessionService {
         /// > 
         /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
         /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-        /// > than requested if that session would end unused. Every call creates another cookie. Only if `tokens.session_cookies`
-        /// > is set.
+        /// > than requested if that session would end unused. Every call creates another cookie. Only if
+        /// > `tokens.session_cookies` is set.
         /// > 
         /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
         ///
@@ -389,7 +389,8 @@ extension Latchkey_V1_SessionService {
         ///
         /// > Source IDL Documentation:
         /// >
-        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if `keys.address` is set.
+        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+        /// > `keys.address` is set.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -658,8 +659,8 @@ extension Latchkey_V1_SessionService {
         /// > 
         /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
         /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-        /// > than requested if that session would end unused. Every call creates another cookie. Only if `tokens.session_cookies`
-        /// > is set.
+        /// > than requested if that session would end unused. Every call creates another cookie. Only if
+        /// > `tokens.session_cookies` is set.
         /// > 
         /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
         ///
@@ -731,7 +732,8 @@ extension Latchkey_V1_SessionService {
         ///
         /// > Source IDL Documentation:
         /// >
-        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if `keys.address` is set.
+        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+        /// > `keys.address` is set.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -965,8 +967,8 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > 
     /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
     /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-    /// > than requested if that session would end unused. Every call creates another cookie. Only if `tokens.session_cookies`
-    /// > is set.
+    /// > than requested if that session would end unused. Every call creates another cookie. Only if
+    /// > `tokens.session_cookies` is set.
     /// > 
     /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
     ///
@@ -1028,7 +1030,8 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if `keys.address` is set.
+    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+    /// > `keys.address` is set.
     ///
     /// - Parameters:
     ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -1280,8 +1283,8 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > 
     /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
     /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-    /// > than requested if that session would end unused. Every call creates another cookie. Only if `tokens.session_cookies`
-    /// > is set.
+    /// > than requested if that session would end unused. Every call creates another cookie. Only if
+    /// > `tokens.session_cookies` is set.
     /// > 
     /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
     ///
@@ -1351,7 +1354,8 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if `keys.address` is set.
+    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+    /// > `keys.address` is set.
     ///
     /// - Parameters:
     ///   - message: request message to send.
