@@ -68,7 +68,7 @@ let package = Package(
     .executableTarget(
       name: "latchkey",
       dependencies: [
-        "Client", "API", "Protobuf", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
+        "HookServer", "Client", "API", "Protobuf", "TLS", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: swift),
@@ -83,7 +83,7 @@ let package = Package(
     module("Server", [
       "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
       "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store", "StoreSQLite",
-      "StorePostgres", "Import", "Telemetry", "WebAuthn",
+      "StorePostgres", "Import", "Telemetry", "Hooks", "WebAuthn",
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
     module("Configuration", [
@@ -97,6 +97,11 @@ let package = Package(
       "Observability", "Client", "API", "Protobuf", "GRPC", "Reactor", "Messages",
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
+    module("Hooks", [
+      "HookMessages", "Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store",
+      "Reactor",
+      .product(name: "Tracing", package: "swift-distributed-tracing"),
+    ]),
     module("Transport", [
       "Observability", "Services", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Identity", "HTTPClient", "Callers",
       "Crypto", "Text", "Store", .product(name: "Tracing", package: "swift-distributed-tracing"),
@@ -107,6 +112,7 @@ let package = Package(
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
+    module("HookServer", ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens"]),
     module("Client", ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("StoreMigration", ["Crypto", "Encodings", "Reactor", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),
@@ -127,6 +133,7 @@ let package = Package(
     module("Tokens", ["Crypto", "Encodings"]),
     module("Crypto", ["COpenSSL", "CSodium", "CCrypt", "CP11Kit"]),
     module("Text", ["CIdn2", "CUtf8proc"]),
+    module("HookMessages", ["API", "Protobuf", "Messages"]),
     module("Sealed", ["Protobuf", "Messages"]),
     module("Protobuf", ["Encodings", "CProtobufC", "Messages"]),
     module("Store"),
@@ -162,12 +169,13 @@ let package = Package(
     tests("Client", [
       "Certificates", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "CLinux",
     ]),
+    tests("HookServer", ["HookMessages", "API"]),
     tests("Identity", ["TestSupport", "Sealed", "Encodings", "Store"]),
     tests("Providers", ["HTTPClient", "Tokens", "Crypto", "Encodings", "Store"], without: ["Fixtures"]),
     tests("Delivery", ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"]),
     tests("HTTPClient", ["TestSupport", "Reactor"]),
     tests("Callers", ["Crypto", "Store"]), tests("Tokens", ["Crypto", "Encodings"]), tests("Crypto"), tests("Text"),
-    tests("Import", ["Crypto", "Encodings"]), tests("WebAuthn", ["Tokens", "Encodings"], without: ["Fixtures"]),
+    tests("Import", ["Crypto", "Encodings", "Tokens"]), tests("WebAuthn", ["Tokens", "Encodings"], without: ["Fixtures"]),
     tests("StoreSQLite", ["StoreConformance", "TestSupport", "Store", "Reactor"], exporting: "fdatasync"),
     tests("StorePostgres", [
       "StoreConformance", "TestSupport", "StoreMigration", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",

@@ -47,7 +47,8 @@ fetch_promtool() {
 
 # Prints what the Python package of deploy/clients/python is made from.
 client_sources() {
-  cat deploy/clients/python/{pyproject.toml,setup.py,latchkey/*.py} proto/service-config.json proto/latchkey/v1/*.proto
+  cat deploy/clients/python/{pyproject.toml,setup.py,latchkey/*.py} proto/service-config.json \
+    proto/latchkey/{,hooks/}v1/*.proto
 }
 
 # make_venv FOLDER REQUIREMENTS...: makes the environment again if the requirements have changed.

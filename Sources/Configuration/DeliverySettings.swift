@@ -77,8 +77,9 @@ extension Settings {
     // A sign-in method without a transport is disabled. It also does not count as another method when a user removes
     // one.
     policy.emailLinkEnabled = policy.emailLinkEnabled && policy.mailEnabled
+    if !policy.mailEnabled { policy.emailCodes = .off }
     policy.phoneEnabled = policy.phoneEnabled && policy.textMessagesEnabled
-    guard policy.mailEnabled || policy.signUp == .immediate else {
+    guard policy.mailEnabled || policy.signUp != .verifyFirst else {
       throw reader.wrong("policy.sign_up", "verify_first needs a transport for mail: set delivery.mail")
     }
   }

@@ -2,7 +2,9 @@ internal import Identity
 internal import Store
 
 extension Settings {
-  mutating func readPolicy(_ reader: inout SettingsReader) throws(ConfigurationError) {
+  mutating func readPolicy(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
     try reader.group("policy") { group throws(ConfigurationError) in
       policy.oneAccountPerEmail = try group.flag(
         "one_account_per_email", true, "an email address belongs to at most one account")
@@ -16,7 +18,8 @@ extension Settings {
         "minimum email trust for which a conflict names sign-in methods to callers without fetch_by_email")
       policy.signUp = try group.choice(
         "sign_up", Policy.SignUp.immediate,
-        "whether an account with a password is created before its email address is verified")
+        "when Create makes an account: before or after its address is verified; closed: only invited users get one")
+      try readSignUpRules(&group, path)
       policy.emailEnumerationProtection = try group.flag(
         "email_enumeration_protection", true, "answer look-ups by email alike for callers without fetch_by_email")
       policy.requireBinding = try group.flag(
@@ -25,8 +28,13 @@ extension Settings {
       policy.anonymousEnabled = try group.flag("anonymous", true, "anonymous accounts")
       policy.customTokenEnabled = try group.flag(
         "custom_token", true, "sign-in with tokens from an administrator or one of custom_token_signers")
+      policy.identitiesPerProviderMax = try group.integer(
+        "identities_per_provider_max", 1, 1...10, "maximum identities of one provider that an account may have")
       policy.totpIssuer = try group.text("totp_issuer", "Latchkey", "name of this service in authenticator apps")
       policy.emailLinkEnabled = try group.flag("email_link", false, "sign-in by email link; requires delivery.mail")
+      policy.emailCodes = try group.choice(
+        "email_code", Policy.EmailCodes.off,
+        "codes of six digits by email, alone or with a link in the same email; requires delivery.mail")
       policy.phoneEnabled = try group.flag(
         "phone", false, "sign-in by a code to a phone; requires delivery.text_messages")
       policy.passkeyEnabled = try group.flag("passkey", true, "sign-in with passkeys; requires relying_parties")
@@ -102,6 +110,7 @@ extension SensitiveOperation {
     case .unlink: "Unlink"
     case .merge: "Merge, of either account"
     case .changeFactors: "changes of second factors"
+    case .createSessionCookie: "CreateSessionCookie"
     }
   }
 }

@@ -177,7 +177,7 @@ extension Settings {
     _ reader: inout SettingsReader, _ claims: inout ClaimNames
   ) throws(ConfigurationError) {
     try reader.group("claims") { group throws(ConfigurationError) in
-      let meaning = "member of the ID token or profile; a dot separates nested members" + own
+      let meaning = "member of the ID token or profile; emails[0].value is nested" + own
       claims.subject = try group.text(
         "subject", claims.subject, "member of the ID token if the provider issues one, otherwise of the profile" + own)
       claims.email = try group.text("email", claims.email, meaning)

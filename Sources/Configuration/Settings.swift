@@ -35,6 +35,7 @@ package struct Settings: Sendable {
   /// Maximum duration of the check of the store after the start; 0 disables it.
   package var storeCheckMillis: Int64 = 0
   package var tracing = TracingSettings()
+  package var hooks: [HookSettings] = []
   /// The files of the master keys. The key of the first seals, and all open.
   package var masterKeyFiles: [String] = []
   package var issuer = ""
@@ -61,6 +62,9 @@ package struct Settings: Sendable {
   package var passwordMemoryKiB = 0
   package var passwordIterations = 0
   package var passwordWorkers = 0
+  package var passwordBlockListFile = ""
+  package var blockListAtSignIn = false
+  package var blockedEmailDomainsFile = ""
   package var policy = Policy()
   package var limits = Limits()
   package var reactors = 0
@@ -135,7 +139,7 @@ package struct Settings: Sendable {
     }
     try readListener(&reader, path)
     try readTokens(&reader, path)
-    try readPolicy(&reader)
+    try readPolicy(&reader, path)
     try readThrottles(&reader)
     try readLimits(&reader)
     try readDelivery(&reader, path)
@@ -145,6 +149,7 @@ package struct Settings: Sendable {
       try Settings.readCaller(&caller, defaultAudience: defaultAudience)
     }
     try readTrustedProxies(&reader)
+    try readHooks(&reader, path)
     providers = try reader.groups("providers") { provider throws(ConfigurationError) in
       try Settings.readProvider(&provider, path)
     }
@@ -230,7 +235,14 @@ package struct Settings: Sendable {
       keyPolicy.publishLeadMillis = try group.seconds(
         "publish_lead_seconds", 3_600, 4...KeyPolicy.publishLeadSecondsMax,
         "how long a key is published before it signs")
+      policy.sessionCookiesEnabled = try group.flag(
+        "session_cookies", false,
+        "session cookies of up to 14 days; retired keys then stay published for 14 days; the same on all servers")
       keyPolicy.tokenLifetimeMaxMillis = max(policy.idTokenLifetimeMillis, policy.customTokenLifetimeMaxMillis)
+      if policy.sessionCookiesEnabled {
+        keyPolicy.tokenLifetimeMaxMillis = max(
+          keyPolicy.tokenLifetimeMaxMillis, Policy.sessionCookieMillis.upperBound)
+      }
     }
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
@@ -242,6 +254,16 @@ package struct Settings: Sendable {
         "queue_max", 64, 1...100_000, "maximum number of queued hashes, past which calls fail with RESOURCE_EXHAUSTED")
       policy.passwordBytesMin = try group.integer(
         "bytes_min", 8, 8...64, "minimum length of a password, in bytes of NFKC UTF-8")
+      passwordBlockListFile = path(
+        try group.text(
+          "block_list_file", "",
+          "passwords that no account may get: one a line, or the ordered SHA-1 list of Have I Been Pwned; empty: none"))
+      blockListAtSignIn = try group.flag(
+        "block_list_at_sign_in", false,
+        "report a sign-in with a password of the list as the event PASSWORD_COMPROMISED")
+      policy.importedBcryptCostMax = try group.integer(
+        "imported_bcrypt_cost_max", 14, 4...16,
+        "maximum cost of a bcrypt hash in an import; 16 takes about 5 s of a core")
     }
     try readKeys(&reader)
     try readFetch(&reader, path)

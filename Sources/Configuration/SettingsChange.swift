@@ -30,8 +30,10 @@ package struct RefusedSettings: Error {
 extension Settings {
   /// Settings and groups that a reload takes over. All others need a restart.
   private static let reloaded = [
-    "callers", "trusted_proxies", "providers", "custom_token_signers", relyingPartiesPath, "policy", "throttles",
-    "unidentified", "log.level", "listen.allow_unidentified", "passwords.bytes_min", "delivery.template_folder",
+    "callers", "trusted_proxies", "hooks", "providers", "custom_token_signers", relyingPartiesPath, "policy",
+    "throttles", "unidentified", "log.level", "listen.allow_unidentified", "passwords.bytes_min",
+    "passwords.block_list_file", "passwords.block_list_at_sign_in", "passwords.imported_bcrypt_cost_max",
+    "delivery.template_folder",
     "delivery.default_language",
   ]
 
@@ -88,6 +90,7 @@ extension Settings {
       add("providers[\(provider.id)].client_secret_file", provider.client.secretSource)
       add("providers[\(provider.id)].private_key_file", provider.client.privateKeySource)
     }
+    for (setting, path) in filesOfHooks { add(setting, .file(path)) }
     for signer in customTokenSigners {
       add("\(Settings.customTokenSignersPath)[\(signer.issuer)].keys_file", .file(signer.keysFile))
     }
@@ -103,6 +106,14 @@ extension Settings {
     if !delivery.templateFolder.isEmpty {
       contents["delivery.template_folder"] = TemplateSet.files(in: delivery.templateFolder)
         .map { Digest(sha256($0)) }
+    }
+    for (setting, path) in [
+      ("passwords.block_list_file", passwordBlockListFile),
+      ("policy.blocked_email_domains_file", blockedEmailDomainsFile),
+    ] where !path.isEmpty {
+      // The file may have gigabytes, so its state stands for its content.
+      let state = (try? RandomAccessFile(path))?.state
+      contents[setting] = state.map { Digest(sha256(Array("\($0)".utf8))) }
     }
     return contents
   }

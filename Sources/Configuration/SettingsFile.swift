@@ -67,6 +67,9 @@ extension Settings {
       add("providers[\(index)].client_secret_file", provider.client.secretSource)
       add("providers[\(index)].private_key_file", provider.client.privateKeySource)
     }
+    for (position, hook) in hooks.enumerated() where !hook.keyFile.isEmpty {
+      add("hooks[\(index(position, in: "hooks"))].key_file", .file(hook.keyFile))
+    }
     return files
   }
 
@@ -89,10 +92,14 @@ extension Settings {
     }
     check(checkCertificate)
     check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
-    faults += faultsOfProviders()
+    faults += faultsOfProviders() + faultsOfHooks()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
     check { () throws(ConfigurationError) in _ = try relyingParties() }
     check { () throws(ConfigurationError) in _ = try templates() }
+    check { () throws(ConfigurationError) in _ = try policyWithFiles() }
+    if !passwordBlockListFile.isEmpty {
+      check { () throws(ConfigurationError) in try PasswordBlockList.check(passwordBlockListFile) }
+    }
     check { () throws(ConfigurationError) in _ = try deliverySecrets() }
     check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }
     check(postgres.checkFiles)

@@ -81,6 +81,9 @@ package func sha256(_ bytes: [UInt8]) -> [UInt8] {
   HashFunction.sha256.digest(bytes)
 }
 
+/// SHA-1, only to find a password in a list of such digests.
+package func sha1(_ bytes: [UInt8]) -> [UInt8] { unsafe digested(bytes, by: Algorithms.sha1, byteCount: 20) }
+
 /// HMAC-SHA-256 under one key, which is prepared once. It is only read afterwards, so any thread may use it.
 @safe package final class HMACKey: Sendable {
   /// libsodium's state for the key. Each code starts from a copy.

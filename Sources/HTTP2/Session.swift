@@ -87,6 +87,11 @@ internal import CNghttp2
     return isAlive
   }
 
+  /// Does the same with the bytes of an array.
+  package func feed(_ bytes: [UInt8], nowMillis: Int64) -> Bool {
+    unsafe bytes.withUnsafeBytes { unsafe feed($0, nowMillis: nowMillis) }
+  }
+
   private func receive(_ bytes: Slice<UnsafeRawBufferPointer>) -> Bool {
     let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes)
     guard unsafe !bytes.isEmpty else { return true }

@@ -1,11 +1,11 @@
-/// The circuit breaker of one provider. After repeated failures it rejects fetches for a while, so that callers fail
-/// immediately and do not wait for the time limit. A single trial fetch then decides whether it closes.
+/// The circuit breaker of one provider or hook. After repeated failures it rejects fetches for a while, so that callers
+/// fail immediately and do not wait for the time limit. A single trial fetch then decides whether it closes.
 ///
 /// A value without a clock: the caller passes the time of each event.
-struct Breaker: Sendable {
-  typealias Instant = ContinuousClock.Instant
+package struct Breaker: Sendable {
+  package typealias Instant = ContinuousClock.Instant
 
-  enum Answer: Hashable {
+  package enum Answer: Hashable {
     /// Start the fetch.
     case pass
     /// Start the fetch as a trial. Its result decides whether the breaker closes.
@@ -14,7 +14,7 @@ struct Breaker: Sendable {
   }
 
   /// The result of a fetch, as evidence about the provider.
-  enum End: Hashable {
+  package enum End: Hashable {
     case answered
     case failed
     /// No evidence: this process gave up the fetch.
@@ -33,15 +33,15 @@ struct Breaker: Sendable {
   /// Number of times that the breaker has opened.
   private(set) var openings = 0
 
-  init(_ limits: FetchLimits) {
+  package init(_ limits: FetchLimits) {
     failuresMax = limits.failuresMax
     pause = .milliseconds(limits.pauseMillis)
   }
 
-  var isClosed: Bool { if case .closed = state { true } else { false } }
+  package var isClosed: Bool { if case .closed = state { true } else { false } }
 
   /// Decides about a new fetch. After `trial` it rejects all others until `ended` receives the result of the trial.
-  mutating func asked(at now: Instant) -> Answer {
+  package mutating func asked(at now: Instant) -> Answer {
     switch state {
     case .closed: return .pass
     case .open(let end) where now < end: return .refuse
@@ -53,7 +53,7 @@ struct Breaker: Sendable {
   }
 
   /// Records the result of a fetch that was allowed.
-  mutating func ended(_ end: End, asTrial: Bool, at now: Instant) {
+  package mutating func ended(_ end: End, asTrial: Bool, at now: Instant) {
     switch (state, end) {
     case (.closed, .answered): state = .closed(failures: 0)
     case (.closed(let failures), .failed) where failures + 1 < failuresMax: state = .closed(failures: failures + 1)

@@ -55,6 +55,15 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   /// An administrator ended the blocks of a user, whose address may have no account.
   case unlocked = "UNLOCKED"
   case messageResent = "MESSAGE_RESENT"
+  /// A hook of the operator refused a call.
+  case hookDenied = "HOOK_DENIED"
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = "HOOK_CHANGED"
+  /// A user signed in with a password of the operator's list.
+  case passwordCompromised = "PASSWORD_COMPROMISED"
+  /// An administrator invited a user by email.
+  case invited = "INVITED"
+  case sessionCookieCreated = "SESSION_COOKIE_CREATED"
   case passkeyRenamed = "PASSKEY_RENAMED"
   /// The sign count of a passkey did not rise.
   case passkeyCloneSuspected = "PASSKEY_CLONE_SUSPECTED"

@@ -56,6 +56,7 @@ package final class CallNotes: Sendable {
     case .phoneCode: presents(SignInMethods.phone)
     case .emailLink: presents(SignInMethods.emailLink)
     case .passkey: presents(SignInMethods.passkey)
+    case .emailCode: presents(SignInMethods.emailCode)
     case .anonymous: presents(FirstFactor.anonymous.signInProviderID)
     // The flow or the pending credential names the provider.
     case .authorizationResponse, .pendingToken: presents(CallNotes.unknown)
@@ -67,7 +68,8 @@ package final class CallNotes: Sendable {
 
   /// All values of `providerID` that are no configured provider.
   package static let withoutProvider = [
-    SignInMethods.password, SignInMethods.emailLink, SignInMethods.phone, SignInMethods.passkey,
+    SignInMethods.password, SignInMethods.emailLink, SignInMethods.emailCode, SignInMethods.phone,
+    SignInMethods.passkey,
     FirstFactor.customToken.signInProviderID, FirstFactor.anonymous.signInProviderID, unknown,
   ]
 }

@@ -14,11 +14,13 @@ package final class Environment: Sendable {
   package let policy: Policy
   package let backups: any Backups
   package let passkeys: any Passkeys
+  /// The operator's own rules; nil: there are none.
+  package let hooks: (any Hooks)?
 
   package init(
     store: any Store, clock: any Clock, randomness: any Randomness, cryptography: any Cryptography,
     passwords: any Passwords, tokens: any Tokens, providers: any Providers, policy: Policy,
-    backups: any Backups = NoBackups(), passkeys: any Passkeys = NoPasskeys()
+    backups: any Backups = NoBackups(), passkeys: any Passkeys = NoPasskeys(), hooks: (any Hooks)? = nil
   ) {
     self.store = store
     self.clock = clock
@@ -30,6 +32,7 @@ package final class Environment: Sendable {
     self.policy = policy
     self.backups = backups
     self.passkeys = passkeys
+    self.hooks = hooks
   }
 
   package var ids: Ids { Ids(randomness: randomness) }
@@ -52,6 +55,12 @@ package indirect enum Step<Answer> {
     case .answer(let answer): .answer(try transform(answer))
     case .commit(let change, let answer): .commit(change, try transform(answer))
     }
+  }
+
+  /// Adds writes to those of a commit.
+  func adding(_ writes: [Write]) -> Step {
+    guard case .commit(let change, let answer) = self else { return self }
+    return .commit(Change(change.writes + writes), answer)
   }
 }
 
@@ -109,7 +118,7 @@ extension Environment {
   }
 
   /// Decides. A failure also states the account that it concerns.
-  private func decided<Answer>(
+  func decided<Answer>(
     _ facts: Facts, _ decide: (Facts, Timestamp) throws -> Step<Answer>
   ) throws -> Step<Answer> {
     do {
@@ -122,7 +131,7 @@ extension Environment {
   }
 
   /// Carries out a step. Returns nil if a race was lost. Nothing was written then.
-  @inline(never) private func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
+  @inline(never) func carryOut<Answer>(_ step: Step<Answer>, _ commitDecision: CommitDecision) async throws
     -> Answer?
   {
     switch step {
@@ -136,7 +145,7 @@ extension Environment {
     }
   }
 
-  @inline(never) private func lostRaces() -> Failure {
+  @inline(never) func lostRaces() -> Failure {
     Failure(
       .overloaded, hint: "Concurrent calls keep changing this account. Try again.", retryAfterMillis: 100,
       debug: "lost \(policy.decisionsMax) races")
@@ -202,7 +211,7 @@ extension Change {
 
 extension CallFacts {
   @inline(never)
-  fileprivate func step<Answer>(
+  func step<Answer>(
     _ facts: Facts, _ now: Timestamp, _ decide: (Facts, Timestamp) throws -> Step<Answer>
   ) throws -> Step<Settled<Answer>> {
     if let record = try recorded(in: facts, at: now) { return .answer(.repeated(record)) }

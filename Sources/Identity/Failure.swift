@@ -32,6 +32,7 @@ package struct Failure: Error, Hashable, Sendable {
     case userMismatch = "USER_MISMATCH"
     case callerNotAllowed = "CALLER_NOT_ALLOWED"
     case redirectURINotAllowed = "REDIRECT_URI_NOT_ALLOWED"
+    case deniedByHook = "DENIED_BY_HOOK"
     // Not found.
     case accountNotFound = "ACCOUNT_NOT_FOUND"
     case noSuchProvider = "NO_SUCH_PROVIDER"
@@ -78,6 +79,11 @@ package struct Failure: Error, Hashable, Sendable {
     case signingKeyUnavailable = "SIGNING_KEY_UNAVAILABLE"
     case backupFailed = "BACKUP_FAILED"
     case searchNotReady = "SEARCH_NOT_READY"
+    case hookUnavailable = "HOOK_UNAVAILABLE"
+    // Rules for sign-up and use.
+    case signUpClosed = "SIGN_UP_CLOSED"
+    case emailDomainNotAllowed = "EMAIL_DOMAIN_NOT_ALLOWED"
+    case phoneCountryNotAllowed = "PHONE_COUNTRY_NOT_ALLOWED"
     // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
     // answer.
     case cancelled = "CANCELLED"

@@ -8,12 +8,17 @@
 // Read next: Failure.swift and Policy.swift, then SignIn/SignInDecision.swift with its tables in Tests/IdentityTests.
 
 package import Store
+internal import Synchronization
 
 /// Facts of one call other than its credential, settled before a use case starts.
 ///
 /// A class, because each use case passes it on several times.
 package final class CallFacts: Sendable {
   package let caller: CallerName
+  /// `/package.Service/Method`.
+  package let path: String
+  /// The end of the call on the monotonic clock; `.max`: none.
+  package let deadlineMillis: Int64
   /// The human for whom the caller acts, as it names them. Empty: it names none.
   package let actor: String
   /// Whether the caller may look up accounts by email address (`fetch_by_email`).
@@ -38,13 +43,14 @@ package final class CallFacts: Sendable {
   package let notes: CallNotes?
   /// Names and values that identify the call in audit rows, after all other details.
   package let origin: [(key: String, value: String)]
+  private let drawnAccountID = Mutex<String?>(nil)
 
   package init(
     caller: CallerName, mayFetchByEmail: Bool, mayMerge: Bool = false, callerIdentified: Bool, audiences: [String],
     redirectURIs: [String] = [], binding: Digest? = nil,
     idempotency: IdempotencyClaim? = nil, ipAddress: String = "", userAgent: String = "", deviceID: String = "",
     actor: String = "", commitDecision: CommitDecision = CommitDecision(), notes: CallNotes? = nil,
-    origin: [(key: String, value: String)] = []
+    origin: [(key: String, value: String)] = [], path: String = "", deadlineMillis: Int64 = .max
   ) {
     self.caller = caller
     self.actor = actor
@@ -62,6 +68,17 @@ package final class CallFacts: Sendable {
     self.commitDecision = commitDecision
     self.notes = notes
     self.origin = origin
+    self.path = path
+    self.deadlineMillis = deadlineMillis
+  }
+
+  /// Returns the id of an account that the call creates: the same in each of its decisions.
+  func accountID(_ draw: () -> String) -> String {
+    drawnAccountID.withLock { drawn in
+      let id = drawn ?? draw()
+      drawn = id
+      return id
+    }
   }
 }
 

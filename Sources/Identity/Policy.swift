@@ -8,10 +8,18 @@ package struct Policy: Sendable {
   package enum Reclaim: String, Sendable, CaseIterable { case authoritative, verified, refuse }
   /// Lowest tier at which a conflict names the sign-in methods of the other account.
   package enum ConflictReveals: String, Sendable, CaseIterable { case verified, always }
-  /// Whether Create makes an account immediately, or only after its email address is verified.
+  /// Whether Create makes an account immediately, or only after its email address is verified, or whether users cannot
+  /// create accounts at all.
   package enum SignUp: String, Sendable, CaseIterable {
     case immediate
     case verifyFirst = "verify_first"
+    case closed
+  }
+
+  /// Whether codes of six digits are sent by email, and whether the same email may have a link.
+  package enum EmailCodes: String, Sendable, CaseIterable {
+    case off, code
+    case codeAndLink = "code_and_link"
   }
 
   /// What a sign count that does not rise causes, apart from an event.
@@ -22,11 +30,15 @@ package struct Policy: Sendable {
   package var reclaim = Reclaim.authoritative
   package var conflictRevealsMethods = ConflictReveals.verified
   package var signUp = SignUp.immediate
+  package var emailDomains = EmailDomainRules()
+  /// Beginnings of phone numbers that get codes, such as `+49`. Empty: all numbers do.
+  package var phoneCountries: [String] = []
   package var emailEnumerationProtection = true
   package var requireBinding = false
   package var passwordEnabled = true
   package var anonymousEnabled = true
   package var emailLinkEnabled = false
+  package var emailCodes = EmailCodes.off
   package var customTokenEnabled = true
   /// Whether users can sign in with passkeys.
   package var passkeyEnabled = false
@@ -38,8 +50,12 @@ package struct Policy: Sendable {
   /// Configured providers. The server keeps an identity of another provider, but it is not a sign-in method.
   package var enabledProviderIDs: Set<String> = []
 
+  /// Subjects of one provider that an account may have (L3). S8 applies with every number.
+  package var identitiesPerProviderMax = 1
+
   package var passwordBytesMin = 8
   package var passwordBytesMax = 1024
+  package var importedBcryptCostMax = 14
 
   package var pendingLifetimeMillis: Int64 = 600_000
   package var pendingAttemptsMax = 5
@@ -57,6 +73,9 @@ package struct Policy: Sendable {
   package var anonymousIdleMillis: Int64 = 30 * 86_400_000
 
   package var idTokenLifetimeMillis: Int64 = 3_600_000
+  package var sessionCookiesEnabled = false
+  /// Requested lifetimes of session cookies, in milliseconds.
+  package static let sessionCookieMillis: ClosedRange<Int64> = 300_000...1_209_600_000
   package var customTokenLifetimeMaxMillis: Int64 = 3_600_000
   package var refreshGraceMillis: Int64 = 10_000
   package var sessionIdleMillis: Int64 = 30 * 86_400_000
@@ -98,9 +117,11 @@ package struct Policy: Sendable {
   package var phoneEnabled = false
   package var codeAttemptsMax = 5
   package var phoneCodeLifetimeMillis: Int64 = 600_000
+  package var emailCodeLifetimeMillis: Int64 = 600_000
   package var emailLinkLifetimeMillis: Int64 = 6 * 3_600_000
   package var signUpLifetimeMillis: Int64 = 6 * 3_600_000
   package var emailVerificationLifetimeMillis: Int64 = 3 * 86_400_000
+  package var invitationLifetimeMillis: Int64 = 7 * 86_400_000
   package var passwordResetLifetimeMillis: Int64 = 3_600_000
   package var emailChangeLifetimeMillis: Int64 = 3_600_000
   /// How long the owner of the old email address can revert a change of address.
@@ -124,9 +145,12 @@ extension Policy {
   func enables(_ providerID: String) -> Bool {
     switch providerID {
     case SignInMethods.phone: phoneEnabled
-    case SignInMethods.emailLink: emailLinkEnabled
+    case SignInMethods.emailLink: mailboxEnabled
     case SignInMethods.passkey: passkeyEnabled
     default: enabledProviderIDs.contains(providerID)
     }
   }
+
+  /// Whether users can sign in with what is sent to their mailbox: a link, or a code.
+  var mailboxEnabled: Bool { emailLinkEnabled || emailCodes != .off }
 }

@@ -82,18 +82,23 @@ package protocol Passwords: Sendable {
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String
   /// Reports whether any password could match a hash. False for an imported hash whose key is missing or unreadable.
   func canVerify(hash: String) async throws -> Bool
-  /// Reports whether the block-list contains the password. Cheap. Called when a password is set.
+  /// Reports whether the built-in list contains the password. Cheap. Called when a password is set.
   func isCommon(_ password: String) -> Bool
+  /// Reports whether the operator's list contains the password. Called when a password is set.
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool
 }
 
 package struct PasswordCheck: Hashable, Sendable {
   package var matches: Bool
   /// The hash under the current parameters, if the stored one is older and the password matched.
   package var upgradedHash: String?
+  /// Whether the password matched and is in the operator's list, if sign-ins are compared with it.
+  package var isBlocked: Bool
 
-  package init(matches: Bool, upgradedHash: String? = nil) {
+  package init(matches: Bool, upgradedHash: String? = nil, isBlocked: Bool = false) {
     self.matches = matches
     self.upgradedHash = upgradedHash
+    self.isBlocked = isBlocked
   }
 }
 
@@ -107,12 +112,18 @@ package protocol Tokens: Sendable {
   ///
   /// Throws `Failure` `.invalidIDToken` or `.tokenExpired`.
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken
+  /// A session cookie has the contents of an ID token, and is none.
+  func mintSessionCookie(_ claims: IDToken) throws -> String
+  /// As `verifyIDToken`.
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken
   func mintCustomToken(_ token: CustomToken) throws -> String
   /// Throws `Failure(.invalidCustomToken)` or `.tokenExpired`.
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken
   /// Throws `Failure` `.forbiddenClaim` or `.claimsTooLarge` with the field's name.
   func validateCustomClaims(_ json: String, field: String) throws
-  /// Returns the claims of a token that `verifyIDToken` accepted, as JSON.
+  /// Returns claims in which those of `other` replace claims of the same name. Either may be empty.
+  func claims(_ json: String, overriddenBy other: String) throws -> String
+  /// Returns the claims of a token that `verifyIDToken` or `verifySessionCookie` accepted, as JSON.
   func claimsJSON(_ token: String) throws -> String
 }
 
@@ -137,8 +148,8 @@ package struct IDToken: Hashable, Sendable {
   package var signInSecondFactorID: String?
   /// Claims of the account: a JSON object, or empty.
   package var customClaimsJSON = ""
-  /// Claims of the session, from the custom token that opened it. They override claims of the account with the same
-  /// name.
+  /// Claims of the session, from hooks and the custom token that opened it. They override claims of the account with
+  /// the same name.
   package var sessionClaimsJSON = ""
 
   package init(
@@ -187,15 +198,19 @@ package struct ProviderToken: Hashable, Sendable {
   package var accessToken: String
   package var tokenSecret: String
   package var rawNonce: String
+  /// Unsigned user data next to an ID token (Apple), from the client.
+  package var userJSON: String
 
   package init(
-    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = ""
+    providerID: String, idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "",
+    userJSON: String = ""
   ) {
     self.providerID = providerID
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 

@@ -12,6 +12,7 @@ package enum Credential: Hashable, Sendable {
   case phoneCode(verificationID: String, digits: String)
   /// The email address that the link was sent to, and the code in the link.
   case emailLink(email: String, code: String)
+  case emailCode(EmailDigits)
   case anonymous
   /// The pending token, as the client received it.
   case pendingToken(String)
@@ -103,10 +104,13 @@ package struct LinkRequest: Hashable, Sendable {
 package struct UnlinkRequest: Hashable, Sendable {
   package var idToken: String
   package var providerID: String
+  /// Which identity of the provider; empty: the only one.
+  package var subject: String
 
-  package init(idToken: String, providerID: String) {
+  package init(idToken: String, providerID: String, subject: String = "") {
     self.idToken = idToken
     self.providerID = providerID
+    self.subject = subject
   }
 }
 

@@ -22,6 +22,8 @@ package struct ForeignHash: Hashable, Sendable {
     case hmac(ForeignDigest, keyID: String, saltFirst: Bool)
     /// The digest, then repeatedly the digest of the result.
     case digest(ForeignDigest, rounds: Int, saltFirst: Bool)
+    /// MD5 of salt and password, then 2^exponent times of the result and the password.
+    case phpass(exponent: Int)
     case bcrypt(String)
     case argon2i(String)
   }
@@ -51,6 +53,26 @@ package struct ForeignHash: Hashable, Sendable {
     case .argon2i(let text): String(text[..<(text.lastIndex(of: "$") ?? text.endIndex)].prefix(48))
     default: recipe.name + recipe.cost
     }
+  }
+
+  /// Whether a comparison may take longer than about a second. Such hashes have threads of their own, so that
+  /// attempts at them do not keep other users waiting.
+  package var isSlow: Bool {
+    switch recipe {
+    case .bcrypt(let text): Int(text.dropFirst(4).prefix(2)) ?? 0 >= ForeignHashBounds.bcryptCostOfSlow
+    case .pbkdf2: work >= ForeignHashBounds.pbkdf2RoundsOfSlow
+    default: false
+    }
+  }
+
+  /// PBKDF2 repeats its iterations for each block of the digest. Other kinds do not depend on the length of the hash.
+  private var work: Int {
+    guard case .pbkdf2(let digest, let iterations) = recipe else { return 1 }
+    return iterations * ((hash.count + digest.byteCount - 1) / digest.byteCount)
+  }
+
+  func checkWork(_ field: String) throws(ForeignHashError) {
+    try check(field, work, ForeignHashBounds.pbkdf2Rounds, "over all blocks of the hash")
   }
 
   /// Returns whether the hash is that of the password. Throws only `outOfMemory`: the bounds of a recipe leave no other
@@ -85,6 +107,10 @@ package struct ForeignHash: Hashable, Sendable {
       var made = digest.digest(saltFirst ? salt + password : password + salt)
       for _ in 1..<max(1, rounds) { made = digest.digest(made) }
       return made
+    case .phpass(let exponent):
+      var made = ForeignDigest.md5.digest(salt + password)
+      for _ in 0..<(1 << exponent) { made = ForeignDigest.md5.digest(made + password) }
+      return made
     case .bcrypt, .argon2i: return nil
     }
   }
@@ -100,6 +126,7 @@ extension ForeignHash.Recipe {
     case .pbkdf2(let digest, _): "pbkdf2-\(digest.rawValue)"
     case .hmac(let digest, _, _): "hmac-\(digest.rawValue)"
     case .digest(let digest, _, _): digest.rawValue
+    case .phpass: "phpass"
     case .bcrypt: "bcrypt"
     case .argon2i: "argon2i"
     }
@@ -113,6 +140,7 @@ extension ForeignHash.Recipe {
     case .pbkdf2(_, let iterations): "i=\(iterations)"
     case .hmac: ""
     case .digest(_, let rounds, _): "i=\(rounds)"
+    case .phpass(let exponent): "ln=\(exponent)"
     case .bcrypt, .argon2i: ""
     }
   }
@@ -180,6 +208,9 @@ extension ForeignHash.Recipe {
     } else if let digest = ForeignDigest(name, after: "hmac-") {
       guard let id = parameters["k"] else { return nil }
       self = .hmac(digest, keyID: id, saltFirst: saltFirst)
+    } else if name == "phpass" {
+      guard let exponent = number("ln") else { return nil }
+      self = .phpass(exponent: exponent)
     } else if let digest = ForeignDigest(rawValue: name) {
       guard let rounds = number("i") else { return nil }
       self = .digest(digest, rounds: rounds, saltFirst: saltFirst)

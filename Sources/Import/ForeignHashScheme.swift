@@ -12,7 +12,7 @@ package struct ForeignHashError: Error, Hashable, Sendable {
   }
 }
 
-/// The algorithms of Firebase's importer, under its names.
+/// The algorithms of Firebase's importer, under its names, and those of other frameworks.
 package enum ForeignHashAlgorithm: String, Sendable, CaseIterable {
   case scrypt = "SCRYPT"
   case standardScrypt = "STANDARD_SCRYPT"
@@ -28,12 +28,18 @@ package enum ForeignHashAlgorithm: String, Sendable, CaseIterable {
   case sha256 = "SHA256"
   case sha1 = "SHA1"
   case md5 = "MD5"
+  case pbkdf2Sha512 = "PBKDF2_SHA512"
+  case phpass = "PHPASS"
+  case django = "DJANGO"
+  case werkzeug = "WERKZEUG"
 
   /// Whether hashes of this algorithm need the former service's key.
   package var takesKey: Bool {
     switch self {
     case .scrypt, .hmacSha512, .hmacSha256, .hmacSha1, .hmacMd5: true
-    case .standardScrypt, .bcrypt, .argon2, .pbkdfSha1, .pbkdf2Sha256, .sha512, .sha256, .sha1, .md5: false
+    case .standardScrypt, .bcrypt, .argon2, .pbkdfSha1, .pbkdf2Sha256, .pbkdf2Sha512, .sha512, .sha256, .sha1, .md5,
+      .phpass, .django, .werkzeug:
+      false
     }
   }
 }
@@ -50,11 +56,14 @@ package struct ForeignHashOptions: Hashable, Sendable {
   package var derivedKeyBytes = 0
   /// Whether HMAC, SHA and MD5 algorithms hash the salt before the password.
   package var saltFirst = false
+  /// The operator's maximum, within `ForeignHashBounds.bcryptCost`.
+  package var bcryptCostMax = 14
 
   package init(algorithm: ForeignHashAlgorithm) { self.algorithm = algorithm }
 }
 
-/// The maximum cost of comparing one hash, about 1 s and 256 MiB. Rows and options cannot exceed it.
+/// The maximum cost of comparing one hash: 256 MiB, and about 1 s, or 5 s for a slow one (`ForeignHash.isSlow`). Rows
+/// and options cannot exceed it.
 package enum ForeignHashBounds {
   package static let firebaseRounds = 1...8
   package static let firebaseMemoryCost = 1...14
@@ -66,9 +75,15 @@ package enum ForeignHashBounds {
   package static let scryptMemoryBytesMax = 128 << 20
   /// scrypt: N × block size × parallelization.
   package static let scryptWorkMax = 1 << 21
-  package static let pbkdf2Rounds = 1...1_000_000
+  /// PBKDF2: iterations, times the blocks of the digest that the hash consists of.
+  package static let pbkdf2Rounds = 1...3_000_000
+  package static let pbkdf2RoundsOfSlow = 1_000_001
   package static let digestRounds = 0...8_192
-  package static let bcryptCost = 4...14
+  /// An operator chooses the maximum, 14 by default.
+  package static let bcryptCost = 4...16
+  package static let bcryptCostOfSlow = 15
+  /// phpass: the exponent of 2 that makes the rounds.
+  package static let phpassExponent = 7...17
   package static let argon2MemoryKiB = 8...262_144
   package static let argon2Iterations = 1...16
   package static let argon2Lanes = 1...16
@@ -82,7 +97,9 @@ package struct ForeignHashScheme: Sendable {
   private enum Kind {
     case recipe(ForeignHash.Recipe)
     /// Each row contains the whole text.
-    case bcrypt
+    case bcrypt(costMax: Int)
+    case phpass, werkzeug
+    case django(bcryptCostMax: Int)
     case argon2(memoryKiB: Int, iterations: Int, lanes: Int)
   }
 
@@ -97,7 +114,10 @@ package struct ForeignHashScheme: Sendable {
     try check("key", options.key.count, options.algorithm.takesKey ? bounds.keyBytes : 0...0, "bytes")
     try check("salt_separator", options.saltSeparator.count, 0...bounds.separatorBytesMax, "bytes")
     switch options.algorithm {
-    case .bcrypt: (kind, hashBytes) = (.bcrypt, bounds.hashBytes)
+    case .bcrypt: (kind, hashBytes) = (.bcrypt(costMax: options.bcryptCostMax), bounds.hashBytes)
+    case .phpass: (kind, hashBytes) = (.phpass, bounds.hashBytes)
+    case .django: (kind, hashBytes) = (.django(bcryptCostMax: options.bcryptCostMax), bounds.hashBytes)
+    case .werkzeug: (kind, hashBytes) = (.werkzeug, bounds.hashBytes)
     case .argon2:
       kind = .argon2(
         memoryKiB: options.memoryCost, iterations: options.rounds, lanes: max(1, options.parallelization))
@@ -115,6 +135,7 @@ package struct ForeignHashScheme: Sendable {
         .scrypt(n: options.memoryCost, blockSize: options.blockSize, parallelization: options.parallelization))
     case .pbkdfSha1: (kind, hashBytes) = (try Self.pbkdf2(.sha1, options), bounds.hashBytes)
     case .pbkdf2Sha256: (kind, hashBytes) = (try Self.pbkdf2(.sha256, options), bounds.hashBytes)
+    case .pbkdf2Sha512: (kind, hashBytes) = (try Self.pbkdf2(.sha512, options), bounds.hashBytes)
     case .hmacSha512: (kind, hashBytes) = (try Self.hmac(.sha512, options, keyID), ForeignDigest.sha512.hashBytes)
     case .hmacSha256: (kind, hashBytes) = (try Self.hmac(.sha256, options, keyID), ForeignDigest.sha256.hashBytes)
     case .hmacSha1: (kind, hashBytes) = (try Self.hmac(.sha1, options, keyID), ForeignDigest.sha1.hashBytes)
@@ -155,23 +176,18 @@ package struct ForeignHashScheme: Sendable {
     case .recipe(let recipe):
       try check("password_hash", hash.count, hashBytes, "bytes")
       try check("salt", salt.count, 0...ForeignHashBounds.saltBytesMax, "bytes")
-      return ForeignHash(recipe, salt: salt, hash: hash).text
-    case .bcrypt: return try bcryptText(hash)
+      let made = ForeignHash(recipe, salt: salt, hash: hash)
+      try made.checkWork("rounds")
+      return made.text
+    case .bcrypt(let costMax): return try bcryptText(hash, costMax: costMax)
+    case .phpass: return try ForeignHash(phpass: String(decoding: hash, as: UTF8.self)).text
+    case .werkzeug: return try ForeignHash(werkzeug: String(decoding: hash, as: UTF8.self)).text
+    case .django(let costMax): return try djangoText(String(decoding: hash, as: UTF8.self), bcryptCostMax: costMax)
     case .argon2(let memoryKiB, let iterations, let lanes):
       if hash.starts(with: "$argon2".utf8) { return try Argon2Text(String(decoding: hash, as: UTF8.self)).text }
       return try Argon2Text(
         memoryKiB: memoryKiB, iterations: iterations, lanes: lanes, salt: salt, hash: hash).text
     }
-  }
-
-  /// Checks a text such as `$2b$10$` with 53 more characters. `2x` marks hashes of a faulty library and is rejected.
-  private func bcryptText(_ hash: [UInt8]) throws(ForeignHashError) -> String {
-    let text = String(decoding: hash, as: UTF8.self)
-    guard text.utf8.count == Bcrypt.hashByteCount,
-      let match = text.wholeMatch(of: /\$2[aby]\$([0-9]{2})\$[.\/A-Za-z0-9]{53}/), let cost = Int(match.1)
-    else { throw ForeignHashError("password_hash", "It must be a bcrypt text of the kind 2a, 2b or 2y.") }
-    try check("password_hash", cost, ForeignHashBounds.bcryptCost, "as its bcrypt cost")
-    return text
   }
 }
 
@@ -199,6 +215,7 @@ extension ForeignHash.Recipe {
     case .digest(let digest, let rounds, _):
       // Firebase accepts zero rounds for MD5 only, and then hashes once.
       try check("rounds", rounds, digest == .md5 ? bounds.digestRounds : 1...bounds.digestRounds.upperBound)
+    case .phpass(let exponent): try check("rounds", exponent, bounds.phpassExponent)
     case .hmac, .bcrypt, .argon2i: break
     }
   }

@@ -106,6 +106,14 @@ package enum Catalogue {
   package static let breakerOpenings = MetricFamily(
     "latchkey_fetch_breaker_openings_total", .counter, "Circuit-breaker openings per provider.")
 
+  static let hookCalls = MetricFamily(
+    "latchkey_hook_calls_total", .counter, "Calls to hooks, by hook, event and outcome.")
+  static let hookSeconds = MetricFamily(
+    "latchkey_hook_seconds", .histogram, "Time that a call waited for a hook, by hook and event.")
+  package static let hookBreakerOpen = MetricFamily(
+    "latchkey_hook_breaker_open", .gauge,
+    "1 if the circuit breaker of the hook is open and calls to it fail immediately.")
+
   package static let deliveries = MetricFamily(
     "latchkey_deliveries_total", .counter, "Attempts to send a message, by kind, transport and result.")
   static let throttleAlarms = MetricFamily(
@@ -149,8 +157,9 @@ package enum Catalogue {
     certificateReloads, signingKeySince, apiKeyEnd, apiKeyUse, configReloads, configLoaded, queueLength, commitSeconds,
     commitChanges, commitFailures, changes, pendingRows, storeReachable, storeConnections, storeBytes, accounts,
     throttleBlocks, statisticsRead, ready, storeTrouble, storeCheck, reactorsStalled, sweptRows, masterKeyRows,
-    masterKeyMissingRows, rowsSealedAgain, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings, deliveries,
-    throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest, failedAttempts,
+    masterKeyMissingRows, rowsSealedAgain, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings, hookCalls,
+    hookSeconds, hookBreakerOpen, deliveries, throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting,
+    deliveriesBuried, deliveryOldest, failedAttempts,
     traceSpans, logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
     startTime,
   ]

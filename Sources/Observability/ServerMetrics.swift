@@ -37,6 +37,7 @@ package final class ServerMetrics: Sendable {
   package let queueEvent = AsyncEvent()
   private let storeHealth: StoreHealth?
   package let outcomes: OutcomeMetrics
+  package let hooks: HookMetrics
 
   /// - Parameters:
   ///   - providers: the configured providers, which are labels of requests.
@@ -50,6 +51,7 @@ package final class ServerMetrics: Sendable {
     self.registry = registry
     self.storeHealth = storeHealth
     outcomes = OutcomeMetrics(registry, providers: providers, callers: callers)
+    hooks = HookMetrics(registry)
     registry.describe(Catalogue.commitSeconds, bounds: Bounds.seconds)
     registry.describe(Catalogue.commitChanges, bounds: Bounds.counts)
     func set(_ family: MetricFamily, _ label: String, _ values: [String]) -> CounterSet {

@@ -94,24 +94,6 @@ enum Decimal {
 }
 
 extension JSONValue {
-  /// Returns a member by its name, or step by step if the name has dots and no member has it. URLs as claim names have
-  /// dots too.
-  func member(at path: String) -> JSONValue? {
-    if let value = self[path] { return value }
-    guard path.utf8.contains(UInt8(ascii: ".")) else { return nil }
-    return path.split(separator: ".", omittingEmptySubsequences: false)
-      .reduce(Optional(self)) { value, name in value?[String(name)] }
-  }
-
-  /// Returns the same member; nil also for null and the empty text.
-  func given(at path: String) -> JSONValue? {
-    switch member(at: path) {
-    case nil, .null: nil
-    case .string(let text) where text.isEmpty: nil
-    case let value: value
-    }
-  }
-
   /// An id as text. Some providers write a number.
   var idText: String? { string ?? int.map { String($0) } }
 }

@@ -17,12 +17,18 @@ package struct PresentedToken: Hashable, Sendable {
   /// The secret of an OAuth 1.0a access token.
   package var tokenSecret: String
   package var rawNonce: String
+  /// Unsigned user data that Apple's kit passes next to the ID token.
+  package var userJSON: String
 
-  package init(idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "") {
+  package init(
+    idToken: String = "", accessToken: String = "", tokenSecret: String = "", rawNonce: String = "",
+    userJSON: String = ""
+  ) {
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 

@@ -59,12 +59,14 @@ struct Ports {
   let backups: BackupRunner?
   let fetching: any HTTPSFetching
   let notices: ProviderNotices
+  let log: Log
   private let watchSeats: WatchSeats
   private let noBackups: any Backups
   let failures: FailureLog
 
   init(_ settings: Settings, _ base: Base, _ fetcher: CurlFetcher, _ log: Log) throws {
     self.base = base
+    self.log = log
     let counted = CountedFetcher(fetcher: fetcher, metrics: base.metrics)
     fetching = base.tracer.map { TracedFetcher(fetcher: counted, tracer: $0) } ?? counted
     notices = ProviderNotices(log, base.metrics, nowMillis: wallMillis)
@@ -77,13 +79,15 @@ struct Ports {
     failures = FailureLog { [metrics = base.metrics] in metrics.failedAttempts($0, $1) }
   }
 
-  /// Creates the domain with these providers, policy and relying parties.
-  func environment(_ registry: Registry, _ policy: Policy, _ passkeys: PasskeyVerifier) -> Environment {
+  /// Creates the domain with these providers, policy, relying parties and hooks.
+  func environment(
+    _ registry: Registry, _ policy: Policy, _ passkeys: PasskeyVerifier, _ hooks: (any Identity.Hooks)?
+  ) -> Environment {
     Environment(
       store: base.opened.store, clock: SystemClock(), randomness: SystemRandomness(), cryptography: base.derivedKeys,
       passwords: base.tracer.map { TracedPasswords(passwords: passwords, tracer: $0) } ?? passwords,
       tokens: base.keys.tokens, providers: ProviderGateway(registry, notices), policy: policy,
-      backups: backups ?? noBackups, passkeys: passkeys)
+      backups: backups ?? noBackups, passkeys: passkeys, hooks: hooks)
   }
 
   func methods(_ environment: Environment, _ settings: Settings, callers: CallerDirectory) -> [Method] {
@@ -115,7 +119,9 @@ struct Ports {
     // Nice 10: hashing must not take CPU time from a reactor.
     let workers = Workers(
       name: "hash", count: count, queueMax: settings.limits.passwordWorkersQueueMax, niceness: 10)
-    return PasswordHashing(hasher: hasher, workers: workers, importKeys: importKeys) { metrics.refused(.passwordQueue) }
+    return PasswordHashing(
+      hasher: hasher, workers: workers, slowWorkersMax: max(1, count / 2), importKeys: importKeys
+    ) { metrics.refused(.passwordQueue) }
   }
 }
 

@@ -48,6 +48,7 @@ package final class Server: Sendable {
     let ports = try Ports(settings, base, fetcher, log)
     let fetchers = try ConfigurationError.naming("delivery") { try settings.deliveryFetchers() }
     let first = try Configured(settings, contents: settings.contents(), ports, fetchers)
+    ports.passwords.use(first.blocking)
     let current = CurrentConfiguration(first)
     let shared = Shared(
       limits: settings.limits, calls: first.calls, tls: base.tls, store: store, log: log, metrics: metrics,
@@ -241,6 +242,7 @@ package final class Server: Sendable {
     gauges.reportPool(base.opened.connections)
     if let backups = ports.backups { gauges.reportBackups(backups) }
     gauges.reportConnections(reactors.places)
+    gauges.reportHooks { current.value.hooks }
     gauges.reportBreakers(of: { current.value.settings.providers.map(\.id) }, fetcher)
     let passwords = ports.passwords
     gauges.reportQueues([

@@ -13,7 +13,7 @@ package struct AccountService: Sendable {
   private var create: Method {
     .unary(AccountRPC.create) { request, message, context, _ in
       let call = try shared.facts(
-        context, message, client: request.client,
+        context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: CreateRequest.self))
       let order = Identity.CreateAccountRequest(
         email: try Shape.mailableEmail(request.email, "email", shared.environment.policy),
@@ -23,7 +23,7 @@ package struct AccountService: Sendable {
         mail: MailOrder(
           continueURI: try Shape.text(request.continueURI, "continue_uri", bytesMax: Shape.urlBytesMax),
           locale: Shape.locale(request.locale)),
-        code: try Shape.text(request.code, "code", bytesMax: Shape.handleBytesMax))
+        proof: try Shape.signUpProof(request.code, request.verificationID))
       context.notes?.presents(SignInMethods.password)
       let create = CreateAccount(shared.environment)
       return .task {

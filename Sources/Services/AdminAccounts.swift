@@ -11,7 +11,7 @@ internal import Store
 extension AdminService {
   var accountMethods: [Method] {
     [
-      createAccount, updateAccount, linkIdentity, setSecondFactors, createEmailLink, deleteAccounts,
+      createAccount, updateAccount, linkIdentity, setSecondFactors, createEmailLink, invite, deleteAccounts,
       setAccountsDisabled, forgetAccount, search, exportAccount,
     ]
   }
@@ -66,10 +66,7 @@ extension AdminService {
       }
       let call = try shared.facts(context, message)
       let order = try Shape.emailLink(request)
-      let name = try Shape.text(request.caller, "caller", bytesMax: Shape.callerBytesMax)
-      guard let redeemer = name.isEmpty ? context.caller : shared.callers[name] else {
-        throw Shape.invalid("caller", "Use the name of a configured caller.")
-      }
+      let redeemer = try redeemer(request.caller, context)
       let create = CreateEmailLink(shared.environment)
       return .task {
         let created = try await create(
@@ -77,6 +74,30 @@ extension AdminService {
         return CreateEmailLinkResponse(link: created.link, expiresAtMillis: created.expiresAt.millis)
       }
     }
+  }
+
+  private var invite: Method {
+    .unary(AdminRPC.invite) { request, message, context, _ in
+      let call = try shared.facts(context, message)
+      let order = try Shape.invitation(request, shared.environment.policy)
+      let redeemer = try redeemer(request.caller, context)
+      let invite = InviteUser(shared.environment)
+      return .task {
+        let invited = try await invite(
+          order, for: LinkCaller(name: redeemer.name, redirectURIs: redeemer.redirectURIs), call)
+        return InviteResponse(
+          accountID: invited.accountID, expiresAtMillis: invited.expiresAt.millis, isNewAccount: invited.isNewAccount)
+      }
+    }
+  }
+
+  /// Returns the caller whose page a link opens; by default the caller of the call.
+  private func redeemer(_ name: String, _ context: CallContext) throws -> Caller {
+    let name = try Shape.text(name, "caller", bytesMax: Shape.callerBytesMax)
+    guard let redeemer = name.isEmpty ? context.caller : shared.callers[name] else {
+      throw Shape.invalid("caller", "Use the name of a configured caller.")
+    }
+    return redeemer
   }
 
   private var forgetAccount: Method {
@@ -245,6 +266,19 @@ extension Shape {
         "factors.totp_secret", "Send \(totpSecretBytes.lowerBound) to \(totpSecretBytes.upperBound) bytes.")
     }
     return secret
+  }
+
+  fileprivate static func invitation(
+    _ request: API.InviteRequest, _ policy: Policy
+  ) throws -> Identity.InviteRequest {
+    switch request.mode {
+    case .unspecified, .resetPassword, .signIn: break
+    default: throw invalid("mode", "Send SIGN_IN or RESET_PASSWORD.")
+    }
+    return Identity.InviteRequest(
+      email: try mailableEmail(request.email, "email", policy), setsPassword: request.mode != .signIn,
+      displayName: try shown(request.displayName, "display_name", bytesMax: displayNameBytesMax),
+      mail: try mail(request.continueURI, request.locale))
   }
 
   fileprivate static func emailLink(_ request: API.CreateEmailLinkRequest) throws -> Identity.CreateEmailLinkRequest {

@@ -82,7 +82,9 @@ private struct ImportPlan: Sendable {
     let keyID = takesKey ? ImportAccounts.keyID(hash.key, shared.environment.cryptography) : ""
     do {
       scheme = try ForeignHashScheme(
-        ForeignHashOptions(hash, algorithm, saltFirst: saltFirst), keyID: keyID)
+        ForeignHashOptions(
+          hash, algorithm, saltFirst: saltFirst, bcryptCostMax: shared.environment.policy.importedBcryptCostMax),
+        keyID: keyID)
     } catch {
       throw Shape.invalid("options.hash." + error.field, error.why)
     }
@@ -206,7 +208,9 @@ private struct ImportPlan: Sendable {
 }
 
 extension ForeignHashOptions {
-  fileprivate init(_ hash: ImportHash, _ algorithm: ForeignHashAlgorithm, saltFirst: Bool) {
+  fileprivate init(
+    _ hash: ImportHash, _ algorithm: ForeignHashAlgorithm, saltFirst: Bool, bcryptCostMax: Int
+  ) {
     self.init(algorithm: algorithm)
     key = hash.key
     saltSeparator = hash.saltSeparator
@@ -216,6 +220,7 @@ extension ForeignHashOptions {
     blockSize = Int(hash.blockSize)
     derivedKeyBytes = Int(hash.derivedKeyBytes)
     self.saltFirst = saltFirst
+    self.bcryptCostMax = bcryptCostMax
   }
 }
 

@@ -110,9 +110,10 @@ package struct AdminService: Sendable {
       let call = try shared.facts(context, message)
       let id = try Shape.accountID(request.accountID, "account_id")
       let providerID = try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax)
+      let subject = try Shape.text(request.subject, "subject", bytesMax: Shape.subjectBytesMax)
       let unlinkProvider = UnlinkProvider(shared.environment)
       return .task {
-        let state = try await unlinkProvider(accountID: id, providerID: providerID, call)
+        let state = try await unlinkProvider(accountID: id, providerID: providerID, subject: subject, call)
         return UnlinkProviderResponse(account: API.Account(state))
       }
     }

@@ -64,7 +64,8 @@ package struct AuthService: Sendable {
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.UnlinkRequest.self))
       let order = Identity.UnlinkRequest(
         idToken: try Shape.token(request.idToken, "id_token"),
-        providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax))
+        providerID: try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax),
+        subject: try Shape.text(request.subject, "subject", bytesMax: Shape.subjectBytesMax))
       let unlink = Unlink(shared.environment)
       return .task { UnlinkResponse(session: API.Session(try await unlink(order, call))) }
     }

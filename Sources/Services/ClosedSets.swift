@@ -53,6 +53,11 @@ extension AuditEvent {
     case .signingKeyRevoked: .signingKeyRevoked
     case .unlocked: .unlocked
     case .messageResent: .messageResent
+    case .hookDenied: .hookDenied
+    case .hookChanged: .hookChanged
+    case .passwordCompromised: .passwordCompromised
+    case .invited: .invited
+    case .sessionCookieCreated: .sessionCookieCreated
     case .passkeyRenamed: .passkeyRenamed
     case .passkeyCloneSuspected: .passkeyCloneSuspected
     }
@@ -114,7 +119,7 @@ extension PendingCredentialPurpose {
     case .secondFactor: self = .secondFactor
     // Their tokens are no pending credentials, and FetchProviders rejects them.
     case .flow, .enrollment, .phoneCode, .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail,
-      .passkeyRegistration, .passkeySignIn:
+      .passkeyRegistration, .passkeySignIn, .emailCode:
       self = .unspecified
     }
   }
@@ -182,6 +187,10 @@ extension Shape {
     case .sha256: .sha256
     case .sha1: .sha1
     case .md5: .md5
+    case .pbkdf2Sha512: .pbkdf2Sha512
+    case .phpass: .phpass
+    case .django: .django
+    case .werkzeug: .werkzeug
     case nil: throw invalid("options.hash.algorithm", "Set algorithm to a value of HashAlgorithm.")
     }
   }

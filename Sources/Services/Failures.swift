@@ -98,7 +98,7 @@ package enum Failures {
       .invalidRefreshToken, .invalidCustomToken, .audienceUnverifiable, .missingOrInvalidNonce, .flowMismatch,
       .callerUnidentified, .invalidPasskey:
       .unauthenticated
-    case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed: .permissionDenied
+    case .userDisabled, .userMismatch, .callerNotAllowed, .redirectURINotAllowed, .deniedByHook: .permissionDenied
     case .accountNotFound, .noSuchProvider, .secondFactorNotFound, .signingKeyNotFound, .messageNotFound,
       .passkeyNotFound:
       .notFound
@@ -108,10 +108,13 @@ package enum Failures {
       .pendingCredentialMismatch, .operationNotAllowed, .requiresSecondFactor, .unsupportedFirstFactor,
       .expiredCode, .unverifiedEmail, .secondFactorLimit, .passkeyLimit,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
-      .messageContentGone, .backupNotConfigured, .backupNotSupported:
+      .messageContentGone, .backupNotConfigured, .backupNotSupported,
+      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
-    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady: .unavailable
+    case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady,
+      .hookUnavailable:
+      .unavailable
     case .cancelled: .cancelled
     case .deadlineExceeded: .deadlineExceeded
     }

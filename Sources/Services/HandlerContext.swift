@@ -38,7 +38,8 @@ package final class HandlerContext: Sendable {
       binding: try Shape.binding(binding).map(environment.cryptography.sha256),
       idempotency: try claim(idempotencyKey, context, message, guest: [binding, client.deviceID]),
       ipAddress: client.ipAddress, userAgent: client.userAgent, deviceID: client.deviceID,
-      actor: context.actor, commitDecision: context.commitDecision, notes: context.notes, origin: context.origin)
+      actor: context.actor, commitDecision: context.commitDecision, notes: context.notes, origin: context.origin,
+      path: context.path, deadlineMillis: context.deadlineMillis)
   }
 
   private func claim(

@@ -121,19 +121,22 @@ package struct CallContext: Sendable {
   /// The human for whom the caller acts, as it names them. Empty: it names none.
   package let actor: String
   package let commitDecision: CommitDecision
+  /// The end of the call on the monotonic clock; `.max`: none.
+  package let deadlineMillis: Int64
   package let trace: CallTrace
   /// For the log and the metrics; nil for look-ups.
   package let notes: CallNotes?
 
   package init(
     caller: Caller, path: String, peerAddress: String, actor: String = "", commitDecision: CommitDecision,
-    trace: CallTrace = .none, notes: CallNotes? = nil
+    deadlineMillis: Int64 = .max, trace: CallTrace = .none, notes: CallNotes? = nil
   ) {
     self.caller = caller
     self.path = path
     self.peerAddress = peerAddress
     self.actor = actor
     self.commitDecision = commitDecision
+    self.deadlineMillis = deadlineMillis
     self.trace = trace
     self.notes = notes
   }

@@ -1,5 +1,6 @@
 internal import Callers
 internal import Identity
+internal import Store
 internal import API
 internal import Protobuf
 
@@ -17,7 +18,10 @@ package struct SessionService: Sendable {
   }
 
   package var methods: [Method] {
-    [refresh, signOut, revokeAll, endSession, listSessions, verifyIDToken, getSigningKeys]
+    [
+      refresh, signOut, revokeAll, endSession, listSessions, verifyIDToken, createSessionCookie, verifySessionCookie,
+      getSigningKeys,
+    ]
   }
 
   private var refresh: Method {
@@ -41,11 +45,13 @@ package struct SessionService: Sendable {
     .unary(SessionRPC.signOut) { request, message, context, _ in
       let call = try shared.facts(context, message, client: request.client)
       let order: Identity.SignOutRequest
-      switch (request.idToken.isEmpty, request.refreshToken.isEmpty) {
-      case (false, true): order = .idToken(try Shape.token(request.idToken, "id_token"))
-      case (true, false): order = .refreshToken(try Shape.token(request.refreshToken, "refresh_token"))
-      case (true, true): throw Shape.invalid("id_token", "Set id_token or refresh_token.")
-      case (false, false): throw Shape.invalid("refresh_token", "Set only one of id_token and refresh_token.")
+      switch (request.idToken.isEmpty, request.refreshToken.isEmpty, request.sessionCookie.isEmpty) {
+      case (false, true, true): order = .idToken(try Shape.token(request.idToken, "id_token"))
+      case (true, false, true): order = .refreshToken(try Shape.token(request.refreshToken, "refresh_token"))
+      case (true, true, false): order = .sessionCookie(try Shape.token(request.sessionCookie, "session_cookie"))
+      case (true, true, true): throw Shape.invalid("id_token", "Set id_token, refresh_token or session_cookie.")
+      case (_, _, let hasNoCookie):
+        throw Shape.invalid(hasNoCookie ? "refresh_token" : "session_cookie", "Set only one of the tokens.")
       }
       let signOut = SignOut(shared.environment)
       return .task {
@@ -99,12 +105,45 @@ package struct SessionService: Sendable {
       request, message, context, arena in
       let call = try shared.facts(context, message)
       let reading = try VerifyIDToken(
-        shared.environment, idToken: try Shape.token(request.idToken, "id_token"), call)
+        shared.environment, .idToken(try Shape.token(request.idToken, "id_token")), call)
       return try shared.read(reading, arena) { status in
         switch status {
         case .active(let accountID, let claims):
           VerifyIdTokenResponse(active: true, accountID: accountID, claimsJSON: claims)
         case .inactive(let reason): VerifyIdTokenResponse(inactiveReason: ErrorReason(reason))
+        }
+      }
+    }
+  }
+
+  private var createSessionCookie: Method {
+    .unary(SessionRPC.createSessionCookie) { request, message, context, _ in
+      let call = try shared.facts(context, message, client: request.client)
+      let idToken = try Shape.token(request.idToken, "id_token")
+      let millis = Int64(request.validForSeconds) * 1_000
+      guard Policy.sessionCookieMillis.contains(millis) else {
+        throw Shape.invalid("valid_for_seconds", "Set valid_for_seconds to 300 (5 minutes) to 1209600 (14 days).")
+      }
+      let create = CreateSessionCookie(shared.environment)
+      return .task {
+        let cookie = try await create(idToken: idToken, validForMillis: millis, call)
+        return CreateSessionCookieResponse(
+          sessionCookie: cookie.text, expiresAtMillis: cookie.expiresAt.millis, sessionID: cookie.sessionID)
+      }
+    }
+  }
+
+  private var verifySessionCookie: Method {
+    .unary(SessionRPC.verifySessionCookie, isLookUp: true) {
+      request, message, context, arena in
+      let call = try shared.facts(context, message)
+      let reading = try VerifyIDToken(
+        shared.environment, .sessionCookie(try Shape.token(request.sessionCookie, "session_cookie")), call)
+      return try shared.read(reading, arena) { status in
+        switch status {
+        case .active(let accountID, let claims):
+          VerifySessionCookieResponse(active: true, accountID: accountID, claimsJSON: claims)
+        case .inactive(let reason): VerifySessionCookieResponse(inactiveReason: ErrorReason(reason))
         }
       }
     }

@@ -22,12 +22,13 @@ enum Shape {
   static let customParameterBytesMax = 1_024
   static let loginHintBytesMax = 320
   static let bindingBytes = 16...256
-  static let displayNameBytesMax = 256
+  static let displayNameBytesMax = ProfileLimits.displayNameBytesMax
   /// The limit for names from providers. Imports need the same limit to accept every exported account.
   static let importedNameBytesMax = 1_024
-  static let urlBytesMax = 2_048
+  static let urlBytesMax = ProfileLimits.urlBytesMax
   static let providerIDBytesMax = 72
   static let subjectBytesMax = 255
+  static let userJSONBytesMax = 4_096
   static let accountIDBytesMax = 128
   /// A page token is an account ID in base64url. The limit leaves room for longer tokens of later versions.
   static let pageTokenBytesMax = 256
@@ -155,6 +156,12 @@ enum Shape {
         verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
         digits: try required(code.code, path + "code", bytesMax: codeBytesMax))
     case .passkey(let credential): return .passkey(try passkey(credential))
+    case .emailCode(let code):
+      let path = "credential.email_code."
+      return .emailCode(
+        EmailDigits(
+          verificationID: try required(code.verificationID, path + "verification_id", bytesMax: handleBytesMax),
+          digits: try required(code.code, path + "code", bytesMax: codeBytesMax), field: path + "code"))
     case .emailLink(let link):
       let path = "credential.email_link."
       return .emailLink(
@@ -170,9 +177,13 @@ enum Shape {
       idToken: try text(token.idToken, path + "id_token", bytesMax: tokenBytesMax),
       accessToken: try text(token.accessToken, path + "access_token", bytesMax: tokenBytesMax),
       tokenSecret: try text(token.tokenSecret, path + "token_secret", bytesMax: tokenBytesMax),
-      rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax))
+      rawNonce: try text(token.rawNonce, path + "raw_nonce", bytesMax: subjectBytesMax),
+      userJSON: try text(token.userJSON, path + "user_json", bytesMax: userJSONBytesMax))
     guard !presented.idToken.isEmpty || !presented.accessToken.isEmpty else {
       throw invalid(path + "id_token", "Set id_token or access_token.")
+    }
+    guard presented.userJSON.isEmpty || presented.providerID == "apple.com" else {
+      throw invalid(path + "user_json", "Leave user_json empty: only apple.com has it.")
     }
     return presented
   }

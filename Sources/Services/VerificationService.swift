@@ -10,8 +10,8 @@ package struct VerificationService: Sendable {
 
   package var methods: [Method] {
     [
-      sendPhoneCode, sendEmailLink, sendEmailVerification, sendPasswordReset, sendEmailChange, checkCode, confirmEmail,
-      resetPassword,
+      sendPhoneCode, sendEmailLink, sendEmailCode, sendEmailVerification, sendPasswordReset, sendEmailChange, checkCode,
+      confirmEmail, resetPassword,
     ]
   }
 
@@ -46,6 +46,24 @@ package struct VerificationService: Sendable {
         } catch {
           let attempt = FailedAttempt("SendEmailLink", method: SignInMethods.emailLink, subject: .email(email))
           throw shared.noted(error, attempt, call)
+        }
+      }
+    }
+  }
+
+  private var sendEmailCode: Method {
+    .unary(VerificationRPC.sendEmailCode) { request, message, context, _ in
+      let call = try shared.facts(context, message, client: request.client, binding: request.binding)
+      let order = try Shape.emailCode(request, shared.environment.policy)
+      let send = SendEmailCode(shared.environment)
+      return .task {
+        do {
+          let sent = try await send(order, call)
+          return SendEmailCodeResponse(verificationID: sent.verificationID, expiresAtMillis: sent.expiresAt.millis)
+        } catch {
+          let subject: FailedAttempt.Subject = order.email.isEmpty ? .none : .email(order.email)
+          throw shared.noted(
+            error, FailedAttempt("SendEmailCode", method: SignInMethods.emailCode, subject: subject), call)
         }
       }
     }
@@ -112,14 +130,14 @@ package struct VerificationService: Sendable {
   private var confirmEmail: Method {
     .unary(VerificationRPC.confirmEmail) { request, message, context, _ in
       let call = try shared.facts(
-        context, message, client: request.client,
+        context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: ConfirmEmailRequest.self))
-      let code = try Shape.code(request.code, "code")
+      let proof = try Shape.emailProof(request.code, request.verificationID)
       let idToken = try Shape.text(request.idToken, "id_token", bytesMax: Shape.tokenBytesMax)
       let confirm = ConfirmEmail(shared.environment)
       return .task {
         do {
-          let confirmed = try await confirm(code: code, idToken: idToken, call)
+          let confirmed = try await confirm(proof, idToken: idToken, call)
           return ConfirmEmailResponse(session: confirmed.session.map(API.Session.init), email: confirmed.email)
         } catch {
           throw shared.noted(error, FailedAttempt("ConfirmEmail"), call)
@@ -131,15 +149,15 @@ package struct VerificationService: Sendable {
   private var resetPassword: Method {
     .unary(VerificationRPC.resetPassword) { request, message, context, _ in
       let call = try shared.facts(
-        context, message, client: request.client,
+        context, message, client: request.client, binding: request.binding,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: ResetPasswordRequest.self))
-      let code = try Shape.code(request.code, "code")
+      let proof = try Shape.emailProof(request.code, request.verificationID)
       let password = try Shape.password(request.newPassword, "new_password")
       let claimAddress = request.claimAddress
       let reset = ResetPassword(shared.environment)
       return .task {
         do {
-          let answer = try await reset(code: code, newPassword: password, claimAddress: claimAddress, call)
+          let answer = try await reset(proof, newPassword: password, claimAddress: claimAddress, call)
           return ResetPasswordResponse(
             email: answer.email, revokedProviderIDs: answer.revokedProviderIDs, isNewAccount: answer.isNewAccount)
         } catch {
@@ -153,6 +171,51 @@ package struct VerificationService: Sendable {
 extension Shape {
   static func code(_ code: String, _ field: String) throws -> String {
     try required(code, field, bytesMax: handleBytesMax)
+  }
+
+  /// - Parameter verificationID: empty for the code of a link.
+  static func emailProof(_ code: String, _ verificationID: String) throws -> EmailProof {
+    EmailProof(
+      code: try Shape.code(code, "code"),
+      verificationID: try text(verificationID, "verification_id", bytesMax: handleBytesMax))
+  }
+
+  /// Returns nil for the first call of a sign-up.
+  static func signUpProof(_ code: String, _ verificationID: String) throws -> EmailProof? {
+    code.isEmpty && verificationID.isEmpty ? nil : try emailProof(code, verificationID)
+  }
+
+  static func emailCode(
+    _ request: API.SendEmailCodeRequest, _ policy: Policy
+  ) throws -> Identity.SendEmailCodeRequest {
+    let purpose = try emailCodePurpose(request.purpose)
+    let continueURI = try text(request.continueURI, "continue_uri", bytesMax: urlBytesMax)
+    guard purpose != .changeEmail || !continueURI.isEmpty else {
+      throw invalid("continue_uri", "Set this field: the link that reverts the change opens it.")
+    }
+    guard purpose.needsSession || request.idToken.isEmpty else {
+      throw invalid("id_token", "Omit id_token for this purpose.")
+    }
+    guard !purpose.isForOwnAddress || request.email.isEmpty else {
+      throw invalid("email", "Omit email: the code goes to the account's own address.")
+    }
+    return Identity.SendEmailCodeRequest(
+      email: purpose.isForOwnAddress ? "" : try mailableEmail(request.email, "email", policy), purpose: purpose,
+      idToken: purpose.needsSession ? try token(request.idToken, "id_token") : "",
+      mail: MailOrder(continueURI: continueURI, locale: locale(request.locale)))
+  }
+
+  private static func emailCodePurpose(_ purpose: API.EmailCodePurpose?) throws -> Identity.EmailCodePurpose {
+    switch purpose {
+    case .unspecified, .signIn: .signIn
+    case .link: .link
+    case .reauthenticate: .reauthenticate
+    case .signUp: .signUp
+    case .verifyEmail: .verifyEmail
+    case .resetPassword: .resetPassword
+    case .changeEmail: .changeEmail
+    case nil: throw invalid("purpose", "Set purpose to a value of EmailCodePurpose.")
+    }
   }
 
   static func mail(_ continueURI: String, _ locale: String) throws -> MailOrder {

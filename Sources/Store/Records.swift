@@ -242,6 +242,12 @@ package enum PendingPurpose: String, Sendable, CaseIterable {
   // Challenges that an authenticator must sign.
   case passkeyRegistration = "passkey_registration"
   case passkeySignIn = "passkey_sign_in"
+  /// Six digits that were sent by email.
+  case emailCode = "email_code"
+
+  /// The codes that survive a new password, because the owner of the mailbox requested them. A code of six digits for a
+  /// session ends with the session.
+  package static let ofTheMailbox: [Self] = [.revertEmail, .resetPassword, .emailLink, .verifyEmail, .emailCode]
 
   /// Whether such a row holds the assertion of a verified credential.
   package var holdsAssertion: Bool { [.link, .secondFactor, .credentialInUse].contains(self) }

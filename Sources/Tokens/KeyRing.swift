@@ -6,6 +6,7 @@ import Encodings
 package enum TokenType: String, Sendable, CaseIterable {
   case idToken = "JWT"
   case customToken = "latchkey-custom+jwt"
+  case sessionCookie = "latchkey-session+jwt"
 }
 
 /// One of our own signing keys and its life cycle, in seconds since 1970.
@@ -23,6 +24,7 @@ package final class SigningKey: Sendable {
   let publicKey: PublicKey
   private let idTokenHeader: [UInt8]
   private let customTokenHeader: [UInt8]
+  private let sessionCookieHeader: [UInt8]
 
   /// Throws `wrongAlgorithm` if the key cannot sign with the algorithm.
   package init(
@@ -39,6 +41,7 @@ package final class SigningKey: Sendable {
     publicKey = try privateKey.publicKey()
     idTokenHeader = Self.header(algorithm, keyID: keyID, .idToken)
     customTokenHeader = Self.header(algorithm, keyID: keyID, .customToken)
+    sessionCookieHeader = Self.header(algorithm, keyID: keyID, .sessionCookie)
   }
 
   /// Returns whether the key may sign now. A key never signs before it is published, regardless of the configuration.
@@ -55,7 +58,12 @@ package final class SigningKey: Sendable {
   /// Returns the signing input (RFC 7515 5.1).
   func signingInput(_ payload: [UInt8], _ type: TokenType) -> [UInt8] {
     var input: [UInt8] = []
-    let header = type == .idToken ? idTokenHeader : customTokenHeader
+    let header =
+      switch type {
+      case .idToken: idTokenHeader
+      case .customToken: customTokenHeader
+      case .sessionCookie: sessionCookieHeader
+      }
     input.reserveCapacity(header.count + (payload.count * 4 + 2) / 3)
     input.append(contentsOf: header)
     Base64URL.append(payload, to: &input)

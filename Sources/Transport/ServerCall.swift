@@ -42,14 +42,14 @@ final class ServerCall {
     self.number = number
     self.method = method
     begunNanos = nowNanos
+    let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
+    deadlineMillis = allowed == .max ? .max : nowMillis + allowed
     let concernsMany = if case .unary = method.handler { false } else { true }
     context = CallContext(
       caller: caller, path: method.path, peerAddress: address, actor: String(decoding: head.actor, as: UTF8.self),
-      commitDecision: CommitDecision(), trace: trace,
+      commitDecision: CommitDecision(), deadlineMillis: deadlineMillis, trace: trace,
       notes: method.isLookUp ? nil : CallNotes(concernsMany: concernsMany))
     hasSeveralActors = head.hasSeveralActors
-    let allowed = min(method.timeLimitMillis, head.timeoutMillis ?? .max)
-    deadlineMillis = allowed == .max ? .max : nowMillis + allowed
     let bytesMax = method.messageBytesMax ?? messageBytesMax
     switch method.handler {
     case .unary:

@@ -145,7 +145,11 @@ struct ConfirmEmail: ServiceCommand {
     discussion: """
       latchkey confirm-email                           # asks for the link
       latchkey confirm-email --code-file link.txt
+      latchkey confirm-email --email-code              # asks for the six digits of send-email-code
       """)
+
+  @Flag(name: .long, help: "Use the code sent by latchkey send-email-code.")
+  var emailCode = false
 
   @Option(
     name: .long,
@@ -155,6 +159,13 @@ struct ConfirmEmail: ServiceCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
+    if emailCode {
+      let (sent, code) = try context.sentCode("--email-code", file: codeFile)
+      let request = ConfirmEmailRequest(
+        code: code, idToken: try context.session().idToken, verificationID: sent, binding: try context.binding())
+      let answer = try context.call(VerificationRPC.confirmEmail, request)
+      return try context.opened(answer.session, "Confirmed \(printable(answer.email))")
+    }
     let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
     let check = try context.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
     let isWayBack = check.mode == .revertEmail
@@ -176,6 +187,7 @@ struct ResetPassword: ServiceCommand {
     discussion: """
       latchkey reset-password --email alice@example.com --continue-uri http://localhost:3000/callback
       latchkey reset-password --code-file link.txt
+      latchkey reset-password --email-code             # asks for the six digits of send-email-code
 
       If the service reports that the account never verified the email address, use the link again with \
       --claim-address.
@@ -195,6 +207,9 @@ struct ResetPassword: ServiceCommand {
     help: ArgumentHelp("File with the link or its code; - for standard input.", valueName: "file"))
   var codeFile: String?
 
+  @Flag(name: .long, help: "Use the code sent by latchkey send-email-code --for reset-password.")
+  var emailCode = false
+
   @Option(
     name: .long,
     help: ArgumentHelp(
@@ -208,20 +223,17 @@ struct ResetPassword: ServiceCommand {
   @OptionGroup var common: CommonOptions
 
   func validate() throws {
-    guard (email == nil) != (codeFile == nil), (email == nil) == (continueURI == nil) else {
-      throw ValidationError("Give --email with --continue-uri, or --code-file.")
+    guard (email == nil) != (codeFile == nil && !emailCode), (email == nil) == (continueURI == nil) else {
+      throw ValidationError("Give --email with --continue-uri, or --code-file, or --email-code.")
     }
-    guard !claimAddress || codeFile != nil else { throw ValidationError("Give --claim-address with --code-file only.") }
+    guard !claimAddress || email == nil else {
+      throw ValidationError("Give --claim-address with --code-file or --email-code only.")
+    }
   }
 
   func perform(_ context: CommandContext) throws -> Report {
     if let email { return try send(to: email, context) }
-    let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
-    let check = try context.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
-    let password = try PasswordOptions.source(passwordFile, of: check.email, isNew: true).read()
-    let answer = try context.call(
-      VerificationRPC.resetPassword,
-      ResetPasswordRequest(code: code, newPassword: password, claimAddress: claimAddress))
+    let answer = try context.call(VerificationRPC.resetPassword, try request(context))
     var lines = [
       answer.isNewAccount
         ? "\(printable(answer.email)) belongs to a new account with this password. The other account has lost it."
@@ -237,6 +249,20 @@ struct ResetPassword: ServiceCommand {
         JSONMember("revoked_provider_ids", .strings(answer.revokedProviderIDs)),
         JSONMember("is_new_account", .bool(answer.isNewAccount)),
       ])
+  }
+
+  private func request(_ context: CommandContext) throws -> ResetPasswordRequest {
+    if emailCode {
+      let (sent, code) = try context.sentCode("--email-code", file: codeFile)
+      let password = try PasswordOptions.source(passwordFile, of: "the account", isNew: true).read()
+      return ResetPasswordRequest(
+        code: code, newPassword: password, claimAddress: claimAddress, verificationID: sent,
+        binding: try context.binding())
+    }
+    let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
+    let check = try context.call(VerificationRPC.checkCode, CheckCodeRequest(code: code))
+    let password = try PasswordOptions.source(passwordFile, of: check.email, isNew: true).read()
+    return ResetPasswordRequest(code: code, newPassword: password, claimAddress: claimAddress)
   }
 
   private func send(to email: String, _ context: CommandContext) throws -> Report {

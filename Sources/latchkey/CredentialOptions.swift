@@ -39,6 +39,9 @@ struct CredentialOptions: ParsableArguments {
   @Flag(name: .long, help: "Use the code sent by latchkey send-phone-code.")
   var phoneCode = false
 
+  @Flag(name: .long, help: "Use the code sent by latchkey send-email-code.")
+  var emailCode = false
+
   @Option(
     name: .long,
     help: ArgumentHelp("Use a sign-in link sent to this email address.", valueName: "address"))
@@ -61,12 +64,13 @@ struct CredentialOptions: ParsableArguments {
 
   func validate() throws {
     let ways = [email, provider, customTokenFile, emailLink].compactMap(\.self).count
-    guard ways + (flow ? 1 : 0) + (phoneCode ? 1 : 0) <= 1 else {
+    guard ways + [flow, phoneCode, emailCode].count(where: \.self) <= 1 else {
       throw ValidationError(
-        "Give only one of --email, --provider, --custom-token-file, --phone-code, --email-link and --flow.")
+        "Give only one of --email, --provider, --custom-token-file, --phone-code, --email-code, --email-link and "
+          + "--flow.")
     }
-    guard codeFile == nil || phoneCode || emailLink != nil else {
-      throw ValidationError("--code-file requires --phone-code or --email-link.")
+    guard codeFile == nil || phoneCode || emailCode || emailLink != nil else {
+      throw ValidationError("--code-file requires --phone-code, --email-code or --email-link.")
     }
     guard callbackFile == nil || flow else { throw ValidationError("--callback-file requires --flow.") }
     guard accessTokenFile == nil && tokenSecretFile == nil || provider != nil else {
@@ -99,7 +103,14 @@ struct CredentialOptions: ParsableArguments {
       return Credential(kind: .providerToken(token))
     }
     if flow { return try response(context) }
-    if phoneCode { return try phoneCode(context) }
+    if phoneCode {
+      let (sent, code) = try context.sentCode("--phone-code", file: codeFile)
+      return Credential(kind: .phoneCode(PhoneCodeCredential(verificationID: sent, code: code)))
+    }
+    if emailCode {
+      let (sent, code) = try context.sentCode("--email-code", file: codeFile)
+      return Credential(kind: .emailCode(EmailCodeCredential(verificationID: sent, code: code)))
+    }
     if let emailLink {
       let code = try SentCode.read("--code-file", file: codeFile, prompt: "Link from the email (not shown): ")
       return Credential(kind: .emailLink(EmailLinkCredential(email: emailLink, code: code)))
@@ -107,14 +118,6 @@ struct CredentialOptions: ParsableArguments {
     guard let customTokenFile else { return nil }
     let token = try SecretSource(option: "--custom-token-file", file: customTokenFile).read()
     return Credential(kind: .customToken(CustomTokenCredential(token: token)))
-  }
-
-  private func phoneCode(_ context: CommandContext) throws -> Credential {
-    guard let sent = try context.profile().code else {
-      throw Ending.usage("--phone-code", "no code was sent for the profile \(context.common.profileName)")
-    }
-    let code = try SecretSource(option: "--code-file", file: codeFile, prompt: "Code (not shown): ").read()
-    return Credential(kind: .phoneCode(PhoneCodeCredential(verificationID: sent.token, code: code)))
   }
 
   private func response(_ context: CommandContext) throws -> Credential {

@@ -43,16 +43,17 @@ struct Latchkey: ParsableCommand {
       CommandGroup(name: "Administration", subcommands: [
         Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, RemoveFactors.self,
         UnlinkProvider.self, DeleteAccount.self, ImportCommand.self, Export.self, Backup.self, Keys.self,
-        CreateAccount.self, UpdateAccount.self, LinkIdentity.self, SetFactors.self, EmailLink.self,
+        CreateAccount.self, Invite.self, UpdateAccount.self, LinkIdentity.self, SetFactors.self, EmailLink.self,
         ForgetAccount.self, SearchCommand.self, ExportAccount.self,
       ]),
       CommandGroup(
         name: "Help for a user", subcommands: [Why.self, Events.self, Unlock.self, Messages.self, Resend.self]),
       CommandGroup(name: "Codes and links", subcommands: [
-        SendPhoneCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self, ConfirmEmail.self,
-        ResetPassword.self,
+        SendPhoneCode.self, SendEmailCode.self, SendEmailLink.self, VerifyEmail.self, ChangeEmail.self,
+        ConfirmEmail.self, ResetPassword.self,
       ]),
       CommandGroup(name: "Store", subcommands: [MoveCommand.self, RestoreCommand.self]),
+      CommandGroup(name: "Rules of your own", subcommands: [Hook.self]),
     ])
 
   static func main() {

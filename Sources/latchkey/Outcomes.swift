@@ -77,6 +77,8 @@ extension CommandContext {
         proposal("send-email-link", "--email", email, "--continue-uri", "URI"),
         proposal("sign-in", "--email-link", email, "--pending"),
       ]
+    case "emailCode":
+      [proposal("send-email-code", email), proposal("sign-in", "--email-code", "--pending")]
     case "phone": [proposal("send-phone-code", "NUMBER"), proposal("sign-in", "--phone-code", "--pending")]
     // A browser signs in; this command has no authenticator.
     case "passkey": []

@@ -177,12 +177,28 @@ struct WhoAmI: ServiceCommand {
 struct Token: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Print a valid ID token for other programs, refreshed if necessary.",
-    discussion: "curl -H \"Authorization: Bearer $(latchkey token)\" https://service.example.com/")
+    discussion: """
+      curl -H "Authorization: Bearer $(latchkey token)" https://service.example.com/
+      latchkey token --session-cookie 3600             # a cookie of an hour; needs a recent sign-in
+      """)
+
+  @Option(
+    name: .long,
+    help: ArgumentHelp("Print a session cookie with this lifetime instead: 300 to 1209600.", valueName: "seconds"))
+  var sessionCookie: Int32?
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
     let session = try context.session()
+    if let sessionCookie {
+      let request = CreateSessionCookieRequest(idToken: session.idToken, validForSeconds: sessionCookie)
+      let answer = try context.call(SessionRPC.createSessionCookie, request)
+      return Report([answer.sessionCookie], [
+        JSONMember("session_cookie", .string(answer.sessionCookie)),
+        JSONMember("expires_at", .moment(answer.expiresAtMillis)), JSONMember("session_id", .string(answer.sessionID)),
+      ])
+    }
     return Report([session.idToken], [
       JSONMember("id_token", .string(session.idToken)),
       JSONMember("id_token_expires_at", .moment(session.idTokenExpiresAtMillis)),

@@ -104,6 +104,7 @@ struct Unlink: ServiceCommand {
     discussion: """
       latchkey unlink oidc.corp
       latchkey unlink password
+      latchkey unlink google.com --subject 1048576      # one of several identities
 
       You cannot remove the last sign-in method. The service may require a recent sign-in (latchkey reauthenticate).
       """)
@@ -111,11 +112,14 @@ struct Unlink: ServiceCommand {
   @Argument(help: "Provider ID, as whoami shows it.")
   var provider: String
 
+  @Option(name: .long, help: "Which identity of the provider, if the account has several.")
+  var subject = ""
+
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
-    let answer = try context.call(
-      AuthRPC.unlink, UnlinkRequest(idToken: try context.session().idToken, providerID: provider))
+    let request = UnlinkRequest(idToken: try context.session().idToken, providerID: provider, subject: subject)
+    let answer = try context.call(AuthRPC.unlink, request)
     return try context.opened(answer.session, "Unlinked \(printable(provider))")
   }
 }

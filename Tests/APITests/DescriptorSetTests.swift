@@ -36,6 +36,11 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   #expect(DescriptorSet.file(named: "types.proto") == nil)
 }
 
+@Test func `hooks, which other servers implement, are not served`() {
+  #expect(DescriptorSet.file(named: "latchkey/hooks/v1/hooks.proto") == nil)
+  #expect(DescriptorSet.file(containingSymbol: "latchkey.hooks.v1.HookService") == nil)
+}
+
 @Test func `what the store keeps sealed is not served`() {
   #expect(DescriptorSet.file(named: "latchkey/storage/v1/sealed.proto") == nil)
   #expect(DescriptorSet.file(containingSymbol: "latchkey.storage.v1.PendingFlow") == nil)
@@ -58,7 +63,7 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
   let script = """
     set -e; cd '/\(root)'; made=$(mktemp -d); trap 'rm -rf "$made"' EXIT
     deploy/gen "$made"
-    for each in C/Messages API/Generated Sealed/Generated; do
+    for each in C/Messages {API,Sealed,Telemetry,HookMessages}/Generated; do
       diff -r --exclude=module.modulemap "$made/Sources/$each" "Sources/$each"
     done
     """

@@ -125,6 +125,12 @@ private func provider(_ text: String) throws -> ProviderSettings {
   ("providers[0].token_url", corp + ", token_url: 'http://corp.example/token'"),
   ("providers[0].proof_key", corp + ", client_authentication: 'none', proof_key: false"),
   ("providers[0].claims.sub", corp + ", claims: { sub: 'id' }"),
+  ("providers[0].claims.subject", corp + ", claims: { subject: '' }"),
+  ("providers[0].claims.subject", corp + ", claims: { subject: 'ids[-1]' }"),
+  ("providers[0].claims.email", corp + ", claims: { email: 'emails[1000]' }"),
+  ("providers[0].claims.email", corp + ", claims: { email: 'emails[0]value' }"),
+  ("providers[0].claims.name", corp + ", claims: { name: '[0]' }"),
+  ("providers[0].claims.username", corp + ", claims: { username: '\(String(repeating: "x", count: 257))' }"),
   ("providers[0].hosted_domains", "id: 'google.com', client_ids: ['a'], hosted_domains: ['Corp']"),
   (
     "providers[0].authoritative_domains", "id: 'google.com', client_ids: ['a'], authoritative_domains: ['corp.example']"

@@ -74,6 +74,8 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
 
 @Test func `a key is needed for the longest life of any token, and rotation by age can be turned off`() throws {
   #expect(try settings("tokens: { id_token_lifetime_seconds: 60 }").keyPolicy.tokenLifetimeMaxMillis == 3_600_000)
+  let cookies = "tokens: { id_token_lifetime_seconds: 60, session_cookies: true }"
+  #expect(try settings(cookies).keyPolicy.tokenLifetimeMaxMillis == 1_209_600_000)
   #expect(try settings("tokens: { id_token_lifetime_seconds: 7200 }").keyPolicy.tokenLifetimeMaxMillis == 7_200_000)
   #expect(try settings("tokens: { rotate_days: 0 }").keyPolicy.rotateMillis == nil)
 }
@@ -177,7 +179,7 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
 // MARK: The list and the example
 
 private let elements = [
-  "callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]", "relying_parties[]",
+  "callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]", "relying_parties[]", "hooks[]",
 ]
 
 private struct Listed {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Configuration
 
-private typealias Collector = TracingSettings.Collector
+private typealias Collector = ServerAddress
 
 @Test func `the collector is an https URL, or an http URL of this machine`() throws {
   let accepted: [(String, Collector)] = [
@@ -13,7 +13,9 @@ private typealias Collector = TracingSettings.Collector
     ("http://localhost", Collector(host: "localhost", port: 4_317, isPlain: true)),
     ("https://[2001:db8::1]", Collector(host: "2001:db8::1", port: 4_317, isPlain: false)),
   ]
-  for (text, collector) in accepted { #expect(try TracingSettings.collector(text).get() == collector, "\(text)") }
+  for (text, collector) in accepted {
+    #expect(try ServerAddress.parse(text, usualPort: 4_317).get() == collector, "\(text)")
+  }
 }
 
 @Test(arguments: [
@@ -21,5 +23,5 @@ private typealias Collector = TracingSettings.Collector
   "https://c.example/v1/traces", "https://user@c.example", "http://c.example", "http://127.0.0.1.example:4317",
 ])
 func `another collector is rejected`(text: String) {
-  #expect(throws: TracingSettings.Fault.self) { try TracingSettings.collector(text).get() }
+  #expect(throws: ServerAddress.Fault.self) { try ServerAddress.parse(text, usualPort: 4_317).get() }
 }

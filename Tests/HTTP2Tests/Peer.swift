@@ -127,9 +127,7 @@ final class Peer {
 
   var sink: Sink { session.sink }
 
-  func feed(_ bytes: [UInt8]) -> Bool {
-    unsafe bytes.withUnsafeBytes { unsafe session.feed($0, nowMillis: nowMillis) }
-  }
+  func feed(_ bytes: [UInt8]) -> Bool { session.feed(bytes, nowMillis: nowMillis) }
 
   func send(_ frames: Frame...) { _ = feed(frames.flatMap(\.bytes)) }
 

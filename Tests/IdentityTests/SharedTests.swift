@@ -113,7 +113,7 @@ private struct RepeatedBytes: Randomness {
     policy.passwordEnabled = isEnabled
     let owner = account(.verified(ada), password: hasPassword, emailLink: true, identities: [google()])
     #expect(SignInMethods(owner, policy).providerIDs == providerIDs)
-    #expect(SignInMethods(emailLinkUnder: policy).providerIDs == ["emailLink"])
+    #expect(SignInMethods(mailboxUnder: policy).providerIDs == ["emailLink"])
   }
 }
 

@@ -155,6 +155,9 @@ private let (serving, notServing) = (
 
 @Test func `only a phone code has a verification id, and no code expires in the past`() {
   let texted = SendPhoneCodeResponse(verificationID: "v", expiresAtMillis: .max)
+  let mailed = SendEmailCodeResponse(verificationID: "v", expiresAtMillis: .max)
+  #expect(play(.sendEmailCode(""), [mailed]).end == "done")
+  expectWrong(.sendEmailCode(""), [[SendEmailCodeResponse(expiresAtMillis: .max)]])
   #expect(play(.sendEmailLink("", ""), [SendEmailLinkResponse(expiresAtMillis: .max)]).end == "done")
   #expect(play(.sendPasswordReset(user(), ""), [SendPasswordResetResponse(expiresAtMillis: .max)]).end == "done")
   let verification = SendEmailVerificationResponse(expiresAtMillis: .max)

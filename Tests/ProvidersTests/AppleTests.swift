@@ -85,6 +85,24 @@ struct AppleTests {
     }
   }
 
+  @Test(arguments: [
+    (#"{"name":{"firstName":"Ann","lastName":"Example"},"email":"thief@corp.com"}"#, "Ann Example"),
+    (#"{"name":{"givenName":"Ann","familyName":"Example"}}"#, "Ann Example"),
+    (#"{"name":{"firstName":"Ann"}}"#, "Ann"), (#"{"name":"Ann"}"#, ""), ("Ann", ""), ("", ""), ("[]", ""),
+  ] as [(String, String)])
+  func `the name next to a native token is only a name`(user: String, name: String) async throws {
+    let bench = try bench()
+    let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    let token = try issuer.token([
+      "aud": .string("com.example.app"), "nonce": .string(hash), "email": .string("ann@corp.com"),
+    ])
+    let assertion = try await bench.registry.verify(
+      PresentedToken(idToken: token, rawNonce: "abc", userJSON: user), of: "apple.com", at: now
+    ).assertion
+    #expect(assertion.displayName == name && assertion.email == "ann@corp.com")
+    #expect(assertion.identity.subject == "person-1")
+  }
+
   @Test func `check 46: the ID token of a flow is spent, and is not accepted as a native token`() async throws {
     let bench = try bench()
     try bench.redeems(claims(bench))

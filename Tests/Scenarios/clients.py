@@ -211,6 +211,13 @@ class Client:
         assert verified.active, verified
         return json.loads(verified.claims_json)
 
+    def create_session_cookie(self, id_token: str, seconds: int = 3_600) -> sessions.CreateSessionCookieResponse:
+        request = sessions.CreateSessionCookieRequest(id_token=id_token, valid_for_seconds=seconds)
+        return _call(self._sessions.CreateSessionCookie, request)
+
+    def verify_session_cookie(self, cookie: str) -> sessions.VerifySessionCookieResponse:
+        return _call(self._sessions.VerifySessionCookie, sessions.VerifySessionCookieRequest(session_cookie=cookie))
+
     def verify(self, id_token: str) -> sessions.VerifyIdTokenResponse:
         return _call(self._sessions.VerifyIdToken, sessions.VerifyIdTokenRequest(id_token=id_token))
 
@@ -280,6 +287,10 @@ class Client:
         request = provisioning.CreateEmailLinkRequest(
             mode=f"CODE_MODE_{mode}", email=email, **{"continue_uri": PAGE, "caller": "web", **fields})
         return _call(self._admin.CreateEmailLink, request).link
+
+    def invite(self, email: str, **fields: Any) -> provisioning.InviteResponse:
+        request = provisioning.InviteRequest(email=email, **{"continue_uri": PAGE, "caller": "web", **fields})
+        return _call(self._admin.Invite, request)
 
     def delete_accounts(self, *account_ids: str) -> provisioning.DeleteAccountsResponse:
         return _call(self._admin.DeleteAccounts, provisioning.DeleteAccountsRequest(account_ids=account_ids))
@@ -354,6 +365,10 @@ class Client:
     def send_email_link(self, email: str, **fields: Any) -> verification.SendEmailLinkResponse:
         request = verification.SendEmailLinkRequest(email=email, **{"continue_uri": PAGE, **fields})
         return _call(self._verification.SendEmailLink, request)
+
+    def send_email_code(self, email: str, **fields: Any) -> verification.SendEmailCodeResponse:
+        request = verification.SendEmailCodeRequest(email=email, **fields)
+        return _call(self._verification.SendEmailCode, request)
 
     def send_email_verification(self, id_token: str, **fields: Any) -> verification.SendEmailVerificationResponse:
         request = verification.SendEmailVerificationRequest(id_token=id_token, **{"continue_uri": PAGE, **fields})

@@ -17,7 +17,7 @@ from processes import Server, Simulator
 NOT_ALLOWED = (StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED")
 
 
-def test_a_disabled_account_is_rejected_immediately_and_can_be_enabled_again(web: Client, admin: Client) -> None:
+def test_S10_a_disabled_account_is_rejected_immediately_and_can_be_enabled_again(web: Client, admin: Client) -> None:
     email = fresh_email()
     made = web.create(email)
     account_id = made.account.account_id

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+import semantics_rows
 
 CHECKS = Path(__file__).with_name("CHECKS.md")
 MISSION = Path(__file__).with_name("MISSION.md")
@@ -44,6 +45,11 @@ def test_every_row_and_section_that_code_cites_is_in_the_semantics() -> None:
     spoken = set(re.findall(r"(?<!\d )\b[Ss]ections? (\d+(?:\.\d)?)", code))
     headings = set(re.findall(r"^#+ (\d+(?:\.\d)?)\.? ", text, re.MULTILINE))
     assert spoken and spoken - headings == set()
+
+
+def test_every_row_of_the_semantics_has_a_test_that_names_it() -> None:
+    tests = semantics_rows.tests()
+    assert [row for row in semantics_rows.rows() if not tests[row]] == []
 
 
 def test_every_file_that_the_semantics_name_exists() -> None:

@@ -44,7 +44,10 @@ class Told:
 
 @pytest.fixture(scope="module")
 def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
-    server = Server.start(folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"))
+    # No call asks the hook. Its series exist from the start.
+    hooks = [{"name": "rules", "endpoint": "http://127.0.0.1:1"}]
+    server = Server.start(
+        folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"), hooks=hooks)
     seen = Scrape.of(server)
     # A series with a status exists only after a call has ended with it, and a server has one kind of store.
     found = Told({}, {"code": {code.name for code in grpc.StatusCode}}, seen.kinds())

@@ -47,6 +47,8 @@ WORKLOADS = {
     "sign-out": {"AuthService/SignIn", "SessionService/SignOut", "SessionService/VerifyIdToken"},
     "revoke-all": {"AuthService/SignIn", "SessionService/RevokeAll", "SessionService/VerifyIdToken"},
     "end-session": {"AuthService/SignIn", "SessionService/EndSession", "SessionService/VerifyIdToken"},
+    "session-cookie": {"AuthService/SignIn", "SessionService/CreateSessionCookie",
+                       "SessionService/VerifySessionCookie"},
     "list-sessions": {"SessionService/ListSessions"},
     "list-providers": {"ProviderFlowService/ListProviders"},
     "start-flow": {"ProviderFlowService/StartFlow"},
@@ -55,6 +57,7 @@ WORKLOADS = {
                       "SecondFactorService/FinishSecondFactor", "SecondFactorService/Withdraw"},
     "send-phone-code": {"VerificationService/SendPhoneCode"},
     "send-email-link": {"VerificationService/SendEmailLink"},
+    "send-email-code": {"VerificationService/SendEmailCode"},
     "send-email-verification": {"VerificationService/SendEmailVerification"},
     "send-password-reset": {"VerificationService/SendPasswordReset"},
     "send-email-change": {"VerificationService/SendEmailChange"},
@@ -87,6 +90,7 @@ WORKLOADS = {
 # Calls without a workload; the tool states the reason.
 LEFT_OUT = {"ServerReflection/ServerReflectionInfo"} | {f"AdminService/{name}" for name in (
     "Backup", "GetMasterKeyStatus", "ListSigningKeys", "RotateSigningKeys", "RevokeSigningKey", "CreateEmailLink",
+    "Invite",
     "SetSecondFactors", "LinkIdentity", "DeleteAccounts", "SetAccountsDisabled", "ForgetAccount", "ExportAccount",
     "ResendMessage")} | {f"PasskeyService/{name}" for name in (
     "StartRegistration", "FinishRegistration", "StartSignIn", "ListPasskeys", "RenamePasskey", "RemovePasskey")}
@@ -95,7 +99,7 @@ LEFT_OUT = {"ServerReflection/ServerReflectionInfo"} | {f"AdminService/{name}" f
 @pytest.fixture(scope="module")
 def roomy(folder: Path, simulator: Simulator) -> Iterator[Server]:
     """A server that sends all messages, also repeatedly to the same recipient."""
-    running = Server.start(folder, simulator, policy=POLICY, throttles={
+    running = Server.start(folder, simulator, policy=POLICY, tokens={"session_cookies": True}, throttles={
         "sends_per_recipient_max": 0, "resets_per_recipient_max": 0, "changes_per_account_max": 0})
     yield running
     running.stop()

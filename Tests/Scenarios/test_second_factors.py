@@ -41,7 +41,7 @@ def kinds(account: Any) -> list[int]:
     return [each.kind for each in account.second_factors]
 
 
-def test_totp_is_enrolled_and_required_by_every_later_sign_in(web: Client, simulator: Simulator) -> None:
+def test_S11_totp_is_enrolled_and_required_by_every_later_sign_in(web: Client, simulator: Simulator) -> None:
     email = fresh_email("gmail.com")
     google = assertion(simulator, "google.com", email=email, email_verified=True)
     made, other = session(web.sign_in(google)), session(web.sign_in(google))
@@ -176,7 +176,7 @@ def test_the_factor_finishes_reauthenticate_and_updates_auth_time(web: Client, s
     assert reauthenticated.session_id != person.session.session_id and web.verify(person.session.id_token).active
 
 
-def test_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client, simulator: Simulator) -> None:
+def test_L11_check_80_a_session_whose_factor_was_withdrawn_must_step_up(web: Client, simulator: Simulator) -> None:
     person = enrolled(web, simulator)
     second, finished = enrol_totp(web, person.session)
     left = web.withdraw(finished.session.id_token, second.factor_id)

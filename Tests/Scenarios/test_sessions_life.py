@@ -139,7 +139,7 @@ def assert_ended(web: Client, each: types.Session) -> None:
         web.get(each.id_token)
 
 
-def test_check_98_one_session_is_ended_from_another_one_and_all_others_stay_open(
+def test_E1_check_98_one_session_is_ended_from_another_one_and_all_others_stay_open(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
     web, email = connect(server), fresh_email()
@@ -162,7 +162,7 @@ def test_check_98_one_session_is_ended_from_another_one_and_all_others_stay_open
     assert events == [("SIGNED_OUT", {"session_id": lost.session_id})]
 
 
-def test_a_user_ends_the_session_of_the_call_and_can_repeat_the_call(web: Client) -> None:
+def test_E2_E4_a_user_ends_the_session_of_the_call_and_can_repeat_the_call(web: Client) -> None:
     email = fresh_email()
     own, other = web.create(email), session(web.sign_in(password(email)))
     assert web.end_session(own.session_id, own.id_token)
@@ -174,7 +174,7 @@ def test_a_user_ends_the_session_of_the_call_and_can_repeat_the_call(web: Client
     assert not web.end_session(other.session_id, other.id_token), "it was signed out"
 
 
-def test_a_session_of_another_account_gets_the_same_answer_as_an_unknown_one(
+def test_E3_a_session_of_another_account_gets_the_same_answer_as_an_unknown_one(
         web: Client, shop: Client) -> None:
     own, someone = web.create(fresh_email()), web.create(fresh_email())
     for session_id in (someone.session_id, "no-such-session", own.session_id.swapcase()):
@@ -190,7 +190,7 @@ def test_a_session_of_another_account_gets_the_same_answer_as_an_unknown_one(
         assert web.verify(each.id_token).active
 
 
-def test_check_114_only_an_administrator_ends_a_session_without_an_id_token(
+def test_E5_E6_check_114_only_an_administrator_ends_a_session_without_an_id_token(
         server: Server, web: Client, admin: Client, nobody: Client, connect: Callable[..., Client]) -> None:
     email = fresh_email()
     made = web.create(email)

@@ -224,3 +224,15 @@ def test_a_pending_token_is_a_credential_only_with_that_purpose(web: Client, sim
     exists = conflict(web.sign_in(assertion(simulator, "oidc.corp", email=email)))
     with expect_failure(StatusCode.FAILED_PRECONDITION, "PENDING_CREDENTIAL_MISMATCH"):
         web.sign_in(held(exists.pending_token))
+
+
+def test_S12_an_account_that_nobody_entered_is_opened_only_by_an_authoritative_address(
+        web: Client, admin: Client, simulator: Simulator) -> None:
+    email = fresh_email("gmail.com")
+    prepared = admin.create_account(email=email, email_verified=True)
+    met = conflict(web.sign_in(assertion(simulator, "oidc.trusted", email=email, email_verified=True)))
+    assert list(met.sign_in_methods) == [], "this server sends no links"
+    assert met.reason == CONFLICT_REASON_ASK_ADMINISTRATOR
+    entered = session(web.sign_in(assertion(simulator, "google.com", email=email, email_verified=True)))
+    assert entered.account.account_id == prepared.account_id and not entered.is_new_account
+    assert provider_ids(entered.account) == {"google.com"}

@@ -1,3 +1,4 @@
+import Configuration
 import Crypto
 import Identity
 import Store
@@ -88,6 +89,37 @@ private struct Taken: Error { let text: String }
   #expect(try reason { try tokenIssuer.verifyIDToken(custom, at: now) } == .invalidIDToken)
   #expect(try reason { try tokenIssuer.verifyCustomToken(id, at: now) } == .invalidCustomToken)
   #expect(try tokenIssuer.verifyCustomToken(custom, at: now) == customToken())
+}
+
+@Test func `check 100: a session cookie is not accepted as an ID token, nor an ID token as a session cookie`() throws {
+  let tokenIssuer = try newIssuer()
+  let token = idToken {
+    $0.email = "ada@example.com"
+    $0.customClaimsJSON = #"{"plan":"gold"}"#
+  }
+  let (cookie, id) = (try tokenIssuer.mintSessionCookie(token), try tokenIssuer.mintIDToken(token))
+  #expect(try tokenIssuer.verifySessionCookie(cookie, at: now).email == "ada@example.com")
+  #expect(try reason { try tokenIssuer.verifyIDToken(cookie, at: now) } == .invalidIDToken)
+  #expect(try reason { try tokenIssuer.verifySessionCookie(id, at: now) } == .invalidIDToken)
+  #expect(try reason { try tokenIssuer.verifyCustomToken(cookie, at: now) } == .invalidCustomToken)
+  // A verifier that ignores `typ` compares `iss`.
+  let claims = try tokenIssuer.claimsJSON(cookie)
+  #expect(claims.hasPrefix(#"{"iss":"https://auth.example/session","aud":"app","sub":"account""#))
+  #expect(claims.hasSuffix(#""plan":"gold"}"#))
+}
+
+@Test func `a key that signed a session cookie is published until the cookie has expired, in 14 days`() throws {
+  let fortnight = Timestamp(millis: now.millis + 1_209_600_000)
+  var policy = KeyPolicy()
+  policy.tokenLifetimeMaxMillis = Policy.sessionCookieMillis.upperBound
+  let key = try SigningKey(
+    try .generate(.p256), algorithm: .es256, publishedAt: now.seconds - 10, activeFrom: now.seconds - 10,
+    retiredAt: now.seconds + 1)
+  let tokenIssuer = try newIssuer(KeyRing([key], tokenLifetimeSecondsMax: policy.keptMillis / 1_000))
+  let cookie = try tokenIssuer.mintSessionCookie(idToken { $0.expiresAt = fortnight })
+  let last = fortnight.adding(millis: -1_000)
+  #expect(try tokenIssuer.verifySessionCookie(cookie, at: last).accountID == "account")
+  #expect(try reason { try tokenIssuer.verifySessionCookie(cookie, at: fortnight) } == .tokenExpired)
 }
 
 @Test func `a token is valid until its expiry and expired from then on`() async throws {

@@ -59,6 +59,7 @@ struct PlainPasswords: Passwords {
   }
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String { "hash" }
   func isCommon(_ password: String) -> Bool { false }
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool { false }
 }
 
 /// Accepts any text as an ID token of Ada's session.
@@ -71,11 +72,16 @@ struct TrustingTokens: Tokens {
       accountID: "account-ada", audience: "app", sessionID: "session-1", issuedAt: now,
       expiresAt: now.adding(millis: 1_000), authTime: now, methods: ["pwd"], signInProviderID: "password")
   }
+  func mintSessionCookie(_ claims: IDToken) throws -> String { "session-cookie" }
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken {
+    try verifyIDToken(cookie, at: now)
+  }
   func mintCustomToken(_ token: CustomToken) throws -> String { "custom-token" }
   func verifyCustomToken(_ token: String, at now: Timestamp) throws -> CustomToken {
     CustomToken(accountID: "account-ada", issuedAt: now, expiresAt: now)
   }
   func validateCustomClaims(_ json: String, field: String) throws {}
+  func claims(_ json: String, overriddenBy other: String) throws -> String { other.isEmpty ? json : other }
   func claimsJSON(_ token: String) throws -> String { "{\"sub\":\"account-ada\"}" }
 }
 

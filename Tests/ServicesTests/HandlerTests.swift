@@ -33,8 +33,8 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   #expect(
     lookUps == [
       "FetchProviders", "Get", "Lookup", "List", "GetMasterKeyStatus", "ListSigningKeys", "Search", "ListEvents",
-      "DiagnoseSignIn", "ListSessions", "ListMessages", "ListSessions", "VerifyIdToken", "GetSigningKeys",
-      "ListPasskeys", "CheckCode",
+      "DiagnoseSignIn", "ListSessions", "ListMessages", "ListSessions", "VerifyIdToken", "VerifySessionCookie",
+      "GetSigningKeys", "ListPasskeys", "CheckCode",
     ])
 }
 
@@ -145,6 +145,18 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
   let closed = try await answer(revokeAll, RevokeAllRequest(idToken: "good"), as: RevokeAllResponse.self)
   #expect(closed == RevokeAllResponse(closed: 3))
   #expect(failure { try begin(revokeAll, RevokeAllRequest()) }?.field == "id_token")
+}
+
+@Test func `CreateSessionCookie takes 5 minutes to 14 days`() async throws {
+  let create = try served("SessionService/CreateSessionCookie")
+  for seconds in [0, -1, 299, 1_209_601] as [Int32] {
+    let request = CreateSessionCookieRequest(idToken: "good", validForSeconds: seconds)
+    #expect(failure { try begin(create, request) }?.field == "valid_for_seconds")
+  }
+  for seconds in [300, 1_209_600] as [Int32] {
+    let request = CreateSessionCookieRequest(idToken: "good", validForSeconds: seconds)
+    #expect(failure { try begin(create, request) } == nil)
+  }
 }
 
 @Test func `EndSession requires a session id, and without an ID token the right to revoke sessions`() async throws {

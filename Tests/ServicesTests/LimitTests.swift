@@ -62,6 +62,12 @@ private let credentialFields: [TextField] = [
   TextField(path: auth + "SignIn", name: "credential.provider_token.raw_nonce", bytesMax: 255) { text in
     providerToken { $0.rawNonce = text }
   },
+  TextField(path: auth + "SignIn", name: "credential.provider_token.user_json", bytesMax: 4_096) { text in
+    providerToken {
+      $0.providerID = "apple.com"
+      $0.userJSON = text
+    }
+  },
   TextField(path: auth + "SignIn", name: "credential.custom_token.token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     signIn(.customToken(CustomTokenCredential(token: $0)))
   },
@@ -84,6 +90,9 @@ private let callFields: [TextField] = [
   TextField(path: auth + "SignIn", name: "binding", bytesMax: 256) { text in signIn { $0.binding = text } },
   TextField(path: auth + "Unlink", name: "provider_id", bytesMax: 72, mayBeEmpty: false) {
     API.UnlinkRequest(idToken: "id", providerID: $0)
+  },
+  TextField(path: auth + "Unlink", name: "subject", bytesMax: 255) {
+    API.UnlinkRequest(idToken: "id", providerID: "google.com", subject: $0)
   },
   TextField(path: accounts + "Create", name: "password", bytesMax: 1_024, mayBeEmpty: false) {
     CreateRequest(email: "a@example.com", password: $0)
@@ -162,6 +171,9 @@ private let callFields: [TextField] = [
   TextField(path: admin + "UnlinkProvider", name: "provider_id", bytesMax: 72, mayBeEmpty: false) {
     UnlinkProviderRequest(accountID: "account", providerID: $0)
   },
+  TextField(path: admin + "UnlinkProvider", name: "subject", bytesMax: 255) {
+    UnlinkProviderRequest(accountID: "account", providerID: "google.com", subject: $0)
+  },
   TextField(path: admin + "Lookup", name: "identity.provider_id", bytesMax: 72, mayBeEmpty: false) {
     LookupRequest(subject: .identity(ProviderIdentity(providerID: $0, subject: "s")))
   },
@@ -209,6 +221,17 @@ private let tokenFields: [TextField] = [
   },
   TextField(path: sessions + "SignOut", name: "refresh_token", bytesMax: tokenBytesMax) {
     API.SignOutRequest(refreshToken: $0.isEmpty ? "refresh" : $0)
+  },
+  TextField(path: sessions + "SignOut", name: "session_cookie", bytesMax: tokenBytesMax) {
+    API.SignOutRequest(sessionCookie: $0.isEmpty ? "cookie" : $0)
+  },
+  TextField(path: sessions + "CreateSessionCookie", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
+    CreateSessionCookieRequest(idToken: $0, validForSeconds: 300)
+  },
+  TextField(
+    path: sessions + "VerifySessionCookie", name: "session_cookie", bytesMax: tokenBytesMax, mayBeEmpty: false
+  ) {
+    VerifySessionCookieRequest(sessionCookie: $0)
   },
   TextField(path: sessions + "RevokeAll", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) {
     RevokeAllRequest(idToken: $0)

@@ -21,7 +21,9 @@ enum Layers {
       others: ["ArgumentParser", "CoreMetrics", "Synchronization"]),
     Layer(
       module: "latchkey", firstFile: "LatchkeyCommand.swift",
-      ours: ["Client", "API", "Protobuf", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration"],
+      ours: [
+        "HookServer", "Client", "API", "Protobuf", "TLS", "Reactor", "Tokens", "Import", "Encodings", "StoreMigration",
+      ],
       others: ["ArgumentParser"]),
     Layer(
       module: "latchkey-load", firstFile: "LatchkeyLoad.swift",
@@ -32,7 +34,7 @@ enum Layers {
       ours: [
         "Configuration", "HTTP1", "Transport", "Observability", "Services", "API", "TLS", "Reactor", "Identity",
         "Providers", "HTTPClient", "Callers", "Tokens", "Delivery", "Crypto", "Encodings", "Text", "Store",
-        "StoreSQLite", "StorePostgres", "Import", "Telemetry", "WebAuthn",
+        "StoreSQLite", "StorePostgres", "Import", "Telemetry", "WebAuthn", "Hooks",
       ],
       others: ["Synchronization", "Tracing"]),
     Layer(
@@ -49,6 +51,13 @@ enum Layers {
     Layer(
       module: "Telemetry", firstFile: "TraceExporter.swift",
       ours: ["Observability", "Client", "API", "GRPC", "Reactor"],
+      others: ["Synchronization", "Tracing"]),
+    Layer(
+      module: "Hooks", firstFile: "HookSet.swift",
+      ours: [
+        "HookMessages", "Observability", "Client", "API", "Protobuf", "GRPC", "HTTPClient", "Identity", "Store",
+        "Reactor",
+      ],
       others: ["Synchronization", "Tracing"]),
     Layer(
       module: "Transport", firstFile: "Limits.swift",
@@ -72,7 +81,11 @@ enum Layers {
       ours: ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"],
       others: ["Synchronization"]),
     Layer(
+      module: "HookServer", firstFile: "HookServer.swift",
+      ours: ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens"]),
+    Layer(
       module: "Client", firstFile: "Client.swift", ours: ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
+    Layer(module: "HookMessages", firstFile: "HookMessages.swift", ours: []),
     Layer(module: "API", firstFile: "API.swift", ours: ["Protobuf"], c: ["Messages"]),
     Layer(module: "GRPC", firstFile: "Call.swift", ours: ["Encodings"]),
     Layer(module: "HTTP2", firstFile: "Session.swift", ours: [], c: ["CNghttp2", "CSessionMemory"]),

@@ -82,7 +82,7 @@ enum Tree {
 
   private static let generated = [
     "Sources/C/Messages/", "Sources/API/Generated/", "Sources/Sealed/Generated/", "Sources/Telemetry/Generated/",
-    "deploy/clients/python/build/",
+    "Sources/HookMessages/Generated/", "Sources/Crypto/Generated/", "deploy/clients/python/build/",
     "deploy/clients/swift/Sources/LatchkeyClient/Generated/",
   ]
   private static let endings = [".swift", ".h", ".c", ".py", ".proto", ".json5", ".sh"]

@@ -75,6 +75,14 @@ def swift_packages(document: Document, resolved: Path) -> dict[str, str]:
     return found
 
 
+def common_passwords(document: Document, source: Path) -> str:
+    """The list of common passwords that latchkeyd contains. The first line of its source names package and version."""
+    [version] = re.findall(r"python3-zxcvbn (\S+)", source.read_text().splitlines()[0])
+    return document.package(
+        "Data", "python3-zxcvbn", version, licenseDeclared="MIT", sourceInfo="its list of common passwords",
+        externalRefs=reference(f"pkg:deb/debian/python3-zxcvbn@{version}"))
+
+
 def license_of(name: str) -> str:
     return "Apache-2.0 WITH Swift-exception" if name in WITH_EXCEPTION else "Apache-2.0"
 
@@ -116,6 +124,8 @@ def main() -> None:
     package = artefact(document, "Package", given.package, given.version)
     linked = swift_packages(document, given.resolved)
     loaded = debian_packages(document, given.root, None if given.image else libraries)
+    passwords = common_passwords(
+        document, given.resolved.resolve().parent / "Sources/Crypto/Generated/CommonPasswordList.swift")
     image = artefact(document, "Image", given.image, given.version) if given.image else None
     for path, content in files.items():
         program = document.package(
@@ -127,6 +137,8 @@ def main() -> None:
         for name, identity in linked.items():
             if name not in LOAD_ONLY or path.endswith("-load"):
                 document.relate(program, "STATIC_LINK", identity)
+        if path.endswith("latchkeyd"):
+            document.relate(program, "CONTAINS", passwords)
     for name in sorted(libraries):
         document.relate(package, "DEPENDS_ON", loaded[name])
     if image:

@@ -22,14 +22,19 @@ package struct CreateRequest: Sendable, Equatable {
   package var continueURI: String
   /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   package var locale: String
-  /// From the link of the first call, at most 128 bytes. `email` must be the address of that link. The password is that
-  /// of this call: the server keeps nothing of the first call.
+  /// From the link of the first call, or the six digits of VerificationService.SendEmailCode; at most 128 bytes. `email`
+  /// must be the address that the email was sent to. The password is that of this call: the server keeps nothing of the
+  /// first call.
   package var code: String
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  package var verificationID: String
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  package var binding: String
 
   package init(
     email: String = "", password: String = "", displayName: String = "", photoURL: String = "",
     idempotencyKey: String = "", client: ClientContext? = nil, continueURI: String = "", locale: String = "",
-    code: String = ""
+    code: String = "", verificationID: String = "", binding: String = ""
   ) {
     self.email = email
     self.password = password
@@ -40,6 +45,8 @@ package struct CreateRequest: Sendable, Equatable {
     self.continueURI = continueURI
     self.locale = locale
     self.code = code
+    self.verificationID = verificationID
+    self.binding = binding
   }
 }
 
@@ -52,7 +59,8 @@ extension CreateRequest: ProtobufMessage, @unsafe Mapped {
       displayName: Field.text(form.pointee.display_name), photoURL: Field.text(form.pointee.photo_url),
       idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client),
       continueURI: Field.text(form.pointee.continue_uri), locale: Field.text(form.pointee.locale),
-      code: Field.text(form.pointee.code)
+      code: Field.text(form.pointee.code), verificationID: Field.text(form.pointee.verification_id),
+      binding: Field.text(form.pointee.binding)
     )
   }
 
@@ -66,6 +74,8 @@ extension CreateRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.continue_uri = arena.text(continueURI)
     unsafe form.pointee.locale = arena.text(locale)
     unsafe form.pointee.code = arena.text(code)
+    unsafe form.pointee.verification_id = arena.text(verificationID)
+    unsafe form.pointee.binding = arena.text(binding)
   }
 }
 
@@ -468,8 +478,8 @@ package enum AccountRPC {
   ///
   /// By default the account exists immediately with an unverified address, and the response reveals whether the address
   /// is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
-  /// and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
-  /// idempotency key.
+  /// and a used address; a second call with the link's `code` creates the account with a verified address. A code of
+  /// VerificationService.SendEmailCode does the same with each value of the setting. Takes an idempotency key.
   ///
   /// Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
   /// `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.

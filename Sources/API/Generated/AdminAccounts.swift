@@ -422,6 +422,88 @@ extension CreateEmailLinkResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of Invite.
+package struct InviteRequest: Sendable, Equatable {
+  /// The user's address, at most 254 bytes.
+  package var email: String
+  /// The link: CODE_MODE_SIGN_IN opens a session, CODE_MODE_RESET_PASSWORD (the default) sets the first password.
+  package var mode: CodeMode?
+  /// The page of the link. Must exactly match an entry of `redirect_uris` of the caller that redeems the code.
+  package var continueURI: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+  package var locale: String
+  /// Name of the caller that redeems the code; empty: yours.
+  package var caller: String
+  /// Name of the user, for a new account; at most 256 bytes.
+  package var displayName: String
+
+  package init(
+    email: String = "", mode: CodeMode? = .unspecified, continueURI: String = "", locale: String = "",
+    caller: String = "", displayName: String = ""
+  ) {
+    self.email = email
+    self.mode = mode
+    self.continueURI = continueURI
+    self.locale = locale
+    self.caller = caller
+    self.displayName = displayName
+  }
+}
+
+extension InviteRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__InviteRequest> { unsafe latchkey__v1__invite_request__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__InviteRequest>) {
+    unsafe self.init(
+      email: Field.text(form.pointee.email), mode: CodeMode(form.pointee.mode),
+      continueURI: Field.text(form.pointee.continue_uri), locale: Field.text(form.pointee.locale),
+      caller: Field.text(form.pointee.caller), displayName: Field.text(form.pointee.display_name)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__InviteRequest>, _ arena: Arena) {
+    unsafe form.pointee.email = arena.text(email)
+    unsafe form.pointee.mode = (mode ?? .unspecified).form
+    unsafe form.pointee.continue_uri = arena.text(continueURI)
+    unsafe form.pointee.locale = arena.text(locale)
+    unsafe form.pointee.caller = arena.text(caller)
+    unsafe form.pointee.display_name = arena.text(displayName)
+  }
+}
+
+/// Response of Invite.
+package struct InviteResponse: Sendable, Equatable {
+  /// The account.
+  package var accountID: String
+  /// Expiry of the link, 7 days from now (`policy.invitation_lifetime_seconds`).
+  package var expiresAtMillis: Int64?
+  /// Whether the call created the account.
+  package var isNewAccount: Bool
+
+  package init(accountID: String = "", expiresAtMillis: Int64? = nil, isNewAccount: Bool = false) {
+    self.accountID = accountID
+    self.expiresAtMillis = expiresAtMillis
+    self.isNewAccount = isNewAccount
+  }
+}
+
+extension InviteResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__InviteResponse> { unsafe latchkey__v1__invite_response__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__InviteResponse>) {
+    unsafe self.init(
+      accountID: Field.text(form.pointee.account_id), expiresAtMillis: Field.millis(form.pointee.expires_at),
+      isNewAccount: form.pointee.is_new_account != 0
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__InviteResponse>, _ arena: Arena) {
+    unsafe form.pointee.account_id = arena.text(accountID)
+    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
+    unsafe form.pointee.is_new_account = isNewAccount ? 1 : 0
+  }
+}
+
 /// Request of DeleteAccounts.
 package struct DeleteAccountsRequest: Sendable, Equatable {
   /// 1 to 1,000 ids, each of at most 128 bytes.

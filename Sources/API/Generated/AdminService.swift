@@ -11,13 +11,13 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
   case scrypt = 1
   /// scrypt (RFC 7914). At most 128 MiB.
   case standardScrypt = 2
-  /// bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+  /// bcrypt of the versions 2a, 2b and 2y. Cost at most `passwords.imported_bcrypt_cost_max`, 14 by default.
   case bcrypt = 3
   /// Argon2id, or Argon2i as a PHC string, of version 19. At most 256 MiB and 16 passes. Argon2d is rejected.
   case argon2 = 4
-  /// PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-1. At most 3,000,000 iterations over all blocks of 20 bytes of the hash.
   case pbkdfSha1 = 5
-  /// PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-256. At most 3,000,000 iterations over all blocks of 32 bytes of the hash.
   case pbkdf2Sha256 = 6
   /// HMAC-SHA-512.
   case hmacSha512 = 7
@@ -35,6 +35,14 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
   case sha1 = 13
   /// MD5. At most 8,192 rounds.
   case md5 = 14
+  /// PBKDF2 with HMAC-SHA-512. At most 3,000,000 iterations over all blocks of 64 bytes of the hash.
+  case pbkdf2Sha512 = 15
+  /// The texts of phpass (WordPress, phpBB): `$P$B…` or `$H$9…`, at most 2^17 rounds of MD5.
+  case phpass = 16
+  /// The texts of Django: `pbkdf2_sha256$…`, `pbkdf2_sha1$…`, `scrypt$…`, `bcrypt$…` and `argon2$…`.
+  case django = 17
+  /// The texts of Werkzeug (Flask): `scrypt:N:r:p$…` and `pbkdf2:sha256:iterations$…`, also with `sha1` and `sha512`.
+  case werkzeug = 18
 
   package var name: String {
     switch self {
@@ -53,6 +61,10 @@ package enum HashAlgorithm: Int32, ProtobufEnum {
     case .sha256: "SHA256"
     case .sha1: "SHA1"
     case .md5: "MD5"
+    case .pbkdf2Sha512: "PBKDF2_SHA512"
+    case .phpass: "PHPASS"
+    case .django: "DJANGO"
+    case .werkzeug: "WERKZEUG"
     }
   }
 }
@@ -587,10 +599,13 @@ package struct UnlinkProviderRequest: Sendable, Equatable {
   package var accountID: String
   /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   package var providerID: String
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  package var subject: String
 
-  package init(accountID: String = "", providerID: String = "") {
+  package init(accountID: String = "", providerID: String = "", subject: String = "") {
     self.accountID = accountID
     self.providerID = providerID
+    self.subject = subject
   }
 }
 
@@ -598,12 +613,16 @@ extension UnlinkProviderRequest: ProtobufMessage, @unsafe Mapped {
   package static var blank: Blank<Latchkey__V1__UnlinkProviderRequest> { unsafe latchkey__v1__unlink_provider_request__init }
 
   package init(_ form: UnsafePointer<Latchkey__V1__UnlinkProviderRequest>) {
-    unsafe self.init(accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id))
+    unsafe self.init(
+      accountID: Field.text(form.pointee.account_id), providerID: Field.text(form.pointee.provider_id),
+      subject: Field.text(form.pointee.subject)
+    )
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__UnlinkProviderRequest>, _ arena: Arena) {
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.provider_id = arena.text(providerID)
+    unsafe form.pointee.subject = arena.text(subject)
   }
 }
 
@@ -692,7 +711,7 @@ package struct ImportHash: Sendable, Equatable {
   /// SCRYPT only, at most 64 bytes.
   package var saltSeparator: [UInt8]
   /// SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
-  /// of times the digest is taken. BCRYPT: unused, because each hash states it.
+  /// of times the digest is taken. Unused by the algorithms whose hashes are texts, because each text states it.
   package var rounds: Int32
   /// SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N. ARGON2: KiB.
   package var memoryCost: Int32
@@ -764,10 +783,11 @@ package struct ImportedAccount: Sendable, Equatable {
   package var phoneNumber: String
   /// Whether the account is disabled.
   package var disabled: Bool
-  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
-  /// hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
+  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
+  /// text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
+  /// own parameters and salt.
   package var passwordHash: [UInt8]
-  /// Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
+  /// Salt of this row, at most 256 bytes. Unused with texts, which contain it.
   package var salt: [UInt8]
   /// Between 1970 and now.
   package var createdAtMillis: Int64?
@@ -1227,31 +1247,32 @@ extension SealedRows: ProtobufMessage, @unsafe Mapped {
 ///
 /// The calls take no idempotency key. A repeat of most calls has the same result. A repeat of DeleteAccount fails with
 /// ACCOUNT_NOT_FOUND, one of UnlinkProvider with NO_SUCH_PROVIDER, one of CreateAccount with the conflict, and one of
-/// CreateEmailLink returns another link. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
+/// CreateEmailLink returns another link, and one of Invite sends another. Calls that name an account fail with
+/// ACCOUNT_NOT_FOUND if there is none.
 package enum AdminRPC {
   package static let service = "latchkey.v1.AdminService"
   /// Returns one account by its id, email address, phone number or identity.
   ///
   /// Errors: ACCOUNT_NOT_FOUND, with metadata `merged_into` if the account was merged.
-  package static let lookup = RPC<LookupRequest, LookupResponse>("/latchkey.v1.AdminService/Lookup", number: 17)
+  package static let lookup = RPC<LookupRequest, LookupResponse>("/latchkey.v1.AdminService/Lookup", number: 18)
   /// Returns accounts in pages, in the order of their ids. Accounts that come and go between calls move no other account
   /// to another page.
-  package static let list = RPC<ListRequest, ListResponse>("/latchkey.v1.AdminService/List", number: 18)
+  package static let list = RPC<ListRequest, ListResponse>("/latchkey.v1.AdminService/List", number: 19)
   /// Disables an account, or enables it again. Disabling ends its sessions and makes earlier custom tokens invalid.
-  package static let setDisabled = RPC<SetDisabledRequest, SetDisabledResponse>("/latchkey.v1.AdminService/SetDisabled", number: 19)
+  package static let setDisabled = RPC<SetDisabledRequest, SetDisabledResponse>("/latchkey.v1.AdminService/SetDisabled", number: 20)
   /// Replaces the custom claims of an account. Its tokens contain them from the next refresh on.
   ///
   /// Errors: FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
-  package static let setCustomClaims = RPC<SetCustomClaimsRequest, SetCustomClaimsResponse>("/latchkey.v1.AdminService/SetCustomClaims", number: 20)
+  package static let setCustomClaims = RPC<SetCustomClaimsRequest, SetCustomClaimsResponse>("/latchkey.v1.AdminService/SetCustomClaims", number: 21)
   /// Ends every session of an account, and makes earlier custom tokens invalid.
-  package static let revokeSessions = RPC<RevokeSessionsRequest, RevokeSessionsResponse>("/latchkey.v1.AdminService/RevokeSessions", number: 21)
+  package static let revokeSessions = RPC<RevokeSessionsRequest, RevokeSessionsResponse>("/latchkey.v1.AdminService/RevokeSessions", number: 22)
   /// Deletes an account permanently, without a login of its user. The server never reuses its id.
-  package static let deleteAccount = RPC<DeleteAccountRequest, DeleteAccountResponse>("/latchkey.v1.AdminService/DeleteAccount", number: 22)
+  package static let deleteAccount = RPC<DeleteAccountRequest, DeleteAccountResponse>("/latchkey.v1.AdminService/DeleteAccount", number: 23)
   /// Removes every second factor of an account with its recovery codes, for a user who has lost them.
   ///
   /// Ends every session, and makes earlier custom tokens invalid. The user receives a notice of each factor. Verify the
   /// user's identity first.
-  package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors", number: 23)
+  package static let removeSecondFactors = RPC<RemoveSecondFactorsRequest, RemoveSecondFactorsResponse>("/latchkey.v1.AdminService/RemoveSecondFactors", number: 24)
   /// Removes a sign-in method, even the last one (SEMANTICS.md, section 5).
   ///
   /// For a user who has another subject at the provider now (CONFLICT_REASON_ASK_ADMINISTRATOR), or whose identity an
@@ -1259,37 +1280,37 @@ package enum AdminRPC {
   /// controls the mailbox.
   ///
   /// Errors: NO_SUCH_PROVIDER.
-  package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider", number: 24)
+  package static let unlinkProvider = RPC<UnlinkProviderRequest, UnlinkProviderResponse>("/latchkey.v1.AdminService/UnlinkProvider", number: 25)
   /// Imports accounts of another service in batches. The server answers each message with rows before it reads the next.
   ///
   /// An invalid row does not affect other rows. A repeat of an interrupted import counts existing accounts as
   /// `unchanged`. A message has at most 1,000 rows and 524,288 bytes. The call may take an hour.
-  package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts", number: 25)
+  package static let importAccounts = RPC<ImportAccountsRequest, ImportAccountsResponse>("/latchkey.v1.AdminService/ImportAccounts", number: 26)
   /// Streams all accounts in batches. With `include_secrets` it first writes the event ACCOUNTS_EXPORTED. The call may
   /// take an hour.
-  package static let exportAccounts = RPC<ExportAccountsRequest, ExportAccountsResponse>("/latchkey.v1.AdminService/ExportAccounts", number: 26)
+  package static let exportAccounts = RPC<ExportAccountsRequest, ExportAccountsResponse>("/latchkey.v1.AdminService/ExportAccounts", number: 27)
   /// Signs a token with which its holder can sign in as `account_id`: the sign-in method for an identity provider of
   /// your own. Writes the event CUSTOM_TOKEN_CREATED.
   ///
   /// Errors: OPERATION_NOT_ALLOWED without `policy.custom_token`; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE; ACCOUNT_NOT_FOUND
   /// for the id of a removed account.
-  package static let createCustomToken = RPC<CreateCustomTokenRequest, CreateCustomTokenResponse>("/latchkey.v1.AdminService/CreateCustomToken", number: 27)
+  package static let createCustomToken = RPC<CreateCustomTokenRequest, CreateCustomTokenResponse>("/latchkey.v1.AdminService/CreateCustomToken", number: 28)
   /// Copies the whole database, as it is at one point in time, into the server's backup folder, without pausing other
   /// calls. Returns when the copy is checked and on disk. The call may take an hour; `store.backup_seconds` may end it
   /// earlier.
   ///
   /// Errors: BACKUP_NOT_CONFIGURED; BACKUP_NOT_SUPPORTED; BACKUP_IN_PROGRESS; BACKUP_STORAGE_FULL; BACKUP_FAILED.
-  package static let backup = RPC<BackupRequest, BackupResponse>("/latchkey.v1.AdminService/Backup", number: 28)
+  package static let backup = RPC<BackupRequest, BackupResponse>("/latchkey.v1.AdminService/Backup", number: 29)
   /// Returns how each master key is used, and when the operator can remove it from `secrets.master_key_files`. The
   /// response contains the ids of keys, never a key.
   ///
   /// The server reads every row that depends on a master key. The call may take ten minutes.
-  package static let getMasterKeyStatus = RPC<GetMasterKeyStatusRequest, GetMasterKeyStatusResponse>("/latchkey.v1.AdminService/GetMasterKeyStatus", number: 29)
+  package static let getMasterKeyStatus = RPC<GetMasterKeyStatusRequest, GetMasterKeyStatusResponse>("/latchkey.v1.AdminService/GetMasterKeyStatus", number: 30)
   /// Returns the keys that sign tokens, with the state and the age of each.
-  package static let listSigningKeys = RPC<ListSigningKeysRequest, ListSigningKeysResponse>("/latchkey.v1.AdminService/ListSigningKeys", number: 30)
+  package static let listSigningKeys = RPC<ListSigningKeysRequest, ListSigningKeysResponse>("/latchkey.v1.AdminService/ListSigningKeys", number: 31)
   /// Publishes a new signing key, which takes over when `tokens.publish_lead_seconds` have passed. Writes the event
   /// SIGNING_KEY_ROTATED. Changes nothing while a new key waits already.
-  package static let rotateSigningKeys = RPC<RotateSigningKeysRequest, RotateSigningKeysResponse>("/latchkey.v1.AdminService/RotateSigningKeys", number: 31)
+  package static let rotateSigningKeys = RPC<RotateSigningKeysRequest, RotateSigningKeysResponse>("/latchkey.v1.AdminService/RotateSigningKeys", number: 32)
   /// Removes a signing key at once, because it may be stolen. Writes the event SIGNING_KEY_REVOKED.
   ///
   /// Every token of the key is invalid: ID tokens fail with INVALID_ID_TOKEN and custom tokens with
@@ -1298,23 +1319,23 @@ package enum AdminRPC {
   /// that waits, or else a new one, which verifiers must fetch first.
   ///
   /// Errors: SIGNING_KEY_NOT_FOUND.
-  package static let revokeSigningKey = RPC<RevokeSigningKeyRequest, RevokeSigningKeyResponse>("/latchkey.v1.AdminService/RevokeSigningKey", number: 32)
+  package static let revokeSigningKey = RPC<RevokeSigningKeyRequest, RevokeSigningKeyResponse>("/latchkey.v1.AdminService/RevokeSigningKey", number: 33)
   /// Creates an account for a user (SEMANTICS.md, section 14). Choose `account_id` to make a repeat safe.
   ///
   /// Errors: ACCOUNT_ID_IN_USE; EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use;
   /// WEAK_PASSWORD; FORBIDDEN_CLAIM; CLAIMS_TOO_LARGE.
-  package static let createAccount = RPC<CreateAccountRequest, CreateAccountResponse>("/latchkey.v1.AdminService/CreateAccount", number: 33)
+  package static let createAccount = RPC<CreateAccountRequest, CreateAccountResponse>("/latchkey.v1.AdminService/CreateAccount", number: 34)
   /// Changes fields of an account that `update_mask` lists (SEMANTICS.md, section 14). An empty value clears a field. A
   /// new email address or password ends all sessions.
   ///
   /// Errors: EMAIL_ALREADY_IN_USE; PROVIDER_ALREADY_LINKED if the phone number is in use; WEAK_PASSWORD;
   /// UNSUPPORTED_FIRST_FACTOR for a phone number of an account whose only second factors are phones.
-  package static let updateAccount = RPC<UpdateAccountRequest, UpdateAccountResponse>("/latchkey.v1.AdminService/UpdateAccount", number: 34)
+  package static let updateAccount = RPC<UpdateAccountRequest, UpdateAccountResponse>("/latchkey.v1.AdminService/UpdateAccount", number: 35)
   /// Links a user at a provider, whom you know from elsewhere, to an account. The identity verifies no email address
   /// before its next sign-in. Linking what is linked changes nothing.
   ///
   /// Errors: PROVIDER_ALREADY_LINKED, with metadata `account_id` if another account has the identity.
-  package static let linkIdentity = RPC<LinkIdentityRequest, LinkIdentityResponse>("/latchkey.v1.AdminService/LinkIdentity", number: 35)
+  package static let linkIdentity = RPC<LinkIdentityRequest, LinkIdentityResponse>("/latchkey.v1.AdminService/LinkIdentity", number: 36)
   /// Replaces the second factors of an account: adds, renames and removes factors until it has exactly these.
   ///
   /// A factor that is added or removed ends every session and makes earlier custom tokens invalid. The user receives a
@@ -1322,52 +1343,59 @@ package enum AdminRPC {
   ///
   /// Errors: UNVERIFIED_EMAIL; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS; SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD;
   /// UNSUPPORTED_FIRST_FACTOR for an anonymous account.
-  package static let setSecondFactors = RPC<SetSecondFactorsRequest, SetSecondFactorsResponse>("/latchkey.v1.AdminService/SetSecondFactors", number: 36)
+  package static let setSecondFactors = RPC<SetSecondFactorsRequest, SetSecondFactorsResponse>("/latchkey.v1.AdminService/SetSecondFactors", number: 37)
   /// Returns a link that VerificationService would have emailed. Deliver it yourself: whoever opens a sign-in or reset
   /// link controls the account. Requires the caller's right `email_links`. Writes the event EMAIL_LINK_CREATED.
   ///
   /// Errors: REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables the method of the link;
   /// EMAIL_ALREADY_IN_USE for a new address of another account.
-  package static let createEmailLink = RPC<CreateEmailLinkRequest, CreateEmailLinkResponse>("/latchkey.v1.AdminService/CreateEmailLink", number: 37)
+  package static let createEmailLink = RPC<CreateEmailLinkRequest, CreateEmailLinkResponse>("/latchkey.v1.AdminService/CreateEmailLink", number: 38)
+  /// Creates an account for a user, and mails the link by which the user enters it. The account has no sign-in method
+  /// until then, and its address is unverified. Repeat the call to send another link. Allowed with each value of
+  /// `policy.sign_up`; no throttle counts it. Writes the events ACCOUNT_CREATED and INVITED.
+  ///
+  /// Errors: INVALID_EMAIL; EMAIL_ALREADY_IN_USE if a user has entered the account of the address;
+  /// REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables mail or the method of the link.
+  package static let invite = RPC<InviteRequest, InviteResponse>("/latchkey.v1.AdminService/Invite", number: 39)
   /// Deletes up to 1,000 accounts, as DeleteAccount does. Rejected rows do not affect the others.
-  package static let deleteAccounts = RPC<DeleteAccountsRequest, DeleteAccountsResponse>("/latchkey.v1.AdminService/DeleteAccounts", number: 38)
+  package static let deleteAccounts = RPC<DeleteAccountsRequest, DeleteAccountsResponse>("/latchkey.v1.AdminService/DeleteAccounts", number: 40)
   /// Disables or enables up to 1,000 accounts, as SetDisabled does. Rejected rows do not affect the others.
-  package static let setAccountsDisabled = RPC<SetAccountsDisabledRequest, SetAccountsDisabledResponse>("/latchkey.v1.AdminService/SetAccountsDisabled", number: 39)
+  package static let setAccountsDisabled = RPC<SetAccountsDisabledRequest, SetAccountsDisabledResponse>("/latchkey.v1.AdminService/SetAccountsDisabled", number: 41)
   /// Frees the id of a removed account for CreateAccount or an import (SEMANTICS.md, section 14). Tokens of the removed
   /// account stay invalid. Forgetting an id twice changes nothing.
   ///
   /// Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
-  package static let forgetAccount = RPC<ForgetAccountRequest, ForgetAccountResponse>("/latchkey.v1.AdminService/ForgetAccount", number: 40)
+  package static let forgetAccount = RPC<ForgetAccountRequest, ForgetAccountResponse>("/latchkey.v1.AdminService/ForgetAccount", number: 42)
   /// Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
   ///
   /// Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
-  package static let search = RPC<SearchRequest, SearchResponse>("/latchkey.v1.AdminService/Search", number: 41)
+  package static let search = RPC<SearchRequest, SearchResponse>("/latchkey.v1.AdminService/Search", number: 43)
   /// Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
   /// user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
-  package static let exportAccount = RPC<ExportAccountRequest, ExportAccountResponse>("/latchkey.v1.AdminService/ExportAccount", number: 42)
+  package static let exportAccount = RPC<ExportAccountRequest, ExportAccountResponse>("/latchkey.v1.AdminService/ExportAccount", number: 44)
   /// Returns what happened to an account: its events and its failed attempts to sign in, newest first.
   ///
   /// Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
   /// attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
-  package static let listEvents = RPC<ListEventsRequest, ListEventsResponse>("/latchkey.v1.AdminService/ListEvents", number: 43)
+  package static let listEvents = RPC<ListEventsRequest, ListEventsResponse>("/latchkey.v1.AdminService/ListEvents", number: 45)
   /// States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
   /// failed attempts, messages, pending credentials and sessions. An address without an account is a response
   /// (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
-  package static let diagnoseSignIn = RPC<DiagnoseSignInRequest, DiagnoseSignInResponse>("/latchkey.v1.AdminService/DiagnoseSignIn", number: 44)
+  package static let diagnoseSignIn = RPC<DiagnoseSignInRequest, DiagnoseSignInResponse>("/latchkey.v1.AdminService/DiagnoseSignIn", number: 46)
   /// Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
   ///
   /// Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
   /// user's own.
-  package static let unlock = RPC<UnlockRequest, UnlockResponse>("/latchkey.v1.AdminService/Unlock", number: 45)
+  package static let unlock = RPC<UnlockRequest, UnlockResponse>("/latchkey.v1.AdminService/Unlock", number: 47)
   /// Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
-  package static let listSessions = RPC<AdminServiceListSessionsRequest, AdminServiceListSessionsResponse>("/latchkey.v1.AdminService/ListSessions", number: 46)
+  package static let listSessions = RPC<AdminServiceListSessionsRequest, AdminServiceListSessionsResponse>("/latchkey.v1.AdminService/ListSessions", number: 48)
   /// Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
-  package static let listMessages = RPC<ListMessagesRequest, ListMessagesResponse>("/latchkey.v1.AdminService/ListMessages", number: 47)
+  package static let listMessages = RPC<ListMessagesRequest, ListMessagesResponse>("/latchkey.v1.AdminService/ListMessages", number: 49)
   /// Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
   ///
   /// A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
   /// arrive twice.
   ///
   /// Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
-  package static let resendMessage = RPC<ResendMessageRequest, ResendMessageResponse>("/latchkey.v1.AdminService/ResendMessage", number: 48)
+  package static let resendMessage = RPC<ResendMessageRequest, ResendMessageResponse>("/latchkey.v1.AdminService/ResendMessage", number: 50)
 }

@@ -254,14 +254,18 @@ package struct UnlinkRequest: Sendable, Equatable {
   package var idempotencyKey: String
   /// The user's client.
   package var client: ClientContext?
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  package var subject: String
 
   package init(
-    idToken: String = "", providerID: String = "", idempotencyKey: String = "", client: ClientContext? = nil
+    idToken: String = "", providerID: String = "", idempotencyKey: String = "", client: ClientContext? = nil,
+    subject: String = ""
   ) {
     self.idToken = idToken
     self.providerID = providerID
     self.idempotencyKey = idempotencyKey
     self.client = client
+    self.subject = subject
   }
 }
 
@@ -271,7 +275,8 @@ extension UnlinkRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__UnlinkRequest>) {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), providerID: Field.text(form.pointee.provider_id),
-      idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client)
+      idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client),
+      subject: Field.text(form.pointee.subject)
     )
   }
 
@@ -280,6 +285,7 @@ extension UnlinkRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.provider_id = arena.text(providerID)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.subject = arena.text(subject)
   }
 }
 
@@ -445,7 +451,7 @@ package struct FetchProvidersResponse: Sendable, Equatable {
   package var registered: Bool
   /// Linked providers that can sign in.
   package var providerIDs: [String]
-  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a provider id.
   package var signInMethods: [String]
   /// The pending credential, so that the user sees what will be linked. Only for a pending token.
   package var pending: PendingCredential?
@@ -548,7 +554,7 @@ package enum AuthRPC {
   /// PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and PROVIDER_MISCONFIGURED. With `pending_token` also
   /// PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED, PENDING_CREDENTIAL_MISMATCH, PROVIDER_ALREADY_LINKED and
   /// EMAIL_ALREADY_IN_USE.
-  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 49)
+  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 51)
   /// Adds a sign-in method to the account of `id_token` (SEMANTICS.md, section 4).
   ///
   /// An anonymous account becomes permanent and keeps its id. The session continues under its id, except where the
@@ -558,7 +564,7 @@ package enum AuthRPC {
   /// Errors: the reasons of the credential; REQUIRES_RECENT_LOGIN; PROVIDER_ALREADY_LINKED; EMAIL_ALREADY_IN_USE;
   /// OPERATION_NOT_ALLOWED; UNSUPPORTED_FIRST_FACTOR; WEAK_PASSWORD; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED. With a
   /// pending token also PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
-  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 50)
+  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 52)
   /// Removes a sign-in method from the account of `id_token`, but never the last usable one (SEMANTICS.md, section 5).
   ///
   /// Requires a recent login, and the second factor if the account has one. Ends every session that began with the
@@ -566,7 +572,7 @@ package enum AuthRPC {
   ///
   /// Errors: NO_SUCH_PROVIDER; LAST_SIGN_IN_METHOD, with `addable_methods`; REQUIRES_RECENT_LOGIN;
   /// REQUIRES_SECOND_FACTOR.
-  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 51)
+  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 53)
   /// Verifies a credential of the signed-in user again and opens a new session with a recent login (SEMANTICS.md,
   /// section 6).
   ///
@@ -575,11 +581,11 @@ package enum AuthRPC {
   ///
   /// Errors: the reasons of the credential; USER_MISMATCH; REQUIRES_RECENT_LOGIN if the provider's `auth_time` is older
   /// than `policy.recent_login_seconds`; UNSUPPORTED_FIRST_FACTOR; TOO_MANY_ATTEMPTS.
-  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 52)
+  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 54)
   /// Returns the sign-in methods of the owner of an email address or of a pending credential (SEMANTICS.md, section 7).
   ///
   /// For a pending token it may send one email, so it is not free of side effects; a repeat sends nothing.
   ///
   /// Errors: PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
-  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 53)
+  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 55)
 }

@@ -21,7 +21,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case invalidEmail = 3
   /// The number has no `+` and country code (E.164), or contains an ambiguous zero.
   case invalidPhoneNumber = 4
-  /// The new password is too short (`passwords.bytes_min`, 8 bytes), or one of the common passwords.
+  /// The new password is too short (`passwords.bytes_min`, 8 bytes), common, or in the operator's list. The metadata
+  /// `rule` states which.
   case weakPassword = 5
   /// The service sets this parameter of a flow itself. Remove it from `custom_parameters`.
   case reservedParameter = 6
@@ -67,6 +68,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case callerNotAllowed = 23
   /// The URI must exactly match an entry of the caller's `redirect_uris`.
   case redirectURINotAllowed = 24
+  /// The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+  case deniedByHook = 80
   /// There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
   case accountNotFound = 25
   /// The account has no such sign-in method.
@@ -151,6 +154,15 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case backupFailed = 57
   /// The server is building the index of Search. Retry later.
   case searchNotReady = 61
+  /// The service with the operator's own rules does not answer. Nothing was changed. Retry.
+  case hookUnavailable = 81
+  /// Users cannot create accounts here (`policy.sign_up = "closed"`). An administrator can invite the user.
+  case signUpClosed = 70
+  /// No account may get an email address of this domain (`policy.allowed_email_domains`,
+  /// `policy.blocked_email_domains_file`).
+  case emailDomainNotAllowed = 71
+  /// Numbers of this country get no text messages (`policy.allowed_phone_countries`).
+  case phoneCountryNotAllowed = 72
   /// The client cancelled the call before it changed anything.
   case cancelled = 58
   /// The deadline passed before the call changed anything.
@@ -184,6 +196,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .userMismatch: "USER_MISMATCH"
     case .callerNotAllowed: "CALLER_NOT_ALLOWED"
     case .redirectURINotAllowed: "REDIRECT_URI_NOT_ALLOWED"
+    case .deniedByHook: "DENIED_BY_HOOK"
     case .accountNotFound: "ACCOUNT_NOT_FOUND"
     case .noSuchProvider: "NO_SUCH_PROVIDER"
     case .secondFactorNotFound: "SECOND_FACTOR_NOT_FOUND"
@@ -225,6 +238,10 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .signingKeyUnavailable: "SIGNING_KEY_UNAVAILABLE"
     case .backupFailed: "BACKUP_FAILED"
     case .searchNotReady: "SEARCH_NOT_READY"
+    case .hookUnavailable: "HOOK_UNAVAILABLE"
+    case .signUpClosed: "SIGN_UP_CLOSED"
+    case .emailDomainNotAllowed: "EMAIL_DOMAIN_NOT_ALLOWED"
+    case .phoneCountryNotAllowed: "PHONE_COUNTRY_NOT_ALLOWED"
     case .cancelled: "CANCELLED"
     case .deadlineExceeded: "DEADLINE_EXCEEDED"
     }

@@ -84,6 +84,16 @@ package enum EventType: Int32, ProtobufEnum {
   case unlocked = 36
   /// An administrator sent a message again.
   case messageResent = 37
+  /// A hook of the operator refused a call.
+  case hookDenied = 55
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged = 56
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  case passwordCompromised = 45
+  /// An administrator invited a user by email.
+  case invited = 46
+  /// A session cookie was created.
+  case sessionCookieCreated = 60
   /// The user renamed a passkey.
   case passkeyRenamed = 38
   /// The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
@@ -129,6 +139,11 @@ package enum EventType: Int32, ProtobufEnum {
     case .signingKeyRevoked: "SIGNING_KEY_REVOKED"
     case .unlocked: "UNLOCKED"
     case .messageResent: "MESSAGE_RESENT"
+    case .hookDenied: "HOOK_DENIED"
+    case .hookChanged: "HOOK_CHANGED"
+    case .passwordCompromised: "PASSWORD_COMPROMISED"
+    case .invited: "INVITED"
+    case .sessionCookieCreated: "SESSION_COOKIE_CREATED"
     case .passkeyRenamed: "PASSKEY_RENAMED"
     case .passkeyCloneSuspected: "PASSKEY_CLONE_SUSPECTED"
     }
@@ -259,5 +274,5 @@ package enum EventRPC {
   /// call again with the last cursor. A caller has at most 16 Watch calls (`limits.watchers_per_caller_max`).
   ///
   /// Errors: QUOTA_EXCEEDED.
-  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 16)
+  package static let watch = RPC<WatchRequest, WatchResponse>("/latchkey.v1.EventService/Watch", number: 17)
 }

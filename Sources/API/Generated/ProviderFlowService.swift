@@ -214,7 +214,7 @@ package enum ProviderFlowRPC {
   /// Errors: OPERATION_NOT_ALLOWED for a provider that is not configured for flows; REDIRECT_URI_NOT_ALLOWED;
   /// RESERVED_PARAMETER; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED; PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and
   /// PROVIDER_MISCONFIGURED.
-  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 60)
+  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 62)
   /// Returns the configured providers.
-  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 61)
+  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 63)
 }

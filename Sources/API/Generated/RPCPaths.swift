@@ -13,6 +13,7 @@ package enum RPCPaths {
     "/latchkey.v1.AccountService/Merge",
     "/latchkey.v1.VerificationService/SendPhoneCode",
     "/latchkey.v1.VerificationService/SendEmailLink",
+    "/latchkey.v1.VerificationService/SendEmailCode",
     "/latchkey.v1.VerificationService/SendEmailVerification",
     "/latchkey.v1.VerificationService/SendPasswordReset",
     "/latchkey.v1.VerificationService/SendEmailChange",
@@ -41,6 +42,7 @@ package enum RPCPaths {
     "/latchkey.v1.AdminService/LinkIdentity",
     "/latchkey.v1.AdminService/SetSecondFactors",
     "/latchkey.v1.AdminService/CreateEmailLink",
+    "/latchkey.v1.AdminService/Invite",
     "/latchkey.v1.AdminService/DeleteAccounts",
     "/latchkey.v1.AdminService/SetAccountsDisabled",
     "/latchkey.v1.AdminService/ForgetAccount",
@@ -76,6 +78,8 @@ package enum RPCPaths {
     "/latchkey.v1.SessionService/EndSession",
     "/latchkey.v1.SessionService/ListSessions",
     "/latchkey.v1.SessionService/VerifyIdToken",
+    "/latchkey.v1.SessionService/CreateSessionCookie",
+    "/latchkey.v1.SessionService/VerifySessionCookie",
     "/latchkey.v1.SessionService/GetSigningKeys",
   ]
 }

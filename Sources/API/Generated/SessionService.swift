@@ -66,11 +66,16 @@ package struct SignOutRequest: Sendable, Equatable {
   package var refreshToken: String
   /// The user's client.
   package var client: ClientContext?
+  /// At most 16,384 bytes. Must not have expired.
+  package var sessionCookie: String
 
-  package init(idToken: String = "", refreshToken: String = "", client: ClientContext? = nil) {
+  package init(
+    idToken: String = "", refreshToken: String = "", client: ClientContext? = nil, sessionCookie: String = ""
+  ) {
     self.idToken = idToken
     self.refreshToken = refreshToken
     self.client = client
+    self.sessionCookie = sessionCookie
   }
 }
 
@@ -80,7 +85,7 @@ extension SignOutRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__SignOutRequest>) {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), refreshToken: Field.text(form.pointee.refresh_token),
-      client: Field.one(form.pointee.client)
+      client: Field.one(form.pointee.client), sessionCookie: Field.text(form.pointee.session_cookie)
     )
   }
 
@@ -88,6 +93,7 @@ extension SignOutRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.id_token = arena.text(idToken)
     unsafe form.pointee.refresh_token = arena.text(refreshToken)
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.session_cookie = arena.text(sessionCookie)
   }
 }
 
@@ -162,6 +168,133 @@ extension VerifyIdTokenResponse: ProtobufMessage, @unsafe Mapped {
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__VerifyIdTokenResponse>, _ arena: Arena) {
+    unsafe form.pointee.active = active ? 1 : 0
+    unsafe form.pointee.account_id = arena.text(accountID)
+    unsafe form.pointee.claims_json = arena.text(claimsJSON)
+    unsafe form.pointee.inactive_reason = (inactiveReason ?? .unspecified).form
+  }
+}
+
+/// Request of CreateSessionCookie.
+package struct CreateSessionCookieRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
+  package var idToken: String
+  /// Lifetime of the cookie: 300 (5 minutes) to 1,209,600 (14 days).
+  package var validForSeconds: Int32
+  /// The user's client.
+  package var client: ClientContext?
+
+  package init(idToken: String = "", validForSeconds: Int32 = 0, client: ClientContext? = nil) {
+    self.idToken = idToken
+    self.validForSeconds = validForSeconds
+    self.client = client
+  }
+}
+
+extension CreateSessionCookieRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__CreateSessionCookieRequest> { unsafe latchkey__v1__create_session_cookie_request__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__CreateSessionCookieRequest>) {
+    unsafe self.init(
+      idToken: Field.text(form.pointee.id_token), validForSeconds: form.pointee.valid_for_seconds,
+      client: Field.one(form.pointee.client)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__CreateSessionCookieRequest>, _ arena: Arena) {
+    unsafe form.pointee.id_token = arena.text(idToken)
+    unsafe form.pointee.valid_for_seconds = validForSeconds
+    unsafe form.pointee.client = arena.one(client)
+  }
+}
+
+/// Response of CreateSessionCookie.
+package struct CreateSessionCookieResponse: Sendable, Equatable {
+  /// The cookie: a JWT with the claims of an ID token, `iss` `<tokens.issuer>/session` and `typ` `latchkey-session+jwt`.
+  package var sessionCookie: String
+  /// When it ends. Use the same time for the cookie in the browser.
+  package var expiresAtMillis: Int64?
+  /// Id of its session, the claim `sid`. ListSessions lists it and EndSession ends it.
+  package var sessionID: String
+
+  package init(sessionCookie: String = "", expiresAtMillis: Int64? = nil, sessionID: String = "") {
+    self.sessionCookie = sessionCookie
+    self.expiresAtMillis = expiresAtMillis
+    self.sessionID = sessionID
+  }
+}
+
+extension CreateSessionCookieResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__CreateSessionCookieResponse> { unsafe latchkey__v1__create_session_cookie_response__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__CreateSessionCookieResponse>) {
+    unsafe self.init(
+      sessionCookie: Field.text(form.pointee.session_cookie), expiresAtMillis: Field.millis(form.pointee.expires_at),
+      sessionID: Field.text(form.pointee.session_id)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__CreateSessionCookieResponse>, _ arena: Arena) {
+    unsafe form.pointee.session_cookie = arena.text(sessionCookie)
+    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
+    unsafe form.pointee.session_id = arena.text(sessionID)
+  }
+}
+
+/// Request of VerifySessionCookie.
+package struct VerifySessionCookieRequest: Sendable, Equatable {
+  /// At most 16,384 bytes.
+  package var sessionCookie: String
+
+  package init(sessionCookie: String = "") {
+    self.sessionCookie = sessionCookie
+  }
+}
+
+extension VerifySessionCookieRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__VerifySessionCookieRequest> { unsafe latchkey__v1__verify_session_cookie_request__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__VerifySessionCookieRequest>) {
+    unsafe self.init(sessionCookie: Field.text(form.pointee.session_cookie))
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__VerifySessionCookieRequest>, _ arena: Arena) {
+    unsafe form.pointee.session_cookie = arena.text(sessionCookie)
+  }
+}
+
+/// Response of VerifySessionCookie.
+package struct VerifySessionCookieResponse: Sendable, Equatable {
+  /// Whether the cookie is valid. If false, the other fields except `inactive_reason` are empty.
+  package var active: Bool
+  /// Id of the account, the claim `sub`.
+  package var accountID: String
+  /// All claims of the cookie as a JSON object.
+  package var claimsJSON: String
+  /// If `active` is false: the reason, such as ERROR_REASON_TOKEN_REVOKED.
+  package var inactiveReason: ErrorReason?
+
+  package init(
+    active: Bool = false, accountID: String = "", claimsJSON: String = "", inactiveReason: ErrorReason? = .unspecified
+  ) {
+    self.active = active
+    self.accountID = accountID
+    self.claimsJSON = claimsJSON
+    self.inactiveReason = inactiveReason
+  }
+}
+
+extension VerifySessionCookieResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__VerifySessionCookieResponse> { unsafe latchkey__v1__verify_session_cookie_response__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__VerifySessionCookieResponse>) {
+    unsafe self.init(
+      active: form.pointee.active != 0, accountID: Field.text(form.pointee.account_id),
+      claimsJSON: Field.text(form.pointee.claims_json), inactiveReason: ErrorReason(form.pointee.inactive_reason)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__VerifySessionCookieResponse>, _ arena: Arena) {
     unsafe form.pointee.active = active ? 1 : 0
     unsafe form.pointee.account_id = arena.text(accountID)
     unsafe form.pointee.claims_json = arena.text(claimsJSON)
@@ -416,28 +549,42 @@ package enum SessionRPC {
   /// ends the session, because someone has copied it. Only the caller that received the session may refresh it.
   ///
   /// Errors: INVALID_REFRESH_TOKEN; TOKEN_EXPIRED; TOKEN_REVOKED; USER_DISABLED.
-  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 67)
+  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 69)
   /// Ends one session. Succeeds again if the session has already ended.
   ///
   /// Errors: INVALID_REFRESH_TOKEN; INVALID_ID_TOKEN; TOKEN_EXPIRED for an expired ID token.
-  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 68)
+  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 70)
   /// Ends every session of the account, including that of the call, and makes earlier custom tokens invalid. Requires no
   /// recent login, and no throttle limits it.
-  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 69)
+  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 71)
   /// Ends one session, such as that of a lost phone. All other sessions continue. Needs no recent login.
   ///
   /// With `id_token`, a user ends a session of their own account. Without it, an administrator ends a session of any
   /// account; the caller then needs the right to AdminService.RevokeSessions, otherwise CALLER_NOT_ALLOWED. A session
   /// that has ended, never existed, or belongs to another account is a response, not an error, so the call can be
   /// repeated.
-  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 70)
+  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 72)
   /// Returns the open sessions of the account, the latest first, at most 200.
-  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 71)
+  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 73)
   /// Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
   ///
   /// An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
   /// token expires; proto/guides/verify-tokens.md shows how.
-  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 72)
-  /// Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
-  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 73)
+  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 74)
+  /// Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
+  ///
+  /// It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
+  /// same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
+  /// than requested if that session would end unused. Every call creates another cookie. Only if
+  /// `tokens.session_cookies` is set.
+  ///
+  /// Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
+  package static let createSessionCookie = RPC<CreateSessionCookieRequest, CreateSessionCookieResponse>("/latchkey.v1.SessionService/CreateSessionCookie", number: 75)
+  /// Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
+  ///
+  /// An ID token is not a session cookie, and a session cookie is not an ID token.
+  package static let verifySessionCookie = RPC<VerifySessionCookieRequest, VerifySessionCookieResponse>("/latchkey.v1.SessionService/VerifySessionCookie", number: 76)
+  /// Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+  /// `keys.address` is set.
+  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 77)
 }

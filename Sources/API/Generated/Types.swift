@@ -109,6 +109,8 @@ package struct Credential: Sendable, Equatable {
     case pendingToken(String)
     /// The response of an authenticator. Requires `policy.passkey`.
     case passkey(PasskeyCredential)
+    /// A code from VerificationService.SendEmailCode. Requires `policy.email_code`.
+    case emailCode(EmailCodeCredential)
   }
 
   package var kind: Kind?
@@ -142,6 +144,8 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
       kind = unsafe .pendingToken(Field.text(form.pointee.pending_token))
     case LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY:
       kind = unsafe Field.one(form.pointee.passkey).map(Kind.passkey)
+    case LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_CODE:
+      kind = unsafe Field.one(form.pointee.email_code).map(Kind.emailCode)
     default: break
     }
   }
@@ -175,6 +179,9 @@ extension Credential: ProtobufMessage, @unsafe Mapped {
     case .passkey(let value):
       unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY
       unsafe form.pointee.passkey = arena.form(value)
+    case .emailCode(let value):
+      unsafe form.pointee.kind_case = LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_CODE
+      unsafe form.pointee.email_code = arena.form(value)
     case nil: break
     }
   }
@@ -224,16 +231,20 @@ package struct ProviderTokenCredential: Sendable, Equatable {
   /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   package var rawNonce: String
+  /// Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+  /// bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+  package var userJSON: String
 
   package init(
     providerID: String = "", idToken: String = "", accessToken: String = "", tokenSecret: String = "",
-    rawNonce: String = ""
+    rawNonce: String = "", userJSON: String = ""
   ) {
     self.providerID = providerID
     self.idToken = idToken
     self.accessToken = accessToken
     self.tokenSecret = tokenSecret
     self.rawNonce = rawNonce
+    self.userJSON = userJSON
   }
 }
 
@@ -244,7 +255,7 @@ extension ProviderTokenCredential: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       providerID: Field.text(form.pointee.provider_id), idToken: Field.text(form.pointee.id_token),
       accessToken: Field.text(form.pointee.access_token), tokenSecret: Field.text(form.pointee.token_secret),
-      rawNonce: Field.text(form.pointee.raw_nonce)
+      rawNonce: Field.text(form.pointee.raw_nonce), userJSON: Field.text(form.pointee.user_json)
     )
   }
 
@@ -254,6 +265,7 @@ extension ProviderTokenCredential: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.access_token = arena.text(accessToken)
     unsafe form.pointee.token_secret = arena.text(tokenSecret)
     unsafe form.pointee.raw_nonce = arena.text(rawNonce)
+    unsafe form.pointee.user_json = arena.text(userJSON)
   }
 }
 
@@ -338,6 +350,34 @@ extension EmailLinkCredential: ProtobufMessage, @unsafe Mapped {
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EmailLinkCredential>, _ arena: Arena) {
     unsafe form.pointee.email = arena.text(email)
+    unsafe form.pointee.code = arena.text(code)
+  }
+}
+
+/// A code that VerificationService.SendEmailCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+/// caller, `binding` and session of that call. Proves the mailbox like an email link. Fails with INVALID_CODE or
+/// EXPIRED_CODE.
+package struct EmailCodeCredential: Sendable, Equatable {
+  /// From SendEmailCodeResponse; at most 128 bytes.
+  package var verificationID: String
+  /// The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
+  package var code: String
+
+  package init(verificationID: String = "", code: String = "") {
+    self.verificationID = verificationID
+    self.code = code
+  }
+}
+
+extension EmailCodeCredential: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__EmailCodeCredential> { unsafe latchkey__v1__email_code_credential__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__EmailCodeCredential>) {
+    unsafe self.init(verificationID: Field.text(form.pointee.verification_id), code: Field.text(form.pointee.code))
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__EmailCodeCredential>, _ arena: Arena) {
+    unsafe form.pointee.verification_id = arena.text(verificationID)
     unsafe form.pointee.code = arena.text(code)
   }
 }
@@ -640,8 +680,8 @@ package struct AccountExists: Sendable, Equatable {
   package var email: String
   /// Providers that are linked to the account and can sign in. Empty if the caller may not know them.
   package var providerIDs: [String]
-  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
-  /// Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a
+  /// provider id. Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
   /// `fetch_by_email`. FetchProviders then sends them to the address by email.
   package var signInMethods: [String]
   /// Stands for the pending credential. Valid once, for this caller and its `binding`.

@@ -3,6 +3,46 @@
 package import Messages
 package import Protobuf
 
+/// The call that an emailed code of six digits serves. No other call accepts it.
+package enum EmailCodePurpose: Int32, ProtobufEnum {
+  /// The same as EMAIL_CODE_PURPOSE_SIGN_IN.
+  case unspecified = 0
+  /// AuthService.SignIn, with EmailCodeCredential.
+  case signIn = 1
+  /// AuthService.Link, with EmailCodeCredential.
+  case link = 2
+  /// AuthService.Reauthenticate, with EmailCodeCredential. The account needs a verified address.
+  case reauthenticate = 3
+  /// AccountService.Create. The owner of a used address receives a notice instead of a code.
+  case signUp = 4
+  /// ConfirmEmail of the account's own address.
+  case verifyEmail = 5
+  /// ResetPassword.
+  case resetPassword = 6
+  /// ConfirmEmail of a new address. Requires a recent login and the second factor, as SendEmailChange does.
+  case changeEmail = 7
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .signIn: "SIGN_IN"
+    case .link: "LINK"
+    case .reauthenticate: "REAUTHENTICATE"
+    case .signUp: "SIGN_UP"
+    case .verifyEmail: "VERIFY_EMAIL"
+    case .resetPassword: "RESET_PASSWORD"
+    case .changeEmail: "CHANGE_EMAIL"
+    }
+  }
+}
+
+extension EmailCodePurpose {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__EmailCodePurpose) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__EmailCodePurpose { Latchkey__V1__EmailCodePurpose(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 /// The purpose of an emailed code. Each value states `mode` in the query of its link.
 package enum CodeMode: Int32, ProtobufEnum {
   /// Not a purpose.
@@ -181,6 +221,91 @@ extension SendEmailLinkResponse: ProtobufMessage, @unsafe Mapped {
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendEmailLinkResponse>, _ arena: Arena) {
+    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
+  }
+}
+
+/// Request of SendEmailCode.
+package struct SendEmailCodeRequest: Sendable, Equatable {
+  /// Recipient, at most 254 bytes. Empty for EMAIL_CODE_PURPOSE_REAUTHENTICATE and EMAIL_CODE_PURPOSE_VERIFY_EMAIL,
+  /// which use the account's own address.
+  package var email: String
+  /// The call that takes the code. Default: SignIn.
+  package var purpose: EmailCodePurpose?
+  /// Token of the account, at most 16,384 bytes. Required to link, reauthenticate, verify and change; otherwise empty.
+  /// The code is valid only in the session of this token.
+  package var idToken: String
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+  package var locale: String
+  /// The user's client.
+  package var client: ClientContext?
+  /// As in SignInRequest. The call that takes the code must send the same.
+  package var binding: String
+  /// Your page for a link in the same email, as in SendEmailLinkRequest; empty: the email has no link. Required to
+  /// change an address, because the link that reverts the change opens it. At most 2,048 bytes.
+  package var continueURI: String
+
+  package init(
+    email: String = "", purpose: EmailCodePurpose? = .unspecified, idToken: String = "", locale: String = "",
+    client: ClientContext? = nil, binding: String = "", continueURI: String = ""
+  ) {
+    self.email = email
+    self.purpose = purpose
+    self.idToken = idToken
+    self.locale = locale
+    self.client = client
+    self.binding = binding
+    self.continueURI = continueURI
+  }
+}
+
+extension SendEmailCodeRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__SendEmailCodeRequest> { unsafe latchkey__v1__send_email_code_request__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__SendEmailCodeRequest>) {
+    unsafe self.init(
+      email: Field.text(form.pointee.email), purpose: EmailCodePurpose(form.pointee.purpose),
+      idToken: Field.text(form.pointee.id_token), locale: Field.text(form.pointee.locale),
+      client: Field.one(form.pointee.client), binding: Field.text(form.pointee.binding),
+      continueURI: Field.text(form.pointee.continue_uri)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendEmailCodeRequest>, _ arena: Arena) {
+    unsafe form.pointee.email = arena.text(email)
+    unsafe form.pointee.purpose = (purpose ?? .unspecified).form
+    unsafe form.pointee.id_token = arena.text(idToken)
+    unsafe form.pointee.locale = arena.text(locale)
+    unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.binding = arena.text(binding)
+    unsafe form.pointee.continue_uri = arena.text(continueURI)
+  }
+}
+
+/// Response of SendEmailCode.
+package struct SendEmailCodeResponse: Sendable, Equatable {
+  /// Pass it with the six digits to the call that takes the code.
+  package var verificationID: String
+  /// Expiry of the code, 10 minutes from now. A link in the same email expires at this time too.
+  package var expiresAtMillis: Int64?
+
+  package init(verificationID: String = "", expiresAtMillis: Int64? = nil) {
+    self.verificationID = verificationID
+    self.expiresAtMillis = expiresAtMillis
+  }
+}
+
+extension SendEmailCodeResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__SendEmailCodeResponse> { unsafe latchkey__v1__send_email_code_response__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__SendEmailCodeResponse>) {
+    unsafe self.init(
+      verificationID: Field.text(form.pointee.verification_id), expiresAtMillis: Field.millis(form.pointee.expires_at)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__SendEmailCodeResponse>, _ arena: Arena) {
+    unsafe form.pointee.verification_id = arena.text(verificationID)
     unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
   }
 }
@@ -430,7 +555,7 @@ extension CheckCodeResponse: ProtobufMessage, @unsafe Mapped {
 
 /// Request of ConfirmEmail.
 package struct ConfirmEmailRequest: Sendable, Equatable {
-  /// Query parameter `code` of the link, at most 128 bytes.
+  /// Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
   package var code: String
   /// Token of the account whose address is verified or changed. Required, except for CODE_MODE_REVERT_EMAIL.
   package var idToken: String
@@ -438,12 +563,21 @@ package struct ConfirmEmailRequest: Sendable, Equatable {
   package var client: ClientContext?
   /// As in SignInRequest.
   package var idempotencyKey: String
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  package var verificationID: String
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  package var binding: String
 
-  package init(code: String = "", idToken: String = "", client: ClientContext? = nil, idempotencyKey: String = "") {
+  package init(
+    code: String = "", idToken: String = "", client: ClientContext? = nil, idempotencyKey: String = "",
+    verificationID: String = "", binding: String = ""
+  ) {
     self.code = code
     self.idToken = idToken
     self.client = client
     self.idempotencyKey = idempotencyKey
+    self.verificationID = verificationID
+    self.binding = binding
   }
 }
 
@@ -453,7 +587,8 @@ extension ConfirmEmailRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__ConfirmEmailRequest>) {
     unsafe self.init(
       code: Field.text(form.pointee.code), idToken: Field.text(form.pointee.id_token),
-      client: Field.one(form.pointee.client), idempotencyKey: Field.text(form.pointee.idempotency_key)
+      client: Field.one(form.pointee.client), idempotencyKey: Field.text(form.pointee.idempotency_key),
+      verificationID: Field.text(form.pointee.verification_id), binding: Field.text(form.pointee.binding)
     )
   }
 
@@ -462,6 +597,8 @@ extension ConfirmEmailRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.id_token = arena.text(idToken)
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
+    unsafe form.pointee.verification_id = arena.text(verificationID)
+    unsafe form.pointee.binding = arena.text(binding)
   }
 }
 
@@ -494,7 +631,7 @@ extension ConfirmEmailResponse: ProtobufMessage, @unsafe Mapped {
 
 /// Request of ResetPassword.
 package struct ResetPasswordRequest: Sendable, Equatable {
-  /// Query parameter `code` of the link, at most 128 bytes.
+  /// Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
   package var code: String
   /// 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
   package var newPassword: String
@@ -505,16 +642,22 @@ package struct ResetPasswordRequest: Sendable, Equatable {
   package var claimAddress: Bool
   /// As in SignInRequest.
   package var idempotencyKey: String
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  package var verificationID: String
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  package var binding: String
 
   package init(
     code: String = "", newPassword: String = "", client: ClientContext? = nil, claimAddress: Bool = false,
-    idempotencyKey: String = ""
+    idempotencyKey: String = "", verificationID: String = "", binding: String = ""
   ) {
     self.code = code
     self.newPassword = newPassword
     self.client = client
     self.claimAddress = claimAddress
     self.idempotencyKey = idempotencyKey
+    self.verificationID = verificationID
+    self.binding = binding
   }
 }
 
@@ -525,7 +668,8 @@ extension ResetPasswordRequest: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       code: Field.text(form.pointee.code), newPassword: Field.text(form.pointee.new_password),
       client: Field.one(form.pointee.client), claimAddress: form.pointee.claim_address != 0,
-      idempotencyKey: Field.text(form.pointee.idempotency_key)
+      idempotencyKey: Field.text(form.pointee.idempotency_key),
+      verificationID: Field.text(form.pointee.verification_id), binding: Field.text(form.pointee.binding)
     )
   }
 
@@ -535,6 +679,8 @@ extension ResetPasswordRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.client = arena.one(client)
     unsafe form.pointee.claim_address = claimAddress ? 1 : 0
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
+    unsafe form.pointee.verification_id = arena.text(verificationID)
+    unsafe form.pointee.binding = arena.text(binding)
   }
 }
 
@@ -578,6 +724,9 @@ extension ResetPasswordResponse: ProtobufMessage, @unsafe Mapped {
 /// purpose and recipient. The calls that send take no idempotency key: call again for another code. They fail with
 /// OPERATION_NOT_ALLOWED if the server has no transport for the message. After ten messages to one recipient in an hour
 /// they fail with TOO_MANY_ATTEMPTS (`throttles.sends_per_recipient_max`).
+///
+/// ConfirmEmail, ResetPassword and AccountService.Create take the code of a link, or the six digits of SendEmailCode
+/// with their `verification_id`.
 package enum VerificationRPC {
   package static let service = "latchkey.v1.VerificationService"
   /// Sends a code of six digits to a phone. Requires `policy.phone`.
@@ -589,14 +738,23 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
   package static let sendEmailLink = RPC<SendEmailLinkRequest, SendEmailLinkResponse>("/latchkey.v1.VerificationService/SendEmailLink", number: 9)
+  /// Sends a code of six digits by email. Requires `policy.email_code`.
+  ///
+  /// With `policy.email_code = "code_and_link"`, the same email also carries the link of the purpose. Redeeming the code
+  /// makes the link invalid, and redeeming the link makes the code invalid. A sign-in link also requires
+  /// `policy.email_link`.
+  ///
+  /// Errors: INVALID_EMAIL; INVALID_FIELD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS. To change
+  /// an address also REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR.
+  package static let sendEmailCode = RPC<SendEmailCodeRequest, SendEmailCodeResponse>("/latchkey.v1.VerificationService/SendEmailCode", number: 10)
   /// Sends a link that verifies the email address of the account of `id_token`.
   ///
   /// Errors: OPERATION_NOT_ALLOWED, also for an account without an address; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 10)
+  package static let sendEmailVerification = RPC<SendEmailVerificationRequest, SendEmailVerificationResponse>("/latchkey.v1.VerificationService/SendEmailVerification", number: 11)
   /// Sends a link that sets a new password. Sends nothing to an unknown address, with the same response.
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 11)
+  package static let sendPasswordReset = RPC<SendPasswordResetRequest, SendPasswordResetResponse>("/latchkey.v1.VerificationService/SendPasswordReset", number: 12)
   /// Sends a link to a new email address for the account of `id_token`. ConfirmEmail then changes the address.
   ///
   /// Requires a recent login and the second factor. The old address, if verified, receives a link that reverts the
@@ -604,11 +762,11 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_EMAIL; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; REQUIRES_RECENT_LOGIN;
   /// REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
-  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 12)
+  package static let sendEmailChange = RPC<SendEmailChangeRequest, SendEmailChangeResponse>("/latchkey.v1.VerificationService/SendEmailChange", number: 13)
   /// Returns the purpose and the recipient of an emailed code, for the page that the link opens. Does not use it up.
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE.
-  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 13)
+  package static let checkCode = RPC<CheckCodeRequest, CheckCodeResponse>("/latchkey.v1.VerificationService/CheckCode", number: 14)
   /// Redeems the code that verifies, changes or reverts an email address.
   ///
   /// Another call with the same code in the same session succeeds and changes nothing, because users and mail programs
@@ -616,7 +774,7 @@ package enum VerificationRPC {
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE; REQUIRES_RECENT_LOGIN without `id_token`, which leaves the code valid;
   /// USER_MISMATCH for a token of another account; REQUIRES_SECOND_FACTOR; EMAIL_ALREADY_IN_USE.
-  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 14)
+  package static let confirmEmail = RPC<ConfirmEmailRequest, ConfirmEmailResponse>("/latchkey.v1.VerificationService/ConfirmEmail", number: 15)
   /// Redeems the code of a password reset. Ends every session of the account and opens none.
   ///
   /// An account with a verified address gets the new password. An account that never verified the address, and has
@@ -624,5 +782,5 @@ package enum VerificationRPC {
   /// the call fails and leaves the code valid, unless `claim_address` is set. Takes an idempotency key.
   ///
   /// Errors: INVALID_CODE; EXPIRED_CODE; WEAK_PASSWORD; USER_DISABLED; UNVERIFIED_EMAIL; REQUIRES_SECOND_FACTOR.
-  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 15)
+  package static let resetPassword = RPC<ResetPasswordRequest, ResetPasswordResponse>("/latchkey.v1.VerificationService/ResetPassword", number: 16)
 }

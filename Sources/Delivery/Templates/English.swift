@@ -73,7 +73,90 @@ extension BuiltIn {
 
       The link works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
       """,
-  ].merging(englishNotices) { $1 }
+  ].merging(englishCodes) { $1 }.merging(englishNotices) { $1 }
+
+  private static let englishCodes = [
+    "invitation": """
+      Subject: You are invited
+
+      There is an account for {{to}}. You can enter it here:
+
+      {{link}}
+
+      The link works once and is valid for {{lifetime}}. If you do not want the account, ignore this message.
+      """,
+    "email_code": """
+      Subject: Your code
+
+      Your code is {{code}}. Enter it only where you asked for it, and do not share it with anyone.
+      {{#link}}
+
+      Or use this link:
+
+      {{link}}
+      {{/link}}
+
+      It works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
+      """,
+    "sign_up_code": """
+      Subject: Finish signing up
+
+      Your code to finish signing up as {{to}} is {{code}}. Enter it only where you asked for it, and do not share it
+      with anyone.
+      {{#link}}
+
+      Or use this link:
+
+      {{link}}
+      {{/link}}
+
+      It works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message: there is no account
+      yet.
+      """,
+    "verify_email_code": """
+      Subject: Confirm your email address
+
+      Your code to confirm that {{to}} is your email address is {{code}}. Enter it only where you asked for it, and do
+      not share it with anyone.
+      {{#link}}
+
+      Or use this link:
+
+      {{link}}
+      {{/link}}
+
+      It works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
+      """,
+    "reset_password_code": """
+      Subject: Set a new password
+
+      Your code to set a new password for {{to}} is {{code}}. Enter it only where you asked for it, and do not share it
+      with anyone.
+      {{#link}}
+
+      Or use this link:
+
+      {{link}}
+      {{/link}}
+
+      It works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message: your password has not
+      changed.
+      """,
+    "change_email_code": """
+      Subject: Confirm your new email address
+
+      Your code to confirm that {{to}} is the new email address of your account is {{code}}. Enter it only where you
+      asked for it, and do not share it with anyone.
+      {{#link}}
+
+      Or use this link:
+
+      {{link}}
+      {{/link}}
+
+      It works once and is valid for {{lifetime}}. If you did not ask for it, ignore this message.
+      """,
+  ]
 
   private static let englishNotices = [
     "linked": """

@@ -71,7 +71,88 @@ extension BuiltIn {
 
       Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
       """,
-  ].merging(germanNotices) { $1 }
+  ].merging(germanCodes) { $1 }.merging(germanNotices) { $1 }
+
+  private static let germanCodes = [
+    "invitation": """
+      Subject: Sie sind eingeladen
+
+      Für {{to}} gibt es ein Konto. Hier können Sie es zum ersten Mal benutzen:
+
+      {{link}}
+
+      Das geht einmal, {{lifetime}} lang. Wollen Sie das Konto nicht, tun Sie nichts.
+      """,
+    "email_code": """
+      Subject: Ihr Code
+
+      Ihr Code ist {{code}}. Geben Sie ihn nur dort ein, wo Sie ihn angefordert haben, und sonst niemandem.
+      {{#link}}
+
+      Oder nehmen Sie diesen Link:
+
+      {{link}}
+      {{/link}}
+
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      """,
+    "sign_up_code": """
+      Subject: Registrierung abschließen
+
+      Ihr Code für die Registrierung als {{to}} ist {{code}}. Geben Sie ihn nur dort ein, wo Sie ihn angefordert haben,
+      und sonst niemandem.
+      {{#link}}
+
+      Oder nehmen Sie diesen Link:
+
+      {{link}}
+      {{/link}}
+
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts: Es gibt kein Konto.
+      """,
+    "verify_email_code": """
+      Subject: Bestätigen Sie Ihre Adresse
+
+      Ihr Code, mit dem Sie {{to}} als Ihre Adresse bestätigen, ist {{code}}. Geben Sie ihn nur dort ein, wo Sie ihn
+      angefordert haben, und sonst niemandem.
+      {{#link}}
+
+      Oder nehmen Sie diesen Link:
+
+      {{link}}
+      {{/link}}
+
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      """,
+    "reset_password_code": """
+      Subject: Neues Passwort
+
+      Ihr Code für ein neues Passwort von {{to}} ist {{code}}. Geben Sie ihn nur dort ein, wo Sie ihn angefordert
+      haben, und sonst niemandem.
+      {{#link}}
+
+      Oder nehmen Sie diesen Link:
+
+      {{link}}
+      {{/link}}
+
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts: Ihr Passwort bleibt.
+      """,
+    "change_email_code": """
+      Subject: Bestätigen Sie Ihre neue Adresse
+
+      Ihr Code, mit dem {{to}} die Adresse Ihres Kontos wird, ist {{code}}. Geben Sie ihn nur dort ein, wo Sie ihn
+      angefordert haben, und sonst niemandem.
+      {{#link}}
+
+      Oder nehmen Sie diesen Link:
+
+      {{link}}
+      {{/link}}
+
+      Das geht einmal, {{lifetime}} lang. Haben Sie es nicht angefordert, tun Sie nichts.
+      """,
+  ]
 
   private static let germanNotices = [
     "linked": """

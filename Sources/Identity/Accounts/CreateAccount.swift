@@ -9,19 +9,19 @@ package struct CreateAccountRequest: Hashable, Sendable {
   package var photoURL: String
   /// Where the link in an email leads.
   package var mail: MailOrder
-  /// Code from that email. Empty: the user has none yet.
-  package var code: String
+  /// What that email had. nil: the user has none yet.
+  package var proof: EmailProof?
 
   package init(
     email: String, password: String, displayName: String = "", photoURL: String = "",
-    mail: MailOrder = MailOrder(continueURI: ""), code: String = ""
+    mail: MailOrder = MailOrder(continueURI: ""), proof: EmailProof? = nil
   ) {
     self.email = email
     self.password = password
     self.displayName = displayName
     self.photoURL = photoURL
     self.mail = mail
-    self.code = code
+    self.proof = proof
   }
 }
 
@@ -43,11 +43,13 @@ package struct CreateAccount: Sendable {
     if let record = try await environment.recorded(call, guesses, of: request.email) {
       return try await repeated(record, call)
     }
+    if let failure = environment.policy.refusalToCreate(email: request.email, field: "email") { throw failure }
     var query = Query()
-    guard request.code.isEmpty else {
-      query.code = try environment.codeDigest(request.code, field: "code")
-      _ = try open(try await environment.first(query), request, call, environment.clock.now())
-      return try await create(request, nil, query, call)
+    if let proof = request.proof {
+      query.code = try environment.digest(of: proof)
+      _ = try open(proof, try await environment.first(query), request, call, environment.clock.now())
+      let verified = try await environment.prove(proof, for: CodeUse(email: [.signUp]), call)
+      return try await create(request, .code(proof, verified), query, call)
     }
     if environment.policy.signUp == .verifyFirst {
       return try await environment.sendSignUp(request, call)
@@ -55,45 +57,53 @@ package struct CreateAccount: Sendable {
     let throttle = environment.throttle(.signUps, call: call)
     throttle.look(into: &query)
     let admitted = try throttle.admit(try await environment.first(query), now: environment.clock.now())
-    return try await create(request, admitted, query, call)
+    return try await create(request, .counted(admitted), query, call)
   }
 
-  private typealias Result = (OpenedSession, AccountState)
+  /// What limits a sign-up: its count, or a code that was sent to the address.
+  private enum SignUpLimit: Sendable {
+    case counted(AdmittedAttempt)
+    case code(EmailProof, VerifiedCode?)
+  }
 
-  /// - Parameter admitted: nil if a code vouches for the sign-up.
   private func create(
-    _ request: CreateAccountRequest, _ admitted: AdmittedAttempt?, _ query: Query, _ call: CallFacts
+    _ request: CreateAccountRequest, _ limit: SignUpLimit, _ query: Query, _ call: CallFacts
   ) async throws -> CreateAnswer {
     let hash = try await environment.hashNew(request.password, field: "password", call: call)
     var query = query
     query.email = request.email
     query.look(for: call.idempotency)
     let facts = try await environment.load(query)
-    let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Result> in
-      let counts = admitted?.count(at: now) ?? []
-      let code = admitted == nil ? try open(facts, request, call, now) : nil
-      guard facts.emailOwner == nil else {
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) {
+      facts, now -> Step<SessionOpening> in
+      let taken = Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this email address.")
+      switch limit {
+      case .counted(let admitted):
+        let counts = admitted.count(at: now)
         // Count it like a sign-up, because this failure reveals that the address has an account.
-        return .refuse(
-          Failure(.emailAlreadyInUse, field: "email", hint: "Another account uses this email address."),
-          writing: counts.isEmpty ? nil : Change(counts))
+        guard facts.emailOwner == nil else {
+          return .refuse(taken, writing: counts.isEmpty ? nil : Change(counts))
+        }
+        return create(request, hash: hash, nil, counts, call, now)
+      case .code(let proof, let verified):
+        let code = try open(proof, facts, request, call, now)
+        guard facts.emailOwner == nil else { return .refuse(taken) }
+        return create(request, hash: hash, code, verified?.resets(at: now) ?? [], call, now)
       }
-      return create(request, hash: hash, code, counts, call, now)
     }
     switch settled {
     case .repeated(let record): return try await repeated(record, call)
-    case .decided(let (opened, state)):
-      return asNew(try await environment.grant(opened, state, now: environment.clock.now()))
+    case .decided(let opening):
+      return asNew(try await environment.grant(opening.session, opening.state, now: environment.clock.now()))
     }
   }
 
-  /// Opens the code of a sign-up. Requires no binding: the user who follows the link sets the password, and the page
-  /// shows the email address.
+  /// Opens the code of a sign-up. The code of a link requires no binding: the user who follows the link sets the
+  /// password, and the page shows the email address.
   private func open(
-    _ facts: Facts, _ request: CreateAccountRequest, _ call: CallFacts, _ now: Timestamp
+    _ proof: EmailProof, _ facts: Facts, _ request: CreateAccountRequest, _ call: CallFacts, _ now: Timestamp
   ) throws(Failure) -> OpenedCode {
-    let code = try environment.openCode(
-      facts.code, [.signUp], isBound: false, field: "code", call: call, now: now)
+    let code = try environment.open(proof, facts.code, [.signUp], call, now)
     guard code.row.email == request.email else {
       throw Failure.otherMailbox(field: "email")
     }
@@ -103,8 +113,8 @@ package struct CreateAccount: Sendable {
   private func create(
     _ request: CreateAccountRequest, hash: String, _ code: OpenedCode?, _ counts: [Write], _ call: CallFacts,
     _ now: Timestamp
-  ) -> Step<Result> {
-    var account = AccountRecord(id: environment.ids.account(), createdAt: now)
+  ) -> Step<SessionOpening> {
+    var account = AccountRecord(id: environment.newAccountID(for: call), createdAt: now)
     account.emailAddress = EmailAddress(
       request.email, source: SignInMethods.password, verification: code == nil ? nil : .emailLink)
     account.passwordHash = hash
@@ -119,8 +129,10 @@ package struct CreateAccount: Sendable {
     ]
     let remembered = call.remember(
       "created", accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
-    let spent = code.map { [$0.spend(for: account.id, sessionID: opened.record.id, now: now)] } ?? []
-    return .commit(Change(spent + writes + counts + remembered), (opened, AccountState(account: account)))
+    let spent = code.map { $0.spend(for: account.id, sessionID: opened.record.id, now: now) } ?? []
+    return .commit(
+      Change(spent + writes + counts + remembered),
+      SessionOpening(session: opened, state: AccountState(account: account)))
   }
 
   func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> CreateAnswer {

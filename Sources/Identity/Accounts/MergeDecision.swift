@@ -129,7 +129,7 @@ extension MergePlan {
     moveAddress()
     movePassword(now: now)
     movePhone(now: now)
-    moveIdentities(now: now)
+    moveIdentities(max: policy.identitiesPerProviderMax, now: now)
     movePasskeys(max: policy.passkeysPerAccountMax, now: now)
     moveFactors(max: policy.factorsMax, now: now)
     fillProfile()
@@ -212,13 +212,18 @@ extension MergePlan {
 // MARK: identities and factors
 
 extension MergePlan {
-  private mutating func moveIdentities(now: Timestamp) {
+  /// - Parameter most: number of identities of one provider that the survivor may have.
+  private mutating func moveIdentities(max most: Int, now: Timestamp) {
     var seen: Set<String> = []
     let providers = other.identities.map(\.key.providerID).filter { $0 != SignInMethods.passkey }
     for providerID in providers where seen.insert(providerID).inserted {
       let mine = survivor.identity(of: providerID)
       let theirs = other.identities.filter { $0.key.providerID == providerID }
-      if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
+      let mineCount = survivor.identities.count { $0.key.providerID == providerID }
+      if mine != nil, mineCount + theirs.count <= most {
+        for identity in theirs { take(identity, now: now) }
+        note(moved: providerID, replacing: false)
+      } else if takes(providerID, mine?.key.subject, theirs.first?.key.subject) {
         for identity in survivor.identities where identity.key.providerID == providerID {
           edit.dependent.append(.identity(.delete(identity.key, accountID: survivor.account.id)))
           remember(unlinkOf: identity.key, now: now)

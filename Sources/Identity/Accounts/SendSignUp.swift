@@ -8,14 +8,18 @@ extension Environment {
   /// The server keeps nothing of the request but a keyed digest under its idempotency key. The user who follows the
   /// link sets the password. Another user's password therefore never waits for the owner's click (check 5).
   func sendSignUp(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
-    try requireNew(request.password, field: "password")
+    try await requireNew(request.password, field: "password", call: call)
     try requireMail(request.mail, call)
     var query = Query()
     query.email = request.email
     query.look(for: call.idempotency)
     let throttles = [throttle(.signUps, call: call), throttle(.sends, of: request.email, call: call)]
     for throttle in throttles { throttle.look(into: &query) }
-    let settled = try await settle(query, try await first(query), call: call) { facts, now in
+    let facts = try await first(query)
+    // Also for a known address, whose owner gets a message of another kind.
+    try await requireSend(
+      .signUp, to: .email(request.email), locale: request.mail.locale, call, throttles.last, facts)
+    let settled = try await settle(query, facts, call: call) { facts, now in
       let counts = try throttles.flatMap { try $0.admit(facts, now: now).count(at: now) }
       let pending = newCode(
         PendingCode(), purpose: .signUp, identity: .mail(request.email), email: request.email,

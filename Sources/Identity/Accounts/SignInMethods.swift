@@ -2,11 +2,14 @@ package import Store
 
 /// Usable first factors of an account.
 ///
-/// They exclude second factors, recovery codes, identities of disabled providers, and sign-in links to an unverified
+/// They exclude second factors, recovery codes, identities of disabled providers, and links and codes to an unverified
 /// email address. A user who has only those cannot sign in.
 package struct SignInMethods: Hashable, Sendable {
   package static let password = "password"
+  /// Links and codes by email. Both prove the same mailbox, so they are one linked provider.
   package static let emailLink = "emailLink"
+  /// The second name of that method, for clients that ask for a code.
+  package static let emailCode = "emailCode"
   package static let phone = "phone"
   package static let passkey = "passkey"
 
@@ -24,7 +27,7 @@ package struct SignInMethods: Hashable, Sendable {
 
   init(_ record: SignInMethodsRecord, _ policy: Policy) {
     if policy.passwordEnabled, record.hasPassword { methods.append(SignInMethods.password) }
-    if policy.emailLinkEnabled, record.emailLink, record.emailVerified { methods.append(SignInMethods.emailLink) }
+    if record.emailLink, record.emailVerified { addMailbox(policy) }
     // One phone is not two factors (`refusal(ofFirstFactor:)`).
     if policy.phoneEnabled, record.hasPhoneNumber, !record.hasOnlyPhoneFactors { methods.append(SignInMethods.phone) }
     for providerID in record.providerIDs {
@@ -36,16 +39,30 @@ package struct SignInMethods: Hashable, Sendable {
 
   /// Returns the methods of an account that has none, such as one that no user could sign in to yet (S12).
   ///
-  /// The only method is a link to the account's own email address, if the operator allows links.
-  init(emailLinkUnder policy: Policy) {
-    if policy.emailLinkEnabled { methods = [SignInMethods.emailLink] }
+  /// The only method is a link or a code to the account's own email address, as the operator allows.
+  init(mailboxUnder policy: Policy) { addMailbox(policy) }
+
+  private mutating func addMailbox(_ policy: Policy) {
+    if policy.emailLinkEnabled { methods.append(SignInMethods.emailLink) }
+    if policy.emailCodes != .off { methods.append(SignInMethods.emailCode) }
   }
 
-  /// Sign-in links belong to the provider of the password, since both name the account by its email address. Without a
-  /// password they are a provider of their own: no client must ask for a password that does not exist.
+  /// Links and codes by email belong to the provider of the password, since all name the account by its email address.
+  /// Without a password they are a provider of their own: no client must ask for a password that does not exist.
   package var providerIDs: [String] {
-    methods.contains(SignInMethods.password) ? methods.filter { $0 != SignInMethods.emailLink } : methods
+    if methods.contains(SignInMethods.password) { return methods.filter { !SignInMethods.mailbox.contains($0) } }
+    guard let code = methods.firstIndex(of: SignInMethods.emailCode) else { return methods }
+    var providerIDs = methods
+    if methods.contains(SignInMethods.emailLink) {
+      providerIDs.remove(at: code)
+    } else {
+      providerIDs[code] = SignInMethods.emailLink
+    }
+    return providerIDs
   }
+
+  /// The methods that the holder of the mailbox has.
+  static let mailbox: Set = [emailLink, emailCode]
 
   package var isEmpty: Bool { methods.isEmpty }
 
@@ -78,16 +95,28 @@ extension AccountState {
     return identities.isEmpty && account.phoneNumber == nil && account.passwordHash == nil && !account.emailLink
   }
 
-  /// Whether only its email address leads to the account, by a password or a sign-in link.
+  /// Whether nothing leads to the account but its email address, by a password or a sign-in link, and passkeys. Like a
+  /// password, a passkey proves nothing about the mailbox.
   ///
   /// The owner of the mailbox may then have the account (section 3.3). Accounts with a custom token are excluded: its
   /// issuer knows the old holder and would continue to admit that user.
   var holdsOnlyAddress: Bool {
-    identities.isEmpty && account.phoneNumber == nil && factors.isEmpty && !account.customToken
+    identities.allSatisfy(\.isPasskey) && account.phoneNumber == nil && factors.isEmpty && !account.customToken
   }
 
   package func identity(of providerID: String) -> IdentityRecord? {
     identities.first { $0.key.providerID == providerID }
+  }
+
+  /// Returns the identity of a provider that an unlink means, or nil if there is none.
+  ///
+  /// - Parameter subject: which one, if there may be several; empty: the only one.
+  func identity(of providerID: String, subject: String) throws(Failure) -> IdentityRecord? {
+    let all = identities.filter { $0.key.providerID == providerID }
+    if !subject.isEmpty { return all.first { $0.key.subject == subject } }
+    guard all.count > 1 else { return all.first }
+    throw Failure(
+      .invalidField, field: "subject", hint: "The account has several identities of this provider. Set subject.")
   }
 
   package func holds(_ key: IdentityKey) -> Bool {
@@ -103,6 +132,14 @@ extension AccountState {
   func proves(_ key: IdentityKey) -> Bool {
     guard key.providerID == SignInMethods.emailLink else { return holds(key) }
     return account.emailVerified && account.email == key.subject
+  }
+
+  /// Returns whether the account has as many identities of the provider as it may have. One phone number and one email
+  /// address are the maximum of those.
+  func isFull(for key: IdentityKey, _ policy: Policy) -> Bool {
+    guard holdsOther(than: key) else { return false }
+    let count = identities.count { $0.key.providerID == key.providerID }
+    return count == 0 || count >= policy.identitiesPerProviderMax
   }
 
   /// Returns whether the account has another subject of the same provider, or another phone number.

@@ -86,7 +86,7 @@ package struct UpdateAccount: Sendable {
   /// A session alone must not end the revert link that was sent to the first owner. A new password must not end the
   /// codes that the owner of the mailbox requested. A new address ends the codes that were sent to the old one.
   private static func spared(by update: AccountUpdate) -> [PendingPurpose] {
-    update.newEmail == nil ? [.revertEmail, .resetPassword, .emailLink, .verifyEmail] : [.revertEmail]
+    update.newEmail == nil ? PendingPurpose.ofTheMailbox : [.revertEmail]
   }
 
   private typealias Result = (OpenedSession, AccountState)

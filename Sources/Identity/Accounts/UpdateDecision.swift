@@ -33,6 +33,7 @@ enum UpdateDecision: Hashable, Sendable {
     if let email {
       // Only a caller that could ask FetchProviders learns whether an address is taken (check 36).
       guard mayReveal else { return .refuse(needsProof) }
+      if let failure = policy.refusal(ofAddress: email, field: "account.email") { return .refuse(failure) }
       if let owner = emailOwner, owner.account.id != before.id {
         return .refuse(
           Failure(.emailAlreadyInUse, field: "account.email", hint: "Another account uses this email address."))

@@ -82,12 +82,13 @@ enum AdminDecision: Hashable, Sendable {
   /// The remaining methods decide what may be removed, so a change of the account causes a new decision.
   /// - Parameter notices: about what the edit removes, to the account's user.
   static func unlink(
-    _ providerID: String, _ state: AccountState, policy: Policy, notices: (AccountEdit) -> [Write], now: Timestamp
+    _ providerID: String, subject: String = "", _ state: AccountState, policy: Policy,
+    notices: (AccountEdit) -> [Write], now: Timestamp
   ) -> AdminDecision {
     let id = state.account.id
     var edit = AccountEdit(state)
     do {
-      try edit.removeMethod(providerID, keepsAddress: true, policy: policy, now: now)
+      try edit.removeMethod(providerID, subject: subject, keepsAddress: true, policy: policy, now: now)
     } catch {
       return .refuse(error)
     }

@@ -159,7 +159,8 @@ package struct ImportAccounts: Sendable {
   private func decision(_ row: ImportRow) -> ImportDecision {
     let ids = environment.ids
     return ImportDecision(
-      row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax, newID: ids.account(),
+      row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax,
+      identitiesPerProviderMax: environment.policy.identitiesPerProviderMax, newID: ids.account(),
       newFactorID: { ids.factor() })
   }
 

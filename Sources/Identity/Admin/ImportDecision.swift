@@ -5,6 +5,7 @@ struct ImportDecision: Sendable {
   let row: ImportRow
   let now: Timestamp
   let factorsMax: Int
+  let identitiesPerProviderMax: Int
   /// Id for a row that has none.
   let newID: String
   let newFactorID: @Sendable () -> String
@@ -66,10 +67,15 @@ struct ImportDecision: Sendable {
     guard Set(row.phoneFactors.map(\.phoneNumber)).count == row.phoneFactors.count else {
       return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different number.")
     }
-    // L3: Unlink would remove one of them, and the other could still sign in.
+    guard Set(row.identities.map(\.key)).count == row.identities.count else {
+      return Failure(.invalidField, field: "providers", hint: "Give each identity once.")
+    }
+    // L3.
     let others = row.identities.filter { $0.passkey == nil }
-    guard Set(others.map(\.key.providerID)).count == others.count else {
-      return Failure(.invalidField, field: "providers", hint: "Use at most one identity of each provider.")
+    let counts = Dictionary(grouping: others, by: \.key.providerID).values.map(\.count)
+    guard counts.allSatisfy({ $0 <= identitiesPerProviderMax }) else {
+      return Failure(
+        .invalidField, field: "providers", hint: "Use at most \(identitiesPerProviderMax) of each provider.")
     }
     let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
       + row.phoneFactors.map { ("phone_factors", $0.enrolledAt) }

@@ -16,7 +16,7 @@ package struct LinkIdentity: Sendable {
     query.identity = identity.key
     let (state, facts) = try await environment.administer(query, call) { state, facts, now in
       AdminDecision.link(
-        identity, state, owner: facts.identityOwner,
+        identity, state, owner: facts.identityOwner, policy: environment.policy,
         notices: { edit in
           environment.notices(.linked, of: edit, values: ["provider_id": identity.key.providerID], now: now)
         }, now: now)
@@ -28,8 +28,8 @@ package struct LinkIdentity: Sendable {
 extension AdminDecision {
   /// Links an identity that no account has. Conflicts name what to unlink first.
   static func link(
-    _ identity: ImportRow.Identity, _ state: AccountState, owner: AccountState?, notices: (AccountEdit) -> [Write],
-    now: Timestamp
+    _ identity: ImportRow.Identity, _ state: AccountState, owner: AccountState?, policy: Policy,
+    notices: (AccountEdit) -> [Write], now: Timestamp
   ) -> AdminDecision {
     let (id, key) = (state.account.id, identity.key)
     if state.identities.contains(where: { $0.key == key }) { return .unchanged }
@@ -39,7 +39,7 @@ extension AdminDecision {
           .providerAlreadyLinked, field: "subject", hint: "Another account has this identity. Unlink it there first.",
           metadata: ["account_id": owner.account.id]))
     }
-    if state.identity(of: key.providerID) != nil { return .refuse(.otherSubjectIsLinked(field: "provider_id")) }
+    if state.isFull(for: key, policy) { return .refuse(.otherSubjectIsLinked(field: "provider_id")) }
     var edit = AccountEdit(state)
     edit.add(
       IdentityRecord(

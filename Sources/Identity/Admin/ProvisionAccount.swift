@@ -36,7 +36,9 @@ package struct ProvisionAccount: Sendable {
     return try await environment.decideAndCommit(query, try await environment.load(query), call: call) {
       [row] facts, now in
       let decision = ImportDecision(
-        row: row, now: now, factorsMax: environment.policy.factorsMax, newID: newID, newFactorID: { ids.factor() })
+        row: row, now: now, factorsMax: environment.policy.factorsMax,
+        identitiesPerProviderMax: environment.policy.identitiesPerProviderMax, newID: newID,
+        newFactorID: { ids.factor() })
       let owners = ImportDecision.Owners(
         account: facts.account, closed: facts.closedAccount, emailOwner: facts.emailOwner, phoneOwner: facts.phoneOwner)
       switch decision.provision(owners) {

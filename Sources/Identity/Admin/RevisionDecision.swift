@@ -98,7 +98,7 @@ extension RevisedAccount {
       writes.append(.pending(.deleteAll(accountID: id)))
     } else if isNewPassword {
       writes.append(.pending(.deleteAll(
-        accountID: id, sparing: [.revertEmail, .resetPassword, .emailLink, .verifyEmail])))
+        accountID: id, sparing: PendingPurpose.ofTheMailbox)))
     }
     return writes
   }

@@ -10,13 +10,13 @@ package struct UnlinkProvider: Sendable {
 
   /// Returns the account after the change.
   package func callAsFunction(
-    accountID: String, providerID: String, _ call: CallFacts
+    accountID: String, providerID: String, subject: String = "", _ call: CallFacts
   ) async throws -> AccountState {
     var query = Query()
     query.accountID = accountID
     let (state, _) = try await environment.administer(query, call) { state, _, now in
       AdminDecision.unlink(
-        providerID, state, policy: environment.policy,
+        providerID, subject: subject, state, policy: environment.policy,
         notices: { environment.notices(ofUnlinked: providerID, by: $0, now: now) }, now: now)
     }
     return state

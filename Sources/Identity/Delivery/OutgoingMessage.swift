@@ -13,6 +13,13 @@ package struct OutgoingMessage: Hashable, Sendable {
     case verifyEmail = "verify_email"
     case resetPassword = "reset_password"
     case changeEmail = "change_email"
+    // The same with six digits, and possibly with a link too.
+    case emailCode = "email_code"
+    case signUpCode = "sign_up_code"
+    case verifyEmailCode = "verify_email_code"
+    case resetPasswordCode = "reset_password_code"
+    case changeEmailCode = "change_email_code"
+    case invitation
     // Answers to a request for an email address that belongs to an account.
     case signUpKnown = "sign_up_known"
     case signInMethods = "sign_in_methods"
@@ -31,7 +38,8 @@ package struct OutgoingMessage: Hashable, Sendable {
     package var values: Set<String> {
       switch self {
       case .phoneCode, .secondFactorCode: ["code"]
-      case .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail: ["link"]
+      case .emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .invitation: ["link"]
+      case .emailCode, .signUpCode, .verifyEmailCode, .resetPasswordCode, .changeEmailCode: ["code", "link"]
       case .linked, .unlinked: ["provider_id"]
       case .emailChanged: ["link", "new_email"]
       case .factorEnrolled, .factorWithdrawn: ["factor"]
@@ -42,7 +50,13 @@ package struct OutgoingMessage: Hashable, Sendable {
     }
 
     /// The values that some of its messages lack.
-    package var occasionalValues: Set<String> { self == .emailChanged ? values : [] }
+    package var occasionalValues: Set<String> {
+      switch self {
+      case .emailChanged: values
+      case .emailCode, .signUpCode, .verifyEmailCode, .resetPasswordCode, .changeEmailCode: ["link"]
+      default: []
+      }
+    }
   }
 
   package enum Recipient: Hashable, Sendable {

@@ -29,6 +29,7 @@ enum EnrollmentDecision {
     if kind == .passkey, !policy.passkeyEnabled { return .notEnabled(SignInMethods.passkey, field: "kind") }
     if kind == .phone {
       guard policy.textMessagesEnabled else { return .noTextMessages }
+      if let phoneNumber, let failure = policy.refusal(ofNumber: phoneNumber, field: "phone_number") { return failure }
       if state.factors.contains(where: { $0.phoneNumber == phoneNumber }) {
         return Failure(.secondFactorExists, field: "phone_number", hint: "The number is enrolled; use another.")
       }

@@ -41,7 +41,8 @@ package struct FinishSecondFactor: Sendable {
     let guesses = environment.throttle(.codeFailures, of: request.handle, call: call)
     if let record = try await environment.recorded(call, guesses) { return try await repeated(record, call) }
     let (query, throttle, userInfo) = try await prepare(request, call)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let loaded = try await environment.load(query)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) { facts, now in
       try decide(request, throttle, facts, call, now)
     }
     switch settled {
@@ -65,12 +66,30 @@ package struct FinishSecondFactor: Sendable {
   }
 
   /// The outcome of the pending call.
-  private enum Ended: Sendable {
+  private enum Ended: Sendable, OpensSession {
     /// The commit counts the attempt before the call fails.
     case wrongCode(CodeFault, accountID: String)
     case signIn(SignIn.Result)
     case link(Link.Result)
     case reauthenticate(OpenedSession, AccountState)
+
+    var opening: (session: OpenedSession, state: AccountState)? {
+      switch self {
+      case .wrongCode: nil
+      case .signIn(let result): result.opening
+      case .link(let result): result.opening
+      case .reauthenticate(let session, let state): (session, state)
+      }
+    }
+
+    func with(_ session: OpenedSession, _ state: AccountState) -> Ended {
+      switch self {
+      case .wrongCode: self
+      case .signIn(let result): .signIn(result.with(session, state))
+      case .link(let result): .link(result.with(session, state))
+      case .reauthenticate: .reauthenticate(session, state)
+      }
+    }
   }
 
   private func answer(_ ended: Ended, _ userInfo: UserInfo?) async throws -> FinishSecondFactorAnswer {

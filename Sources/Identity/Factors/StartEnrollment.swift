@@ -47,6 +47,10 @@ package struct StartEnrollment: Sendable {
     let throttle = request.phoneNumber.map { environment.throttle(.sends, of: $0, isVerified: true, call: call) }
     throttle?.look(into: &query)
     let facts = try await environment.first(query)
+    if let number = request.phoneNumber {
+      try await environment.requireSend(
+        .secondFactorCode, to: .phoneNumber(number), locale: request.locale, call, throttle, facts)
+    }
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let refusal = EnrollmentDecision.refusal(

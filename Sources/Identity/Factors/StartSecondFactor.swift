@@ -28,6 +28,7 @@ package struct StartSecondFactor: Sendable {
       throttle?.look(into: &query)
       facts = try await environment.load(query)
     }
+    if environment.asksBeforeSend(call) { try await requireSend(factorID, locale, throttle, facts, call) }
     return try await environment.decideAndCommit(query, facts, call: call) { [throttle] facts, now in
       let (row, held, owner) = try environment.openForSecondFactor(facts, call: call, now: now)
       let offered = owner.factorsToOffer(behind: held.firstFactor)
@@ -60,6 +61,17 @@ package struct StartSecondFactor: Sendable {
     return .commit(
       Change([.pending(.reseal(row.digest, version: row.version, sealed: sealed))]),
       StartedFactor(verificationID: "", expiresAt: row.expiresAt, optionsJSON: options))
+  }
+
+  /// Asks the hooks about the code, if the factor is a phone.
+  private func requireSend(
+    _ factorID: String, _ locale: String, _ throttle: Throttle?, _ facts: Facts, _ call: CallFacts
+  ) async throws {
+    let (_, held, owner) = try environment.openForSecondFactor(facts, call: call, now: environment.clock.now())
+    let factor = owner.factorsToOffer(behind: held.firstFactor).first { $0.id == factorID }
+    guard factor?.kind == .phone, let number = factor?.phoneNumber else { return }
+    try await environment.requireSend(
+      .secondFactorCode, to: .phoneNumber(number), locale: locale, call, throttle, facts)
   }
 
   /// Sends a new code. It replaces the row's previous code, which becomes invalid.

@@ -39,12 +39,12 @@ package struct FetchByEmail: Sendable {
     // The user of an imported account may have used only sign-in links, which no export states. A sign-in link works
     // for such an account (section 3.4).
     if methods.isEmpty, record.emailVerified, record.providerIDs.isEmpty {
-      methods = SignInMethods(emailLinkUnder: environment.policy)
+      methods = SignInMethods(mailboxUnder: environment.policy)
     }
     // In duplicate mode an email address identifies only a password or sign-in link. Other users of the address at a
     // provider stay private.
     if !environment.policy.oneAccountPerEmail {
-      methods = methods.only([SignInMethods.password, SignInMethods.emailLink])
+      methods = methods.only(SignInMethods.mailbox.union([SignInMethods.password]))
     }
     return ProvidersAnswer(methods)
   }

@@ -183,7 +183,7 @@ extension AccountEdit {
     let prover = others.first { $0.tier >= .verified }
     let isAsserted = address.verification?.providerID != nil
     let verifiedByMail = account.emailVerified && !isAsserted
-    let isName = account.passwordHash != nil || (policy.emailLinkEnabled && account.emailLink)
+    let isName = account.passwordHash != nil || (policy.mailboxEnabled && account.emailLink)
     guard others.isEmpty, !verifiedByMail, !isName else {
       edited.account.emailAddress?.source =
         (prover ?? others.first)?.key.providerID ?? (isName ? SignInMethods.password : nil)

@@ -41,7 +41,8 @@ package struct Link: Sendable {
     query.email = verified.email
     query.code = verified.code?.digest
     query.spentToken = verified.singleUse?.digest
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) {
+    let (loaded, userInfo) = (try await environment.load(query), verified.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) {
       [verified] facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: endedGuestToo, now: now)
       var verified = verified
@@ -88,8 +89,12 @@ package struct Link: Sendable {
   }
 
   private func recorded(_ credential: Credential, _ call: CallFacts) async throws -> IdempotencyRecord? {
-    guard case .phoneCode(let verificationID, _) = credential else { return try await environment.recorded(call) }
-    return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    switch credential {
+    case .phoneCode(let verificationID, _):
+      return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    case .emailCode(let digits): return try await environment.recorded(call, digits)
+    default: return try await environment.recorded(call)
+    }
   }
 
   private func repeated(_ record: IdempotencyRecord, _ call: CallFacts) async throws -> LinkAnswer {

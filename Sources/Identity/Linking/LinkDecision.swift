@@ -103,7 +103,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(failure)
     }
     let isEmailLink = assertion.identity.providerID == SignInMethods.emailLink
-    if state.holdsOther(than: assertion.identity), !facts.replacesNumber(by: assertion) {
+    if state.isFull(for: assertion.identity, policy), !facts.replacesNumber(by: assertion) {
       return .refuse(.otherSubjectIsLinked(field: "credential"))
     }
     if policy.oneAccountPerEmail || isEmailLink, let owner = facts.emailOwner,
@@ -113,6 +113,11 @@ enum LinkDecision: Hashable, Sendable {
     }
     if isEmailLink, let own = state.account.email, own != assertion.email {
       return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
+    }
+    if state.account.email == nil, policy.oneAccountPerEmail || isEmailLink, let email = assertion.email,
+      let failure = policy.refusal(ofAddress: email, field: "credential")
+    {
+      return .refuse(failure)
     }
     if let since = facts.heldSince, state.unlinked(assertion.identity.providerID, after: since),
       !facts.caller.began(before: since)
@@ -136,10 +141,13 @@ enum LinkDecision: Hashable, Sendable {
           .providerAlreadyLinked, field: "credential.password",
           hint: "The account already has a password. To change it, call Update."))
     }
-    if policy.signUp == .verifyFirst, account.email == nil {
+    if account.email == nil, let failure = policy.refusal(ofAddress: email, field: "credential.password.email") {
+      return .refuse(failure)
+    }
+    if policy.signUp != .immediate, account.email == nil {
       return .refuse(.addressIsToBeVerifiedFirst(byLink: policy.enables(SignInMethods.emailLink)))
     }
-    if policy.signUp != .verifyFirst, let owner = facts.emailOwner, owner.account.id != account.id {
+    if policy.signUp == .immediate, let owner = facts.emailOwner, owner.account.id != account.id {
       return .refuse(
         Failure(
           .emailAlreadyInUse, field: "credential.password.email",

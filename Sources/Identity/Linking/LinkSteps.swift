@@ -251,3 +251,23 @@ extension Link {
       + environment.notices(ofUnlinked: SignInMethods.phone, by: edit, now: now)
   }
 }
+
+extension Link.Result: OpensSession {
+  var opening: (session: OpenedSession, state: AccountState)? {
+    switch self {
+    case .session(let session, let state), .alreadyLinked(let session, let state),
+      .passedAlreadyLinked(let session, let state):
+      (session, state)
+    case .answer, .completed: nil
+    }
+  }
+
+  func with(_ session: OpenedSession, _ state: AccountState) -> Link.Result {
+    switch self {
+    case .session: .session(session, state)
+    case .alreadyLinked: .alreadyLinked(session, state)
+    case .passedAlreadyLinked: .passedAlreadyLinked(session, state)
+    case .answer, .completed: self
+    }
+  }
+}

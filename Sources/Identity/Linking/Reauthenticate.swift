@@ -20,12 +20,13 @@ package struct Reauthenticate: Sendable {
     let facts = try await environment.first(query)
     let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
-    var verified = try await verify(request.credential, for: before.state, admitted, call)
+    var verified = try await verify(request.credential, for: before, admitted, call)
     query.spentToken = verified.held.singleUse?.digest
     query.code = verified.code?.digest
     let later = try await environment.load(query)
     verified.admitted = try throttle?.admit(later, now: environment.clock.now())
-    let result = try await environment.decideAndCommit(query, later, call: call) {
+    let userInfo = verified.userInfo
+    let result = try await environment.decideAndCommit(query, later, call: call, userInfo: userInfo) {
       [verified] facts, now -> Step<Result> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       var verified = verified
@@ -41,12 +42,12 @@ package struct Reauthenticate: Sendable {
       case .session(let edit):
         let accountID = caller.state.account.id
         let settled = (verified.code?.spend(for: accountID, now: now) ?? []) + (verified.admitted?.reset(at: now) ?? [])
-        return open(verified.held, edit, caller, settled: settled, call, now).map(Result.session)
+        return open(verified.held, edit, caller, settled: settled, call, now).map { .session($0.0, $0.1) }
       }
     }
     switch result {
     case .secondFactor(let required): return .secondFactorRequired(required)
-    case .session(let (opened, state)):
+    case .session(let opened, let state):
       var grant = try await environment.grant(opened, state, now: environment.clock.now())
       grant.userInfo = verified.userInfo
       grant.tokens = verified.tokens
@@ -54,9 +55,17 @@ package struct Reauthenticate: Sendable {
     }
   }
 
-  private enum Result {
-    case session((OpenedSession, AccountState))
+  private enum Result: OpensSession {
+    case session(OpenedSession, AccountState)
     case secondFactor(SecondFactorRequired)
+
+    var opening: (session: OpenedSession, state: AccountState)? {
+      if case .session(let session, let state) = self { (session, state) } else { nil }
+    }
+
+    func with(_ session: OpenedSession, _ state: AccountState) -> Result {
+      if case .session = self { .session(session, state) } else { self }
+    }
   }
 
   private func hold(
@@ -118,9 +127,9 @@ extension Reauthenticate {
   }
 
   private func verify(
-    _ credential: Credential, for state: AccountState, _ admitted: AdmittedAttempt?, _ call: CallFacts
+    _ credential: Credential, for caller: CallerSession, _ admitted: AdmittedAttempt?, _ call: CallFacts
   ) async throws -> Verified {
-    let account = state.account
+    let (state, account) = (caller.state, caller.state.account)
     switch credential {
     case .password(let email, let password):
       let proof = try await verify(email: email, password: password, for: account, admitted, call)
@@ -135,9 +144,10 @@ extension Reauthenticate {
       let token = try environment.verify(customToken: text)
       return verified(.customToken(token), by: .customToken(token), email: nil, subject: token.accountID)
     case .phoneCode(let verificationID, let digits):
-      return try await verified(.phone(verificationID: verificationID, digits: digits), of: account, call)
+      return try await verified(.phone(verificationID: verificationID, digits: digits), of: caller, call)
     case .emailLink(let email, let code):
-      return try await verified(.emailLink(email: email, code: code), of: account, call)
+      return try await verified(.emailLink(email: email, code: code), of: caller, call)
+    case .emailCode(let digits): return try await verified(.emailCode(digits), of: caller, call)
     case .passkey(let response):
       return verified(
         try await environment.verifyAssertion(response, ending: .reauthenticate, account: account.id, call))
@@ -201,9 +211,9 @@ extension Reauthenticate {
   }
 
   private func verified(
-    _ code: PresentedCode, of account: AccountRecord, _ call: CallFacts
+    _ code: PresentedCode, of caller: CallerSession, _ call: CallFacts
   ) async throws -> Verified {
-    let verified = try await environment.prove(code, ending: .reauthenticate, account: account.id, call)
+    let verified = try await environment.prove(code, for: .reauthenticate(caller), call)
     var held = PendingAssertion(verified.assertion, firstFactor: verified.firstFactor)
     held.intent = .reauthenticate
     return Verified(proof: .assertion(verified.assertion), held: held, code: verified)

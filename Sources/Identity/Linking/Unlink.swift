@@ -8,7 +8,9 @@ package struct Unlink: Sendable {
 
   package func callAsFunction(_ request: UnlinkRequest, _ call: CallFacts) async throws -> SessionGrant {
     try await environment.changeAccount(of: request.idToken, call) { caller, now in
-      switch UnlinkDecision.decide(request.providerID, caller, policy: environment.policy, now: now) {
+      switch UnlinkDecision.decide(
+        request.providerID, subject: request.subject, caller, policy: environment.policy, now: now)
+      {
       case .refuse(let failure): return .refuse(failure)
       case .unlink(let edit): return unlink(request.providerID, edit, caller, call, now)
       }

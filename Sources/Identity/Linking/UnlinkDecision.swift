@@ -5,13 +5,14 @@ enum UnlinkDecision: Hashable, Sendable {
   case refuse(Failure)
   case unlink(AccountEdit)
 
+  /// - Parameter subject: which identity of the provider; empty: the only one.
   static func decide(
-    _ providerID: String, _ caller: CallerSession, policy: Policy, now: Timestamp
+    _ providerID: String, subject: String = "", _ caller: CallerSession, policy: Policy, now: Timestamp
   ) -> UnlinkDecision {
     var edit = AccountEdit(caller.state)
     do throws(Failure) {
       guard providerID != SignInMethods.passkey else { throw Failure.passkeysAreRemovedByID }
-      try edit.removeMethod(providerID, keepsAddress: false, policy: policy, now: now)
+      try edit.removeMethod(providerID, subject: subject, keepsAddress: false, policy: policy, now: now)
       if SignInMethods(edit.state, policy).isEmpty { return .refuse(lastMethod(providerID, policy)) }
       try SessionCheck.requireRecentLogin(caller, for: .unlink, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)
@@ -26,9 +27,11 @@ enum UnlinkDecision: Hashable, Sendable {
   static func lastMethod(_ providerID: String, _ policy: Policy) -> Failure {
     var addable = policy.passwordEnabled ? [SignInMethods.password] : []
     if policy.emailLinkEnabled { addable.append(SignInMethods.emailLink) }
+    if policy.emailCodes != .off { addable.append(SignInMethods.emailCode) }
     if policy.phoneEnabled { addable.append(SignInMethods.phone) }
     addable += policy.enabledProviderIDs.sorted()
-    addable.removeAll { $0 == providerID }
+    let removed = providerID == SignInMethods.emailLink ? SignInMethods.mailbox : [providerID]
+    addable.removeAll(where: removed.contains)
     // Another passkey can take the place of one.
     if policy.passkeyEnabled { addable.append(SignInMethods.passkey) }
     return Failure(
@@ -39,20 +42,32 @@ enum UnlinkDecision: Hashable, Sendable {
 
 extension AccountEdit {
   /// Removes a sign-in method, for the user or for an administrator.
+  ///
+  /// - Parameter subject: which identity of the provider; empty if the account has only one, or none. Empty for
+  ///   passkeys: all of them.
   mutating func removeMethod(
-    _ providerID: String, keepsAddress: Bool, policy: Policy, now: Timestamp
+    _ providerID: String, subject: String, keepsAddress: Bool, policy: Policy, now: Timestamp
   ) throws(Failure) {
     let account = edited.account
-    if providerID == SignInMethods.password, account.passwordHash != nil {
+    if providerID == SignInMethods.passkey {
+      let removed = edited.passkeys.filter { subject.isEmpty || $0.key.subject == subject }
+      guard !removed.isEmpty else {
+        throw Failure(.noSuchProvider, field: "provider_id", hint: "This provider is not linked to the account.")
+      }
+      for passkey in removed { remove(passkey: passkey) }
+      return
+    }
+    let identity = try edited.identity(of: providerID, subject: subject)
+    if let identity {
+      unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
+    } else if !subject.isEmpty {
+      throw Failure(.noSuchProvider, field: "subject", hint: "This identity is not linked to the account.")
+    } else if providerID == SignInMethods.password, account.passwordHash != nil {
       removePassword()
     } else if providerID == SignInMethods.emailLink, account.emailLink {
       removeEmailLink()
     } else if providerID == SignInMethods.phone, account.phoneNumber != nil {
       removePhoneNumber()
-    } else if providerID == SignInMethods.passkey, edited.hasPasskeys {
-      for passkey in edited.passkeys { remove(passkey: passkey) }
-    } else if let identity = edited.identity(of: providerID) {
-      unlink(identity, keepsAddress: keepsAddress, policy: policy, now: now)
     } else {
       throw Failure(.noSuchProvider, field: "provider_id", hint: "This provider is not linked to the account.")
     }

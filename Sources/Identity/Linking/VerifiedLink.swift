@@ -98,6 +98,7 @@ extension Link {
       return .verified(try await verify(.phone(verificationID: verificationID, digits: digits), for: caller, call))
     case .emailLink(let email, let code):
       return .verified(try await verify(.emailLink(email: email, code: code), for: caller, call))
+    case .emailCode(let digits): return .verified(try await verify(.emailCode(digits), for: caller, call))
     case .pendingToken(let handle):
       return try verify(environment.pendingDigest(handle), for: caller, facts, call)
     case .passkey(let response):
@@ -114,7 +115,7 @@ extension Link {
   private func verify(
     _ code: PresentedCode, for caller: CallerSession, _ call: CallFacts
   ) async throws -> VerifiedLink {
-    VerifiedLink(try await environment.prove(code, ending: .link, account: caller.state.account.id, call))
+    VerifiedLink(try await environment.prove(code, for: .link(caller), call))
   }
 
   /// Reads a pending row. Its fixed fields are sealed, so only its state is checked again later.

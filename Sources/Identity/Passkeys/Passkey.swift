@@ -2,7 +2,7 @@ import Encodings
 package import Sealed
 package import Store
 
-/// A passkey: its public key, and what the rules of section 15 need.
+/// A passkey: its public key, and what the rules of section 16 need.
 ///
 /// An identity has it as its column `passkey`, and a second factor as its secret. Nothing in it is secret.
 package struct Passkey: Hashable, Sendable {

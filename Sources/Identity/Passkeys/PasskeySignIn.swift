@@ -9,8 +9,9 @@ extension SignIn {
     var attempt = Attempt(verified, environment.firstFactor(of: verified), call)
     attempt.held.existingOnly = true
     let query = attempt.query(environment.policy)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) {
-      [attempt] facts, now in step(decision(attempt, now).federated(facts), attempt, now)
+    let facts = try await environment.load(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
+      step(decision(attempt, now).federated(facts), attempt, now)
     }
     return try await answered(settled, attempt)
   }
@@ -20,6 +21,7 @@ extension SignIn {
   func signUp(_ response: PasskeyResponse, _ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     // Before the challenge is spent.
     if request.existingOnly { throw Failure.noAccountYet }
+    if let failure = environment.policy.refusalToCreate(email: nil) { throw failure }
     var query = Query()
     let throttle = environment.throttle(.signUps, call: call)
     throttle.look(into: &query)
@@ -30,7 +32,7 @@ extension SignIn {
     throttle.look(into: &query)
     let facts = try await environment.load(query)
     attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
-    let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
       step(decision(attempt, now).byRegistration(facts), attempt, now)
     }
     return try await answered(settled, attempt)
@@ -42,6 +44,7 @@ extension AssertionDecision {
   func byRegistration(_ facts: Facts) -> SignInDecision {
     guard !facts.tokenSpent, facts.identityOwner == nil else { return .refuse(.passkeyExists) }
     if existingOnly { return .refuse(.noAccountYet) }
+    if let refusalToCreate { return .refuse(refusalToCreate) }
     var account = AccountRecord(id: newAccountID(), createdAt: now)
     account.lastSignInAt = now
     let passkey = IdentityRecord(assertion: assertion, accountID: account.id, linkedAt: now)

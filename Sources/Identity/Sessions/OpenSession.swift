@@ -4,7 +4,7 @@ package import Store
 package struct FirstFactor: Hashable, Sendable {
   package var signInProviderID: String
   package var methods: [String]
-  /// Claims that a custom token adds for this session to those of the account: a JSON object, or empty.
+  /// Claims that a custom token or a hook adds for this session to those of the account: a JSON object, or empty.
   package var claimsJSON: String
 
   package init(signInProviderID: String, methods: [String], claimsJSON: String = "") {

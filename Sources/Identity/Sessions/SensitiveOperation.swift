@@ -7,6 +7,7 @@ package enum SensitiveOperation: String, Sendable, CaseIterable {
   case merge
   /// Enrolment and withdrawal of a second factor.
   case changeFactors = "factor"
+  case createSessionCookie = "session_cookie"
 }
 
 extension Policy {

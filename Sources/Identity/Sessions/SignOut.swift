@@ -4,6 +4,7 @@ import Store
 package enum SignOutRequest: Hashable, Sendable {
   case idToken(String)
   case refreshToken(String)
+  case sessionCookie(String)
 }
 
 /// Ends one session. Succeeds again if the session or its account no longer exists.
@@ -32,14 +33,19 @@ package struct SignOut: Sendable {
   private func sessionID(of request: SignOutRequest, _ call: CallFacts) throws -> String {
     switch request {
     case .idToken(let text):
-      let token = try environment.tokens.verifyIDToken(text, at: environment.clock.now())
-      guard call.audiences.contains(token.audience) else {
-        throw Failure(.invalidIDToken, debug: "token for another audience")
-      }
-      return token.sessionID
+      return try sessionID(of: try environment.tokens.verifyIDToken(text, at: environment.clock.now()), call)
+    case .sessionCookie(let text):
+      return try sessionID(of: try environment.tokens.verifySessionCookie(text, at: environment.clock.now()), call)
     case .refreshToken(let text):
       guard let token = RefreshToken(text, environment.cryptography) else { throw Failure(.invalidRefreshToken) }
       return token.sessionID
     }
+  }
+
+  private func sessionID(of token: IDToken, _ call: CallFacts) throws -> String {
+    guard call.audiences.contains(token.audience) else {
+      throw Failure(.invalidIDToken, debug: "token for another audience")
+    }
+    return token.sessionID
   }
 }

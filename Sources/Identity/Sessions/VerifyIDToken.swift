@@ -6,7 +6,19 @@ package enum IDTokenStatus: Hashable, Sendable {
   case inactive(Failure.Reason)
 }
 
-/// Verifies an ID token of this service: its signature, its expiry, and that its session is open.
+/// A token of a session, which VerifyIdToken or VerifySessionCookie reports on.
+package enum SessionToken: Hashable, Sendable {
+  case idToken(String)
+  case sessionCookie(String)
+
+  fileprivate var text: String {
+    switch self {
+    case .idToken(let text), .sessionCookie(let text): text
+    }
+  }
+}
+
+/// Verifies an ID token or session cookie of this service: signature, expiry, and that its session is open.
 package struct VerifyIDToken: Reading {
   private let environment: Environment
   private let call: CallFacts
@@ -14,13 +26,21 @@ package struct VerifyIDToken: Reading {
   private let token: Result<IDToken, Failure>
 
   /// Throws only if no token can be verified. An invalid token is an answer.
-  package init(_ environment: Environment, idToken: String, _ call: CallFacts) throws {
+  package init(_ environment: Environment, _ presented: SessionToken, _ call: CallFacts) throws {
     self.environment = environment
     self.call = call
-    text = idToken
+    text = presented.text
     do {
-      token = .success(try environment.tokens.verifyIDToken(idToken, at: environment.clock.now()))
-    } catch let failure as Failure where [.invalidIDToken, .tokenExpired].contains(failure.reason) {
+      let now = environment.clock.now()
+      switch presented {
+      case .idToken(let text): token = .success(try environment.tokens.verifyIDToken(text, at: now))
+      case .sessionCookie(let text):
+        try SessionCookieDecision.requireEnabled(environment.policy)
+        token = .success(try environment.tokens.verifySessionCookie(text, at: now))
+      }
+    } catch let failure as Failure
+      where [.invalidIDToken, .tokenExpired, .operationNotAllowed].contains(failure.reason)
+    {
       token = .failure(failure)
     }
   }

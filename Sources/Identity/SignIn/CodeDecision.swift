@@ -5,7 +5,7 @@ extension AssertionDecision {
   func byCode(_ facts: Facts) -> SignInDecision {
     let isPhone = providerID == SignInMethods.phone
     guard let owner = isPhone ? facts.phoneOwner : facts.emailOwner else {
-      return existingOnly ? .refuse(.noAccountYet) : .open(create())
+      return refusalToCreate.map { .refuse($0) } ?? .open(create())
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     if !isPhone, isClaim(of: owner) { return claim(owner) }
@@ -21,7 +21,8 @@ extension AssertionDecision {
   /// A claim moves nothing that the factor protects, so it needs no factor (`Takeover.claim`). It does not apply to an
   /// account that waits for its owner's first sign-in (S12): there the owner passes the factor.
   private func isClaim(of owner: AccountState) -> Bool {
-    owner.hasSecondFactor && !owner.account.emailVerified && claimAddress && !existingOnly && !owner.isUnentered(policy)
+    owner.hasSecondFactor && !owner.account.emailVerified && claimAddress && !existingOnly && mayClaim
+      && !owner.isUnentered(policy)
   }
 
   /// Signs in to the account. Links and audits a sign-in method that is new to it, such as the first sign-in link to
@@ -44,8 +45,11 @@ extension AssertionDecision {
     if owner.isUnentered(policy) { return signIn(owner) }
     let takeover = Takeover(assertion: assertion, policy: policy, now: now)
     if owner.holdsOnlyAddress, policy.reclaim != .refuse { return .open(takeover.reclaim(owner)) }
-    if claimAddress, !existingOnly { return claim(owner) }
-    return .accountExists(Conflict(owner: owner, ways: ways, canClaimAddress: true))
+    if claimAddress, !existingOnly, mayClaim { return claim(owner) }
+    return .accountExists(
+      Conflict(
+        owner: owner, ways: ways, reason: ways.isEmpty && !mayClaim ? .askAdministrator : .none,
+        canClaimAddress: mayClaim))
   }
 
   private func claim(_ owner: AccountState) -> SignInDecision {

@@ -11,8 +11,18 @@ extension AssertionDecision {
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }
     if let owner = facts.identityOwner { return signIn(owner, emailOwner: facts.emailOwner) }
     if policy.oneAccountPerEmail, assertion.email != nil, let owner = facts.emailOwner { return meet(owner) }
-    return existingOnly ? .refuse(.noAccountYet) : .open(create())
+    return refusalToCreate.map { .refuse($0) } ?? .open(create())
   }
+
+  /// The failure of a new account with this assertion (S9, and the rules for sign-up); nil: there may be one.
+  var refusalToCreate: Failure? {
+    if existingOnly { return .noAccountYet }
+    let isCopied = policy.oneAccountPerEmail || providerID == SignInMethods.emailLink
+    return policy.refusalToCreate(email: isCopied ? assertion.email : nil)
+  }
+
+  /// Whether a claim may create an account for the address.
+  var mayClaim: Bool { policy.refusalToCreate(email: assertion.email) == nil }
 
   /// Signs in to the account that has the identity (S10, S11, S1).
   private func signIn(_ known: AccountState, emailOwner: AccountState?) -> SignInDecision {
@@ -26,7 +36,8 @@ extension AssertionDecision {
     var notes: [AuditNote] = []
     if policy.oneAccountPerEmail, let email = assertion.email {
       if emailOwner == nil || emailOwner?.account.id == known.account.id {
-        edit.fillAddress(email, of: assertion)
+        // An address that the account may not get stays away, without a failure of the sign-in.
+        if emailOwner != nil || policy.emailDomains.allows(email) { edit.fillAddress(email, of: assertion) }
       } else if news {
         let details = ["provider_id": providerID]
         notes.append(AuditNote(.addressOwnedElsewhere, accountID: known.account.id, details: details))
@@ -70,7 +81,7 @@ extension AssertionDecision {
 
   /// S8. The mailbox may have a new holder, so the sign-in methods that depend on it do not count.
   private func subjectChanged(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
-    let ways = ways.without([providerID, SignInMethods.emailLink])
+    let ways = ways.without(SignInMethods.mailbox.union([providerID]))
     let reason = ways.isEmpty ? AccountExists.Reason.askAdministrator : .subjectChanged
     return .accountExists(Conflict(owner: owner, ways: ways, reason: reason))
   }
@@ -82,7 +93,7 @@ extension AssertionDecision {
   private func adopt(_ owner: AccountState) -> SignInDecision {
     let wasUnlinked = owner.unlinks.contains { $0.key == assertion.identity }
     guard assertion.tier == .authoritative, !wasUnlinked else {
-      return .accountExists(conflict(owner, SignInMethods(emailLinkUnder: policy)))
+      return .accountExists(conflict(owner, SignInMethods(mailboxUnder: policy)))
     }
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     return link(owner, details: ["proof": "authoritative assertion"])
@@ -103,7 +114,7 @@ extension AssertionDecision {
   private func meetUnverified(_ owner: AccountState, _ ways: SignInMethods) -> SignInDecision {
     if owner.holdsOnlyAddress, reclaims { return .open(takeover.reclaim(owner)) }
     // A claim needs an assertion by the mailbox's own provider. A merely verified address needs an emailed code.
-    let canClaim = assertion.tier == .authoritative
+    let canClaim = assertion.tier == .authoritative && mayClaim
     if canClaim, claimAddress, !existingOnly { return .open(takeover.claim(from: owner, opening: create())) }
     var conflict = conflict(owner, ways)
     conflict.canClaimAddress = canClaim

@@ -25,6 +25,7 @@ package struct SignIn: Sendable {
     case .phoneCode(let verificationID, let digits):
       return try await signIn(.phone(verificationID: verificationID, digits: digits), request, call)
     case .emailLink(let email, let code): return try await signIn(.emailLink(email: email, code: code), request, call)
+    case .emailCode(let digits): return try await signIn(.emailCode(digits), request, call)
     case .anonymous: return try await signInAnonymously(existingOnly: request.existingOnly, call)
     case .pendingToken(let handle): return try await present(handle, call)
     case .passkey(let response):
@@ -42,6 +43,7 @@ package struct SignIn: Sendable {
       return try await environment.recorded(call, throttle, of: email)
     case .phoneCode(let verificationID, _):
       return try await environment.recorded(call, environment.throttle(.codeFailures, of: verificationID, call: call))
+    case .emailCode(let digits): return try await environment.recorded(call, digits)
     default: return try await environment.recorded(call)
     }
   }
@@ -98,7 +100,8 @@ extension SignIn {
   ) async throws -> SignInAnswer {
     let attempt = attempt(verified, request, call)
     let query = query(attempt)
-    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: attempt.userInfo) { facts, now in
       decide(attempt, facts, now)
     }
     return try await answered(settled, attempt)
@@ -124,7 +127,7 @@ extension SignIn {
       assertion: attempt.held.assertion, existingOnly: attempt.held.existingOnly,
       claimAddress: attempt.held.claimAddress, verifiesUser: attempt.held.firstFactor.verifiesUser,
       passedFor: attempt.passed?.account.id, policy: environment.policy, now: now,
-      newAccountID: environment.ids.account)
+      newAccountID: { [environment, call = attempt.call] in environment.newAccountID(for: call) })
   }
 
   @inline(never)
@@ -145,7 +148,7 @@ extension SignIn {
       // reveal whether this guess was right.
       facts = try await environment.load(query)
       attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
-      let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
+      let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
         step(CredentialDecision.decide(checked, facts, now: now), attempt, now)
       }
       if let answer = try await answer(settled, attempt) { return answer }
@@ -172,7 +175,8 @@ extension SignIn {
     var query = Query()
     query.look(for: call.idempotency)
     query.accountID = token.accountID
-    let settled = try await environment.settle(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { facts, now in
       step(CredentialDecision.decide(token, facts, existingOnly: existingOnly, now: now), attempt, now)
     }
     return try await answered(settled, attempt)
@@ -182,10 +186,11 @@ extension SignIn {
   private func signIn(
     _ presented: PresentedCode, _ request: SignInRequest, _ call: CallFacts
   ) async throws -> SignInAnswer {
-    let code = try await environment.prove(presented, ending: .signIn, call)
+    let code = try await environment.prove(presented, for: .signIn, call)
     var attempt = Attempt(code, call, asking: request)
     let query = attempt.query(environment.policy)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let facts = try await environment.load(query)
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { facts, now in
       attempt.code = try environment.proveAgain(code, facts.code, call, now)
       return step(decision(attempt, now).byCode(facts), attempt, now)
     }
@@ -195,6 +200,7 @@ extension SignIn {
   @inline(never)
   private func signInAnonymously(existingOnly: Bool, _ call: CallFacts) async throws -> SignInAnswer {
     guard environment.policy.anonymousEnabled else { throw Failure.anonymousNotEnabled }
+    if !existingOnly, let failure = environment.policy.refusalToCreate(email: nil) { throw failure }
     var attempt = Attempt(.anonymous, email: nil, passwordHash: nil, call)
     var query = Query()
     query.look(for: call.idempotency)
@@ -202,9 +208,9 @@ extension SignIn {
     throttle.look(into: &query)
     let facts = try await environment.first(query)
     attempt.admitted = try throttle.admit(facts, now: environment.clock.now())
-    let settled = try await environment.settle(query, facts, call: call) { [attempt] facts, now in
+    let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { [attempt] facts, now in
       let decision = CredentialDecision.decideAnonymous(
-        newAccountID: environment.ids.account(), existingOnly: existingOnly, now: now)
+        newAccountID: environment.newAccountID(for: call), existingOnly: existingOnly, now: now)
       return step(decision, attempt, now)
     }
     return try await answered(settled, attempt)

@@ -53,9 +53,10 @@ extension SignIn {
     case .customToken(let text): return .customToken(try environment.verify(customToken: text))
     case .phoneCode(let verificationID, let digits):
       let presented = PresentedCode.phone(verificationID: verificationID, digits: digits)
-      return .code(try await environment.prove(presented, ending: .signIn, call))
+      return .code(try await environment.prove(presented, for: .signIn, call))
     case .emailLink(let email, let code):
-      return .code(try await environment.prove(.emailLink(email: email, code: code), ending: .signIn, call))
+      return .code(try await environment.prove(.emailLink(email: email, code: code), for: .signIn, call))
+    case .emailCode(let digits): return .code(try await environment.prove(.emailCode(digits), for: .signIn, call))
     case .passkey(let response):
       return .provider(try await environment.verifyAssertion(response, ending: .signIn, call))
     case .anonymous, .pendingToken:
@@ -100,7 +101,8 @@ extension SignIn {
       if attempt.code == nil { changes = environment.throttle(.changes, of: row.accountID, call: call) }
       changes?.look(into: &query)
     }
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let (loaded, userInfo) = (try await environment.load(query), attempt.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) { facts, now in
       try complete(way, attempt, query, facts, counting: changes, now)
     }
     return try await answer(settled, attempt)
@@ -166,7 +168,8 @@ extension SignIn {
     var attempt = Attempt(credential, held.firstFactor, call)
     attempt.row = row
     query = attempt.query(environment.policy)
-    let settled = try await environment.settle(query, try await environment.load(query), call: call) { facts, now in
+    let (loaded, userInfo) = (try await environment.load(query), attempt.userInfo)
+    let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) { facts, now in
       (attempt.row, _) = try heldToPresent(facts.pending, call, now)
       return step(present(attempt, facts, now), attempt, now)
     }

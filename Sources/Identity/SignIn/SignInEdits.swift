@@ -57,8 +57,10 @@ extension AccountEdit {
   /// tokens belong to the session.
   mutating func dropUnverified(now: Timestamp) -> [String] {
     let account = edited.account
-    let gone =
+    var gone =
       account.passwordHash != nil ? [SignInMethods.password] : account.emailLink ? [SignInMethods.emailLink] : []
+    if edited.hasPasskeys { gone.append(SignInMethods.passkey) }
+    for passkey in edited.passkeys { remove(passkey: passkey) }
     removePassword()
     removeEmailLink()
     edited.account.displayName = ""

@@ -240,3 +240,13 @@ extension SignIn {
     return .commit(Change(settled + [write] + remembered), .answer(.secondFactorRequired(required)))
   }
 }
+
+extension SignIn.Result: OpensSession {
+  var opening: (session: OpenedSession, state: AccountState)? {
+    if case .session(let granted) = self { (granted.session, granted.state) } else { nil }
+  }
+
+  func with(_ session: OpenedSession, _ state: AccountState) -> SignIn.Result {
+    if case .session(let granted) = self { .session(SignIn.Granted(session, state, granted.outcome)) } else { self }
+  }
+}

@@ -131,7 +131,7 @@ struct Diagnosis: Hashable, Sendable {
     case .invalidCustomToken:
       return state.account.tokensValidAfter == nil ? .credentialRejected : .sessionsEnded
     case .tooManyAttempts: return failure.limit.isEmpty || failure.isOwnLimit ? nil : .limitReached
-    case .quotaExceeded, .overloaded: return .serviceOverloaded
+    case .quotaExceeded, .overloaded, .hookUnavailable: return .serviceOverloaded
     case .flowExpired, .flowUsed, .pendingCredentialExpired, .pendingCredentialUsed: return .attemptOutdated
     case .userDisabled, .accountNotFound, .emailAlreadyInUse: return nil
     default: return reason.concernsUser ? .credentialRejected : nil

@@ -36,6 +36,7 @@ package struct FailedAttempt: Hashable, Sendable {
     case .phoneCode: method = SignInMethods.phone
     case .emailLink(let email, _): (method, subject) = (SignInMethods.emailLink, .email(email))
     case .passkey: method = SignInMethods.passkey
+    case .emailCode: method = SignInMethods.emailCode
     case .anonymous: method = FirstFactor.anonymous.signInProviderID
     // Their rows name the provider.
     case .authorizationResponse, .pendingToken: break
@@ -199,7 +200,8 @@ extension Policy {
   /// Whether this is a sign-in method of the service or of an enabled provider.
   fileprivate func knows(_ method: String) -> Bool {
     let own = [
-      SignInMethods.password, SignInMethods.phone, SignInMethods.emailLink, SignInMethods.passkey,
+      SignInMethods.password, SignInMethods.phone, SignInMethods.emailLink, SignInMethods.emailCode,
+      SignInMethods.passkey,
       FirstFactor.customToken.signInProviderID, FirstFactor.anonymous.signInProviderID,
     ]
     return own.contains(method) || enabledProviderIDs.contains(method)
@@ -217,7 +219,8 @@ extension Failure.Reason {
       .providerAlreadyLinked, .pendingCredentialExpired, .pendingCredentialUsed, .pendingCredentialMismatch,
       .operationNotAllowed, .expiredCode, .unverifiedEmail, .requiresSecondFactor, .unsupportedFirstFactor,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured, .tooManyAttempts,
-      .overloaded, .quotaExceeded, .providerUnavailable, .invalidPasskey:
+      .overloaded, .quotaExceeded, .providerUnavailable, .invalidPasskey, .deniedByHook, .hookUnavailable,
+      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
       true
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
       .forbiddenClaim, .claimsTooLarge, .invalidIDToken, .callerUnidentified, .callerNotAllowed,

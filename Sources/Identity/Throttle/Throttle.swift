@@ -174,8 +174,9 @@ extension Throttle {
     guard deviceID != nil, facts.deviceIsKnown else { return false }
     switch matter {
     case .sends, .resets: return facts.emailOwner?.account.emailVerified ?? true
-    case .passwordFailures, .codeFailures, .signUps, .flowStarts, .sessionFlowStarts, .changes, .passwordChanges:
-      return true
+    // The same for a code by email. The devices of a known account are its user's.
+    case .codeFailures: return deviceOwnerID != nil || (facts.emailOwner?.account.emailVerified ?? true)
+    case .passwordFailures, .signUps, .flowStarts, .sessionFlowStarts, .changes, .passwordChanges: return true
     }
   }
 

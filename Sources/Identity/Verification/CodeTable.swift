@@ -67,9 +67,18 @@ package struct OpenedCode: Hashable, Sendable {
   package var row: PendingRecord
   package var held: PendingCode
 
-  /// Returns the write that uses up the code. It succeeds for one call only.
-  func spend(for accountID: String = "", sessionID: String = "", now: Timestamp) -> Write {
-    .pending(.complete(row.digest, version: row.version, at: now, accountID: accountID, sessionID: sessionID))
+  /// Returns the writes that use up the code, with the link or code of the same email. They succeed for one call only.
+  ///
+  /// The row of the six digits comes first, so that two calls lock both rows in the same order.
+  func spend(for accountID: String = "", sessionID: String = "", now: Timestamp) -> [Write] {
+    let spent = Write.pending(
+      .complete(row.digest, version: row.version, at: now, accountID: accountID, sessionID: sessionID))
+    guard let purpose = held.emailPurpose, let email = row.email else { return [spent] }
+    guard row.purpose == .emailCode else {
+      return [.pending(.end(.emailCode, purpose.codeKey(email: email, accountID: held.accountID))), spent]
+    }
+    guard held.carriesLink else { return [spent] }
+    return [spent, .pending(.end(purpose.linkPurpose, purpose.linkKey(email: email, accountID: held.accountID)))]
   }
 }
 

@@ -12,18 +12,18 @@ package struct ConfirmEmail: Sendable {
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  package func callAsFunction(code: String, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
-    if let record = try await environment.recorded(call) { return try await again(record, call) }
+  package func callAsFunction(_ proof: EmailProof, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
+    if let record = try await environment.recorded(call, proof) { return try await again(record, call) }
     var query = Query()
-    query.pending = try environment.codeDigest(code, field: "code")
+    query.pending = try environment.digest(of: proof)
     query.look(for: call.idempotency)
     let facts = try await environment.first(query)
     if let row = facts.pending, row.completedAt != nil, row.completedSessionID?.isEmpty == false, !idToken.isEmpty {
       return try await clickedAgain(row, idToken: idToken, call)
     }
-    let opened = try open(facts, call, environment.clock.now())
+    let opened = try open(proof, facts, call, environment.clock.now())
     query.email = opened.row.email
-    if opened.row.purpose == .revertEmail { return try await revert(query, call) }
+    if opened.row.purpose == .revertEmail { return try await revert(proof, query, call) }
     // Section 3.5: the call needs a session of the account. Otherwise the click of the address's owner would verify an
     // account that an attacker registered with the address.
     guard !idToken.isEmpty else {
@@ -32,18 +32,22 @@ package struct ConfirmEmail: Sendable {
     }
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     query.sessionID = token.sessionID
+    let verified = try await environment.prove(
+      proof,
+      for: CodeUse(email: [.verifyEmail, .changeEmail], accountID: token.accountID, sessionID: token.sessionID), call)
     let loaded = try await environment.load(query)
     let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<Result> in
       // A deleted account takes its codes and sessions with it. The error must not depend on which lookup saw that.
-      if facts.pending == nil { _ = try open(facts, call, now) }
+      if facts.pending == nil { _ = try open(proof, facts, call, now) }
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       // A concurrent click was faster.
       if let row = facts.pending, isVerification(row, by: caller.session), row.verifies(caller.state) {
         return environment.repeating(caller, now: now)
       }
-      let opened = try open(facts, call, now)
-      return opened.row.purpose == .changeEmail
-        ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now)
+      let opened = try open(proof, facts, call, now)
+      return (opened.held.emailPurpose == .changeEmail || opened.row.purpose == .changeEmail
+        ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now))
+        .adding(verified?.resets(at: now) ?? [])
     }
     switch settled {
     case .repeated(let record): return try await again(record, call)
@@ -80,15 +84,18 @@ package struct ConfirmEmail: Sendable {
   }
 
   private func isVerification(_ row: PendingRecord, by session: SessionRecord) -> Bool {
-    [.verifyEmail, .changeEmail].contains(row.purpose) && row.completedAt != nil
-      && row.completedSessionID == session.id
+    let confirms =
+      row.purpose == .verifyEmail || row.purpose == .changeEmail || EmailCodePurpose.verifyEmail.isOf(row)
+      || EmailCodePurpose.changeEmail.isOf(row)
+    return confirms && row.completedAt != nil && row.completedSessionID == session.id
   }
 
   private typealias Result = (OpenedSession, AccountState)
 
-  private func open(_ facts: Facts, _ call: CallFacts, _ now: Timestamp) throws(Failure) -> OpenedCode {
-    try environment.openCode(
-      facts.pending, [.verifyEmail, .changeEmail, .revertEmail], isBound: false, field: "code", call: call, now: now)
+  private func open(
+    _ proof: EmailProof, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> OpenedCode {
+    try environment.open(proof, facts.pending, [.verifyEmail, .changeEmail, .revertEmail], call, now)
   }
 
   /// Verifies the account's email address. The session of the call continues, as after Link.
@@ -101,7 +108,7 @@ package struct ConfirmEmail: Sendable {
       let kept = environment.keepSession(caller.session, now: now)
       let accountID = caller.state.account.id
       let writes =
-        kept.writes + [code.spend(for: accountID, sessionID: caller.session.id, now: now)] + edit.writes
+        kept.writes + code.spend(for: accountID, sessionID: caller.session.id, now: now) + edit.writes
         + [environment.audit(AuditNote(.emailVerified, accountID: accountID), call: call, now: now)]
         + remember(edit.state.account, sessionID: caller.session.id, call, now)
       return .commit(Change(writes), (kept.opened, edit.state))
@@ -119,7 +126,7 @@ package struct ConfirmEmail: Sendable {
       let before = caller.state.account
       var writes =
         [.session(.requireOpen(id: caller.session.id, at: now))]
-        + [code.spend(for: before.id, sessionID: opened.record.id, now: now)] + edit.writes
+        + code.spend(for: before.id, sessionID: opened.record.id, now: now) + edit.writes
       writes += [
         .session(.closeAll(accountID: before.id, except: nil, at: now, reason: .emailChanged)),
         .session(.insert(opened.record)),
@@ -140,10 +147,10 @@ package struct ConfirmEmail: Sendable {
   }
 
   /// Reverts an email change. Needs no session: the owner of the old verified address can no longer sign in with it.
-  private func revert(_ query: Query, _ call: CallFacts) async throws -> EmailConfirmed {
+  private func revert(_ proof: EmailProof, _ query: Query, _ call: CallFacts) async throws -> EmailConfirmed {
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<String> in
-      let code = try open(facts, call, now)
+      let code = try open(proof, facts, call, now)
       switch EmailDecision.revert(code, facts.pendingAccount, owner: facts.emailOwner, now: now) {
       case .refuse(let failure): return .refuse(failure)
       case .edit(let edit, let details):
@@ -174,7 +181,7 @@ package struct ConfirmEmail: Sendable {
     let others = account.emailVerified ? [account.email].compactMap(\.self) : []
     // Revert links of later changes belong to the attacker. An earlier one may belong to the first owner.
     let writes: [Write] =
-      [code.spend(for: account.id, now: now)] + edit.writes + [
+      code.spend(for: account.id, now: now) + edit.writes + [
         .session(.closeAll(accountID: account.id, except: nil, at: now, reason: .emailReverted)),
         .pending(.end(.revertEmail, .addressOf(account.id), createdAfter: code.row.createdAt)),
         .pending(.end(.changeEmail, .addressOf(account.id))),

@@ -18,7 +18,8 @@ package enum CodeMode: String, Sendable, CaseIterable {
     case .resetPassword: self = .resetPassword
     case .changeEmail: self = .changeEmail
     case .revertEmail: self = .revertEmail
-    case .link, .secondFactor, .credentialInUse, .flow, .enrollment, .phoneCode, .passkeyRegistration, .passkeySignIn:
+    case .link, .secondFactor, .credentialInUse, .flow, .enrollment, .phoneCode, .passkeyRegistration, .passkeySignIn,
+      .emailCode:
       return nil
     }
   }
@@ -60,11 +61,16 @@ extension Environment {
     values: [String: String] = [:], _ now: Timestamp
   ) -> Write {
     var values = values
-    if let mode = CodeMode(code.record.purpose) {
-      values["link"] = EmailLink.uri(order.continueURI, mode: mode, code: code.handle, email: email)
-    }
+    values["link"] = link(of: code, to: email, order)
     let message = OutgoingMessage(
       kind, to: .email(email), locale: order.locale, values: values, expiresAt: code.record.expiresAt)
     return enqueue(message, for: code.record.accountID, now: now)
+  }
+
+  /// Returns the link of a code; nil for a code that no link has.
+  func link(of code: NewPending, to email: String, _ order: MailOrder) -> String? {
+    CodeMode(code.record.purpose).map {
+      EmailLink.uri(order.continueURI, mode: $0, code: code.handle, email: email)
+    }
   }
 }

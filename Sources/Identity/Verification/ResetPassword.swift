@@ -17,21 +17,25 @@ package struct ResetPassword: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(
-    code: String, newPassword: String, claimAddress: Bool = false, _ call: CallFacts
+    _ proof: EmailProof, newPassword: String, claimAddress: Bool = false, _ call: CallFacts
   ) async throws -> PasswordWasReset {
-    if let record = try await environment.recorded(call) { return try again(record) }
+    if let record = try await environment.recorded(call, proof) { return try again(record) }
     var query = Query()
-    query.pending = try environment.codeDigest(code, field: "code")
+    query.pending = try environment.digest(of: proof)
     query.look(for: call.idempotency)
     let facts = try await environment.first(query)
+    var verified: VerifiedCode?
     // If an equal call was faster, its record takes precedence over the used code.
     if try call.recorded(in: facts, at: environment.clock.now()) == nil {
-      _ = try open(facts, call, environment.clock.now())
+      _ = try open(proof, facts, call, environment.clock.now())
+      verified = try await environment.prove(proof, for: CodeUse(email: [.resetPassword]), call)
     }
     let hash = try await environment.hashNew(newPassword, field: "new_password", call: call)
     let loaded = try await environment.load(query)
-    let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<PasswordWasReset> in
-      let code = try open(facts, call, now)
+    let settled = try await environment.settle(query, loaded, call: call) {
+      [verified] facts, now -> Step<PasswordWasReset> in
+      let code = try open(proof, facts, call, now)
+      let resets = verified?.resets(at: now) ?? []
       let decision = ResetDecision(
         hash: hash, claimAddress: claimAddress, policy: environment.policy, now: now,
         newAccountID: environment.ids.account)
@@ -40,11 +44,11 @@ package struct ResetPassword: Sendable {
       case .reset(let edit, let revoked, let isReclaim):
         let answer = PasswordWasReset(email: code.row.email ?? "", revokedProviderIDs: revoked)
         let change = reset(code, edit, revoked, isReclaim: isReclaim, call, now)
-        return .commit(remembering(answer, of: edit.before.id, change, call, now), answer)
+        return .commit(remembering(answer, of: edit.before.id, change, resets, call, now), answer)
       case .claim(let opening):
         let answer = PasswordWasReset(email: code.row.email ?? "", isNewAccount: true)
         let change = claim(code, opening, call, now)
-        return .commit(remembering(answer, of: opening.state.account.id, change, call, now), answer)
+        return .commit(remembering(answer, of: opening.state.account.id, change, resets, call, now), answer)
       }
     }
     switch settled {
@@ -54,10 +58,12 @@ package struct ResetPassword: Sendable {
   }
 
   private func remembering(
-    _ answer: PasswordWasReset, of accountID: String, _ change: Change, _ call: CallFacts, _ now: Timestamp
+    _ answer: PasswordWasReset, of accountID: String, _ change: Change, _ resets: [Write], _ call: CallFacts,
+    _ now: Timestamp
   ) -> Change {
     let texts = [answer.email, answer.isNewAccount ? "new" : ""] + answer.revokedProviderIDs
-    return Change(change.writes + environment.remember(texts, accountID: accountID, sessionID: nil, call, now))
+    return Change(
+      change.writes + resets + environment.remember(texts, accountID: accountID, sessionID: nil, call, now))
   }
 
   private func again(_ record: IdempotencyRecord) throws -> PasswordWasReset {
@@ -67,8 +73,10 @@ package struct ResetPassword: Sendable {
       email: texts[0], revokedProviderIDs: Array(texts[2...]), isNewAccount: texts[1] == "new")
   }
 
-  private func open(_ facts: Facts, _ call: CallFacts, _ now: Timestamp) throws(Failure) -> OpenedCode {
-    try environment.openCode(facts.pending, [.resetPassword], isBound: false, field: "code", call: call, now: now)
+  private func open(
+    _ proof: EmailProof, _ facts: Facts, _ call: CallFacts, _ now: Timestamp
+  ) throws(Failure) -> OpenedCode {
+    try environment.open(proof, facts.pending, [.resetPassword], call, now)
   }
 
   /// Resets the password.
@@ -80,7 +88,7 @@ package struct ResetPassword: Sendable {
   ) -> Change {
     let id = edit.before.id
     let details = ["revoked_provider_ids": revoked.joined(separator: ",")]
-    var writes: [Write] = [code.spend(for: id, now: now)] + edit.writes
+    var writes: [Write] = code.spend(for: id, now: now) + edit.writes
     if let email = code.row.email { writes += environment.liftPasswordBlocks(of: email, call: call, now: now) }
     writes.append(.session(.closeAll(accountID: id, except: nil, at: now, reason: .passwordReset)))
     writes.append(
@@ -96,7 +104,7 @@ package struct ResetPassword: Sendable {
   /// Claims the email address like a sign-in, but opens no session.
   private func claim(_ code: OpenedCode, _ opening: Opening, _ call: CallFacts, _ now: Timestamp) -> Change {
     // First, because a later write deletes the row.
-    var writes = [code.spend(for: opening.state.account.id, now: now)] + opening.writes
+    var writes = code.spend(for: opening.state.account.id, now: now) + opening.writes
     if let detached = opening.detached, let email = code.row.email {
       writes += environment.notices(ofDetached: email, from: detached, now: now)
     }
@@ -154,7 +162,8 @@ struct ResetDecision: Sendable {
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: revoked, isReclaim: true)
     }
-    return claimAddress ? .claim(claim(email, from: owner)) : .refuse(unverified)
+    guard claimAddress else { return .refuse(unverified) }
+    return policy.refusalToCreate(email: email).map { .refuse($0) } ?? .claim(claim(email, from: owner))
   }
 
   private func claim(_ email: String, from owner: AccountState) -> Opening {
@@ -170,7 +179,7 @@ struct ResetDecision: Sendable {
   // MARK: failures that leave the code valid
 
   private var unverified: Failure {
-    let orLink = policy.emailLinkEnabled ? ", or use a sign-in link" : ""
+    let orLink = policy.mailboxEnabled ? ", or use a sign-in link or code" : ""
     return Failure(
       .unverifiedEmail, field: "code",
       hint: "The email address is unverified; repeat with claim_address to move it to a new account\(orLink).")
@@ -178,7 +187,7 @@ struct ResetDecision: Sendable {
 
   private func requiresSecondFactor(mayClaim: Bool) -> Failure {
     var ways = mayClaim ? ["Repeat with claim_address to move the email address to a new account."] : []
-    if policy.emailLinkEnabled { ways.append("Use a sign-in link and the account's second factor.") }
+    if policy.mailboxEnabled { ways.append("Use a sign-in link or code and the account's second factor.") }
     if ways.isEmpty { ways.append("Ask an administrator.") }
     return Failure(.requiresSecondFactor, field: "code", hint: ways.joined(separator: " Or: "))
   }

@@ -31,6 +31,7 @@ package struct SendPhoneCode: Sendable {
     guard environment.policy.phoneEnabled, environment.policy.textMessagesEnabled else {
       throw Failure(.operationNotAllowed, hint: "Phone codes are not enabled on this server.")
     }
+    if let failure = environment.policy.refusal(ofNumber: request.phoneNumber, field: "phone_number") { throw failure }
     try call.requireBinding(environment.policy)
     let token = try sessionToken(of: request)
     var query = Query()
@@ -39,7 +40,10 @@ package struct SendPhoneCode: Sendable {
     let throttle = environment.throttle(
       .sends, of: request.phoneNumber, byDevice: request.purpose != .link, isVerified: token != nil, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(
+      .phoneCode, to: .phoneNumber(request.phoneNumber), locale: request.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let caller = try token.map { try SessionCheck.open($0, in: facts, call: call, now: now) }
       if request.purpose == .reauthenticate, caller?.state.account.phoneNumber != request.phoneNumber {
@@ -98,7 +102,9 @@ package struct SendEmailLink: Sendable {
     query.email = email
     let throttle = environment.throttle(.sends, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.emailLink, to: .email(email), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let pending = environment.newCode(
         PendingCode(), purpose: .emailLink, identity: .mail(email), email: email,
@@ -130,7 +136,9 @@ package struct SendPasswordReset: Sendable {
     query.email = email
     let throttle = environment.throttle(.resets, of: email, byDevice: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.resetPassword, to: .email(email), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let owner = facts.emailOwner
       let pending = environment.newCode(
@@ -146,7 +154,7 @@ package struct SendPasswordReset: Sendable {
 
 extension Write {
   /// The write that removes the delivery that this write queues.
-  fileprivate var undoingEnqueue: Write? {
+  var undoingEnqueue: Write? {
     guard case .delivery(.enqueue(let delivery, _)) = self else { return nil }
     return .delivery(.remove(id: delivery.id))
   }

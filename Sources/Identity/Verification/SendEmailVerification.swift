@@ -15,7 +15,11 @@ package struct SendEmailVerification: Sendable {
     let email = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.email
     let throttle = environment.throttle(.sends, of: email ?? "", isVerified: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+    let loaded = try await environment.load(query)
+    if let email {
+      try await environment.requireSend(.verifyEmail, to: .email(email), locale: order.locale, call, throttle, loaded)
+    }
+    return try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
       let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
       let counts = try throttle.admit(facts, now: now).count(at: now)
       guard let email = account.email else {
@@ -50,9 +54,12 @@ package struct SendEmailChange: Sendable {
     query.sessionID = token.sessionID
     let throttle = environment.throttle(.sends, of: newEmail, isVerified: true, call: call)
     throttle.look(into: &query)
-    return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
+    let facts = try await environment.first(query)
+    try await environment.requireSend(.changeEmail, to: .email(newEmail), locale: order.locale, call, throttle, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
-      if let refusal = SendEmailChange.refusal(caller, newEmail, environment.policy, now) { return .refuse(refusal) }
+      let refusal = SendEmailChange.refusal(caller, newEmail, field: "new_email", environment.policy, now)
+      if let refusal { return .refuse(refusal) }
       let counts = try throttle.admit(facts, now: now).count(at: now)
       let accountID = caller.state.account.id
       let held = PendingCode(accountID: accountID, continueURI: order.continueURI, locale: order.locale)
@@ -66,15 +73,16 @@ package struct SendEmailChange: Sendable {
   }
 
   static func refusal(
-    _ caller: CallerSession, _ newEmail: String, _ policy: Policy, _ now: Timestamp
+    _ caller: CallerSession, _ newEmail: String, field: String, _ policy: Policy, _ now: Timestamp
   ) -> Failure? {
     let account = caller.state.account
     guard !account.anonymous else {
       return Failure(.operationNotAllowed, field: "id_token", hint: "Link a sign-in method first.")
     }
     guard account.email != newEmail else {
-      return Failure(.invalidField, field: "new_email", hint: "The account already has this email address.")
+      return Failure(.invalidField, field: field, hint: "The account already has this email address.")
     }
+    if let failure = policy.refusal(ofAddress: newEmail, field: field) { return failure }
     do {
       try SessionCheck.requireRecentLogin(caller, for: .changeEmail, policy: policy, now: now)
       try SessionCheck.requireSecondFactor(caller)

@@ -53,6 +53,15 @@ struct AppleProvider: OIDCAdapter {
     client = OIDCClient(settings, flow: flow, fetching: fetching)
   }
 
+  /// Adds the name that the kit passed next to the ID token, if the caller sent it.
+  func verifyNow(_ presented: PresentedToken, at now: Timestamp) throws(ProviderRefusal) -> VerifiedToken? {
+    guard var verified = try client.verifyNow(presented, at: now) else { return nil }
+    if verified.assertion.displayName.isEmpty, !presented.userJSON.isEmpty {
+      verified.assertion.displayName = AppleProvider.name(in: presented.userJSON)
+    }
+    return verified
+  }
+
   /// Adds the user's name. Apple sends it only at the first consent, in the form and unsigned, so it is for display
   /// only.
   func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
@@ -65,7 +74,9 @@ struct AppleProvider: OIDCAdapter {
 
   static func name(in user: String) -> String {
     guard let name = (try? JSONValue.parse(Array(user.utf8), byteCountMax: userBytesMax))?["name"] else { return "" }
-    let parts = [name["firstName"], name["lastName"]].map(ProfileClaims.text).filter { !$0.isEmpty }
+    // The form of a redirect, and the components of the native kit.
+    let (first, last) = (name["firstName"] ?? name["givenName"], name["lastName"] ?? name["familyName"])
+    let parts = [first, last].map(ProfileClaims.text).filter { !$0.isEmpty }
     return ProfileClaims.text(.string(parts.joined(separator: " ")))
   }
 }

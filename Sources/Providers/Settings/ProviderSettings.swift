@@ -134,6 +134,7 @@ package struct ProviderSettings: Sendable {
     try client.check(self)
     if case .asserted(_, let domains) = emailTrust { try checkDomains(domains, "authoritative_domains") }
     try checkDomains(hostedDomains, "hosted_domains")
+    try checkClaims()
     try adapter.check(self)
     try checkNothingIsUnused(adapter.standard(id: id))
   }
@@ -178,6 +179,13 @@ package struct ProviderSettings: Sendable {
     for name in query.split(separator: "&").map({ $0.prefix { $0 != "=" } }) {
       try require(
         ReservedParameters.match(String(name)) == nil, "authorization_url", "must not set \(name), which flows set")
+    }
+  }
+
+  private func checkClaims() throws(ProviderSettingsError) {
+    try require(!claims.subject.isEmpty, "claims.subject", "must name the member with the user's ID")
+    for (setting, path) in claims.all {
+      if let fault = ClaimPath.fault(of: path) { throw wrong("claims." + setting, fault) }
     }
   }
 

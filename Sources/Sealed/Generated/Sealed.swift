@@ -26,6 +26,37 @@ extension FlowPurpose {
   var form: Latchkey__Storage__V1__FlowPurpose { Latchkey__Storage__V1__FlowPurpose(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+package enum EmailCodePurpose: Int32, ProtobufEnum {
+  case unspecified = 0
+  case signIn = 1
+  case link = 2
+  case reauthenticate = 3
+  case signUp = 4
+  case verifyEmail = 5
+  case resetPassword = 6
+  case changeEmail = 7
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .signIn: "SIGN_IN"
+    case .link: "LINK"
+    case .reauthenticate: "REAUTHENTICATE"
+    case .signUp: "SIGN_UP"
+    case .verifyEmail: "VERIFY_EMAIL"
+    case .resetPassword: "RESET_PASSWORD"
+    case .changeEmail: "CHANGE_EMAIL"
+    }
+  }
+}
+
+extension EmailCodePurpose {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__Storage__V1__EmailCodePurpose) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__Storage__V1__EmailCodePurpose { Latchkey__Storage__V1__EmailCodePurpose(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 /// One more than in the column `tier`, so that a missing field is not a tier.
 package enum TrustTier: Int32, ProtobufEnum {
   case unspecified = 0
@@ -124,10 +155,17 @@ package struct PendingCode: Sendable, Equatable {
   package var locale: String
   /// An administrator created the code, so it is bound to no browser.
   package var anyBinding: Bool
+  /// The purpose of a code of six digits, and of a link in the same email. Absent: a link alone.
+  package var emailPurpose: EmailCodePurpose?
+  /// The session that requested the code of six digits. Empty: none.
+  package var sessionID: String
+  /// Whether the email of the code also has a link.
+  package var carriesLink: Bool
 
   package init(
     purpose: FlowPurpose? = .unspecified, accountID: String = "", digits: String = "", continueURI: String = "",
-    locale: String = "", anyBinding: Bool = false
+    locale: String = "", anyBinding: Bool = false, emailPurpose: EmailCodePurpose? = .unspecified,
+    sessionID: String = "", carriesLink: Bool = false
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -135,6 +173,9 @@ package struct PendingCode: Sendable, Equatable {
     self.continueURI = continueURI
     self.locale = locale
     self.anyBinding = anyBinding
+    self.emailPurpose = emailPurpose
+    self.sessionID = sessionID
+    self.carriesLink = carriesLink
   }
 }
 
@@ -145,7 +186,9 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
     unsafe self.init(
       purpose: FlowPurpose(form.pointee.purpose), accountID: Field.text(form.pointee.account_id),
       digits: Field.text(form.pointee.digits), continueURI: Field.text(form.pointee.continue_uri),
-      locale: Field.text(form.pointee.locale), anyBinding: form.pointee.any_binding != 0
+      locale: Field.text(form.pointee.locale), anyBinding: form.pointee.any_binding != 0,
+      emailPurpose: EmailCodePurpose(form.pointee.email_purpose), sessionID: Field.text(form.pointee.session_id),
+      carriesLink: form.pointee.carries_link != 0
     )
   }
 
@@ -156,6 +199,9 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.continue_uri = arena.text(continueURI)
     unsafe form.pointee.locale = arena.text(locale)
     unsafe form.pointee.any_binding = anyBinding ? 1 : 0
+    unsafe form.pointee.email_purpose = (emailPurpose ?? .unspecified).form
+    unsafe form.pointee.session_id = arena.text(sessionID)
+    unsafe form.pointee.carries_link = carriesLink ? 1 : 0
   }
 }
 

@@ -1,5 +1,6 @@
 internal import Callers
 internal import HTTPClient
+internal import Hooks
 internal import Identity
 internal import Observability
 internal import Reactor
@@ -110,6 +111,13 @@ struct Gauges {
     }
     report(Catalogue.breakerOpen) { $0.isOpen ? 1 : 0 }
     report(Catalogue.breakerOpenings) { $0.openings }
+  }
+
+  /// Reports the breakers of the configured hooks.
+  func reportHooks(_ hooks: @escaping @Sendable () -> [HookClient]) {
+    registry.collect(Catalogue.hookBreakerOpen) {
+      hooks().map { (Labels([("hook", $0.name)]), .count($0.isOpen ? 1 : 0)) }
+    }
   }
 
   /// Reports queue lengths by name, in the given order.

@@ -17,7 +17,8 @@ struct ProviderGateway: Identity.Providers {
 
   func verify(_ token: ProviderToken, at now: Timestamp) async throws -> VerifiedCredential {
     let presented = PresentedToken(
-      idToken: token.idToken, accessToken: token.accessToken, tokenSecret: token.tokenSecret, rawNonce: token.rawNonce)
+      idToken: token.idToken, accessToken: token.accessToken, tokenSecret: token.tokenSecret, rawNonce: token.rawNonce,
+      userJSON: token.userJSON)
     do {
       if let credential = try verifyNow(presented, token, at: now) { return credential }
       return VerifiedCredential(try await registry.ask(presented, of: token.providerID, at: now), presenting: token)

@@ -10,6 +10,8 @@ internal import Tokens
 final class TokenIssuer: Identity.Tokens, PublicKeys {
   private let ring: Mutex<KeyRing>
   private let issuer: String
+  /// Session cookies have an issuer of their own, so that a verifier that ignores `typ` rejects them as ID tokens.
+  private let sessionIssuer: String
   private let signers: Mutex<[String: CustomTokenSigner]>
   private let hasMetUnknownKey = Atomic<Bool>(false)
 
@@ -17,6 +19,7 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
   init(ring: KeyRing, issuer: String, signers: [CustomTokenSigner] = []) {
     self.ring = Mutex(ring)
     self.issuer = issuer
+    sessionIssuer = issuer + "/session"
     self.signers = Mutex(TokenIssuer.byIssuer(signers))
   }
 
@@ -40,10 +43,16 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
 
   func signingKeys() -> String { keys.jwks(at: wallMillis() / 1_000) }
 
-  func mintIDToken(_ token: IDToken) throws -> String { try unsigned(token).signed() }
+  func mintIDToken(_ token: IDToken) throws -> String { try unsigned(token, .idToken, issuer).signed() }
+
+  func mintSessionCookie(_ token: IDToken) throws -> String {
+    try unsigned(token, .sessionCookie, sessionIssuer).signed()
+  }
 
   /// Not inlined, so that its memory is on the stack and not in the call's task.
-  @inline(never) private func unsigned(_ token: IDToken) throws -> UnsignedToken {
+  @inline(never) private func unsigned(
+    _ token: IDToken, _ type: TokenType, _ issuer: String
+  ) throws -> UnsignedToken {
     var claims = IDTokenClaims(
       issuer: issuer, audience: token.audience, accountID: token.accountID, issuedAt: token.issuedAt.seconds,
       expiresAt: token.expiresAt.seconds, authenticatedAt: token.authTime.seconds, sessionID: token.sessionID,
@@ -59,7 +68,7 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
     claims.customClaims = try TokenIssuer.claims(token.customClaimsJSON)
       .overridden(by: try TokenIssuer.claims(token.sessionClaimsJSON))
     do {
-      return try keys.unsigned(claims.encoded(), .idToken, at: token.issuedAt.seconds)
+      return try keys.unsigned(claims.encoded(), type, at: token.issuedAt.seconds)
     } catch TokenError.noActiveKey {
       throw TokenIssuer.noActiveKey
     }
@@ -70,9 +79,17 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
   }
 
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
+    try verify(token, .idToken, issuer, at: now)
+  }
+
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken {
+    try verify(cookie, .sessionCookie, sessionIssuer, at: now)
+  }
+
+  private func verify(_ token: String, _ type: TokenType, _ issuer: String, at now: Timestamp) throws -> IDToken {
     let claims: IDTokenClaims
     do {
-      claims = try IDTokenClaims(try keys.verify(token, .idToken, at: now.seconds))
+      claims = try IDTokenClaims(try keys.verify(token, type, at: now.seconds))
       // The domain compares the audience with the caller's audiences.
       try claims.check(issuer: issuer, audiences: [claims.audience], now: now.seconds)
     } catch {
@@ -149,6 +166,11 @@ final class TokenIssuer: Identity.Tokens, PublicKeys {
         throw Failure(.forbiddenClaim, field: field, hint: "Remove control characters from names.")
       }
     }
+  }
+
+  func claims(_ json: String, overriddenBy other: String) throws -> String {
+    guard !json.isEmpty, !other.isEmpty else { return json + other }
+    return try TokenIssuer.claims(json).overridden(by: try TokenIssuer.claims(other)).json
   }
 
   private static func claims(_ json: String) throws -> CustomClaims {

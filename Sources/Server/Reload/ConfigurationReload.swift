@@ -76,8 +76,10 @@ final class ConfigurationReload: Sendable {
         return .unchanged
       }
       let kept = change.settings.providers.map(\.id).filter { change.keeps("providers[\($0)]") }
+      let keptHooks = change.settings.hooks.map(\.name).filter { change.keeps("hooks[\($0)]") }
       new = try Configured(
-        change.settings, contents: change.contents, ports, fetchers, previous: (present, Set(kept)))
+        change.settings, contents: change.contents, ports, fetchers,
+        previous: (present, Set(kept), Set(keptHooks)))
     } catch let refused as RefusedSettings {
       return refuse(refused.faults.map(\.description))
     } catch {
@@ -105,6 +107,7 @@ final class ConfigurationReload: Sendable {
     ports.base.metrics.add(providers: settings.providers.map(\.id))
     fetcher.allow(privateHosts: settings.fetchSettings.privateHosts)
     ports.base.keys.tokens.use(new.signers)
+    ports.passwords.use(new.blocking)
     delivery.use(new.messages)
     log.use(settings.logLevel)
     current.use(new)

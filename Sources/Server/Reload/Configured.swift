@@ -2,6 +2,7 @@ internal import Callers
 internal import Configuration
 internal import Delivery
 internal import HTTPClient
+internal import Hooks
 internal import Identity
 internal import Providers
 internal import Services
@@ -19,13 +20,16 @@ final class Configured: Sendable {
   let calls: CallTable
   let messages: DeliveryWorker.Means
   let signers: [CustomTokenSigner]
+  let blocking: PasswordHashing.Blocking
   private let registry: Registry
+  /// In the order of the settings.
+  let hooks: [HookClient]
 
   /// Creates everything, or throws and changes nothing.
-  /// - Parameter previous: the present version, with the names of its providers whose settings stay the same.
+  /// - Parameter previous: the present version, with the names of its providers and hooks whose settings stay the same.
   init(
     _ settings: Settings, contents: [String: Digest], _ ports: Ports, _ fetchers: DeliveryFetchers,
-    previous: (configured: Configured, unchangedProviders: Set<String>)? = nil
+    previous: (configured: Configured, unchangedProviders: Set<String>, unchangedHooks: Set<String>)? = nil
   ) throws {
     self.settings = settings
     self.contents = contents
@@ -34,9 +38,12 @@ final class Configured: Sendable {
         fetching: ports.fetching, ports.notices, previous: previous?.configured.registry,
         unchanged: previous?.unchangedProviders ?? [])
     }
+    let kept = previous.map { known in known.configured.hooks.filter { known.unchangedHooks.contains($0.name) } }
+    hooks = try settings.hookClients(ports.log, kept: kept ?? [])
     environment = ports.environment(
-      registry, settings.policy,
-      PasskeyVerifier(try Settings.again(settings.relyingParties), callers: settings.relyingPartyIDs))
+      registry, try Settings.again(settings.policyWithFiles),
+      PasskeyVerifier(try Settings.again(settings.relyingParties), callers: settings.relyingPartyIDs),
+      settings.hookSet(hooks, ports.base))
     let directory = CallerDirectory()
     let methods = ports.methods(environment, settings, callers: directory)
     calls = CallTable(
@@ -47,6 +54,9 @@ final class Configured: Sendable {
     messages = DeliveryWorker.Means(
       templates: try Settings.again(settings.templates), transports: try settings.transports(fetchers))
     signers = try Settings.again(settings.signersOfCustomTokens)
+    let former = previous?.configured.blocking.list
+    let list = try Settings.again { () throws(ConfigurationError) in try settings.passwordBlockList(previous: former) }
+    blocking = PasswordHashing.Blocking(list: list, atSignIn: settings.blockListAtSignIn)
   }
 }
 

@@ -26,6 +26,10 @@ struct TracedPasswords: Passwords {
   func canVerify(hash: String) async throws -> Bool { try await passwords.canVerify(hash: hash) }
 
   func isCommon(_ password: String) -> Bool { passwords.isCommon(password) }
+
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool {
+    try await passwords.isBlocked(password, commitDecision: commitDecision)
+  }
 }
 
 /// Requests to providers with a span for each request of a sampled call. The span has the host but not the URL, which

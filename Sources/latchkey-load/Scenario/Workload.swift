@@ -38,6 +38,7 @@ struct Workload: Sendable {
     (call: "AdminService/RotateSigningKeys", why: "it replaces the key of all tokens, a few times a year"),
     (call: "AdminService/RevokeSigningKey", why: "it makes all tokens of a stolen key invalid"),
     (call: "AdminService/CreateEmailLink", why: "it needs a right of its own; send-password-reset does the same work"),
+    (call: "AdminService/Invite", why: "support staff calls it; send-password-reset does the same work"),
     (call: "AdminService/SetSecondFactors", why: "support staff calls it; remove-factors does the same work"),
     (call: "AdminService/LinkIdentity", why: "support staff calls it; unlink-provider does the same work"),
     (call: "AdminService/DeleteAccounts", why: "a batch is delete-account, many times in one call"),
@@ -117,6 +118,9 @@ struct Workload: Sendable {
     Workload("end-session", "the same with EndSession of the session by its id") { _ in
       .withoutUsers { _ in .endSession }
     },
+    Workload("session-cookie", "SignIn of an anonymous user, then a session cookie that is valid") { _ in
+      .withoutUsers { _ in .sessionCookie }
+    },
     Workload("list-sessions", "ListSessions marks the caller's session as current") {
       .shared(try $0.usersInSession()) { .listSessions($0) }
     },
@@ -136,6 +140,9 @@ struct Workload: Sendable {
     },
     Workload("send-email-link", "SendEmailLink to a new email address (--redirect-uri)") { preparation in
       .withoutUsers { .sendEmailLink(preparation.email($0.next()), preparation.options.redirectURI) }
+    },
+    Workload("send-email-code", "SendEmailCode to a new email address") { preparation in
+      .withoutUsers { .sendEmailCode(preparation.email($0.next())) }
     },
     Workload("send-email-verification", "SendEmailVerification in a session of an account with an email address") {
       let redirectURI = $0.options.redirectURI

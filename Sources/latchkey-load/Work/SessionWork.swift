@@ -53,6 +53,23 @@ extension Step {
     }
   }
 
+  /// Creates a session cookie in a session that has just begun, and verifies it.
+  static var sessionCookie: Step {
+    withAnonymousSession { session in
+      let request = CreateSessionCookieRequest(idToken: session.idToken, validForSeconds: 300)
+      return .call(SessionRPC.createSessionCookie, request) { response, _ in
+        verifyCookie(response.sessionCookie, of: session)
+      }
+    }
+  }
+
+  private static func verifyCookie(_ cookie: String, of session: Session) -> Step {
+    .call(SessionRPC.verifySessionCookie, VerifySessionCookieRequest(sessionCookie: cookie)) { verdict, _ in
+      guard verdict.active else { return .wrong("a valid cookie is reported as \(verdict.inactiveReason?.name ?? "")") }
+      return verdict.accountID == session.accountID ? .done : .wrong("another account")
+    }
+  }
+
   static var revokeSessions: Step {
     withAnonymousSession { session in
       .call(AdminRPC.revokeSessions, RevokeSessionsRequest(accountID: session.accountID)) { response, _ in

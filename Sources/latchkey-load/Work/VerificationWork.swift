@@ -16,6 +16,12 @@ extension Step {
     return .call(VerificationRPC.sendEmailLink, request) { response, _ in expires(atMillis: response.expiresAtMillis) }
   }
 
+  static func sendEmailCode(_ email: String) -> Step {
+    .call(VerificationRPC.sendEmailCode, SendEmailCodeRequest(email: email)) { response, _ in
+      response.verificationID.isEmpty ? .wrong("no ID") : expires(atMillis: response.expiresAtMillis)
+    }
+  }
+
   static func sendEmailVerification(_ user: LoadUser, _ continueURI: String) -> Step {
     let request = SendEmailVerificationRequest(idToken: user.idToken, continueURI: continueURI)
     return .call(VerificationRPC.sendEmailVerification, request) { response, _ in

@@ -231,6 +231,7 @@ struct UnlinkProvider: ServiceCommand {
     commandName: "unlink-provider", abstract: "Remove a sign-in method from an account, even the last one.",
     discussion: """
       latchkey unlink-provider ID google.com
+      latchkey unlink-provider ID google.com --subject 1048576   # one of several identities
 
       Use this for a user who has a new subject at the provider, or whose sign-in method an attacker controls. The \
       account keeps its email address, and the owner of the address can sign in with another identity. Verify who \
@@ -239,12 +240,13 @@ struct UnlinkProvider: ServiceCommand {
 
   @Argument(help: "Account ID.") var id: String
   @Argument(help: "Provider ID, as lookup shows it.") var provider: String
+  @Option(name: .long, help: "Which identity of the provider, if the account has several.") var subject = ""
 
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
-    let answer = try context.call(
-      AdminRPC.unlinkProvider, UnlinkProviderRequest(accountID: id, providerID: provider))
+    let request = UnlinkProviderRequest(accountID: id, providerID: provider, subject: subject)
+    let answer = try context.call(AdminRPC.unlinkProvider, request)
     return try context.report(answer.account, "Unlinked \(printable(provider))")
   }
 }

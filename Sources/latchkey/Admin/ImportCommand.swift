@@ -12,6 +12,7 @@ struct ImportCommand: ServiceCommand {
     discussion: """
       latchkey import users.json --hash-algo SCRYPT --hash-key-file signer.key --salt-separator Bw== \\
         --rounds 8 --mem-cost 14
+      latchkey import users.jsonl --hash-algo DJANGO
 
       Reads JSON and CSV files of Firebase's auth:export, user records of its Admin SDK as {"users": [...]}, and the \
       lines of latchkey export. Reports rejected rows and imports the others. Lists ignored members at the end. To \
@@ -83,8 +84,9 @@ struct HashOptions: ParsableArguments {
   @Option(
     name: .long,
     help: ArgumentHelp(
-      "Hash algorithm: SCRYPT (Firebase's own), STANDARD_SCRYPT, BCRYPT, ARGON2, PBKDF_SHA1, PBKDF2_SHA256, or SHA512, "
-        + "SHA256, SHA1 and MD5, plain or with HMAC_.", valueName: "name"))
+      "Hash algorithm: SCRYPT (Firebase's own), STANDARD_SCRYPT, BCRYPT, ARGON2, PBKDF_SHA1, PBKDF2_SHA256, "
+        + "PBKDF2_SHA512, PHPASS, DJANGO, WERKZEUG, or SHA512, SHA256, SHA1 and MD5, plain or with HMAC_.",
+      valueName: "name"))
   var hashAlgo: String?
 
   @Option(

@@ -205,6 +205,41 @@ struct EmailLink: ServiceCommand {
   }
 }
 
+struct Invite: ServiceCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "Create an account for a user, and mail the link by which the user enters it.",
+    discussion: """
+      latchkey invite alice@example.com --continue-uri https://app.example.com/action --for app
+
+      Run it again to send another link. The link sets the first password; with --sign-in, it signs in.
+      """)
+
+  @Argument(help: "Email address of the user.") var email: String
+  @Option(name: .long, help: "Page of the link; one of the redirect_uris of the redeeming caller.")
+  var continueURI: String
+  @Option(name: .customLong("for"), help: "Name of the caller that redeems the link; this one by default.")
+  var redeemer = ""
+  @Flag(name: .long, help: "Send a sign-in link.") var signIn = false
+  @Option(name: .long, help: "Name of the user.") var displayName = ""
+  @Option(name: .long, help: ArgumentHelp("Language of the email, such as de.", valueName: "language"))
+  var locale = ""
+
+  @OptionGroup var common: CommonOptions
+
+  func perform(_ context: CommandContext) throws -> Report {
+    let answer = try context.call(
+      AdminRPC.invite,
+      InviteRequest(
+        email: email, mode: signIn ? .signIn : .resetPassword, continueURI: continueURI, locale: locale,
+        caller: redeemer, displayName: displayName))
+    let until = answer.expiresAtMillis.map(rfc3339) ?? "it expires"
+    return Report(["Invited \(printable(email)) to the account \(printable(answer.accountID)) until \(until)."], [
+      JSONMember("account_id", .string(answer.accountID)), JSONMember("is_new_account", .bool(answer.isNewAccount)),
+      JSONMember("expires_at", .moment(answer.expiresAtMillis)),
+    ])
+  }
+}
+
 struct ForgetAccount: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "forget-account", abstract: "Free the ID of a removed account for a new one.",

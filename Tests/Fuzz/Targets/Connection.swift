@@ -57,12 +57,6 @@ struct Remains {
   weak var value: AnyObject?
 }
 
-extension Session {
-  func feed(_ bytes: [UInt8], nowMillis: Int64) -> Bool {
-    unsafe bytes.withUnsafeBytes { unsafe feed($0, nowMillis: nowMillis) }
-  }
-}
-
 /// The input and output of a session, without answers.
 private struct Observation {
   struct Heard: Equatable {

@@ -26,10 +26,11 @@ extension FuzzTarget {
     ExportAccountsRequest.self, BackupRequest.self, SetCustomClaimsRequest.self, SetDisabledRequest.self,
     DeleteAccountRequest.self, ListRequest.self, RevokeSessionsRequest.self, RemoveSecondFactorsRequest.self,
     UnlinkProviderRequest.self, RevokeAllRequest.self, ListSessionsRequest.self, SendEmailVerificationRequest.self,
-    ConfirmEmailRequest.self, SendEmailChangeRequest.self, SendEmailLinkRequest.self, SendPasswordResetRequest.self,
-    ResetPasswordRequest.self, CheckCodeRequest.self, SendPhoneCodeRequest.self, StartSecondFactorRequest.self,
-    FinishSecondFactorRequest.self, StartEnrollmentRequest.self, FinishEnrollmentRequest.self, WithdrawRequest.self,
-    WatchRequest.self, ExportAccountsResponse.self, WatchResponse.self,
+    ConfirmEmailRequest.self, SendEmailCodeRequest.self, SendEmailChangeRequest.self, SendEmailLinkRequest.self,
+    SendPasswordResetRequest.self, ResetPasswordRequest.self, CheckCodeRequest.self, SendPhoneCodeRequest.self,
+    StartSecondFactorRequest.self, FinishSecondFactorRequest.self, StartEnrollmentRequest.self,
+    FinishEnrollmentRequest.self, WithdrawRequest.self, WatchRequest.self, ExportAccountsResponse.self,
+    WatchResponse.self,
   ]
 
   private static func checkMessage<M: ProtobufMessage>(_ type: M.Type, _ bytes: [UInt8]) {

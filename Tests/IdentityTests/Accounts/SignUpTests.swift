@@ -13,7 +13,8 @@ import Testing
   ) async throws -> CreateAnswer {
     let world = world ?? self.world
     let request = CreateAccountRequest(
-      email: email, password: password, mail: MailOrder(continueURI: page, locale: "de"), code: code)
+      email: email, password: password, mail: MailOrder(continueURI: page, locale: "de"),
+      proof: code.isEmpty ? nil : .link(code: code))
     return try await CreateAccount(world.environment)(request, call ?? world.call())
   }
 

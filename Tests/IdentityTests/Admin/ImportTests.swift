@@ -40,7 +40,7 @@ private struct RowEdit: Sendable {
 
 private func decide(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()) -> ImportDecision.Outcome {
   ImportDecision(
-    row: row, now: Timestamp(millis: 1_800_000_000_000), factorsMax: 5, newID: "new-id",
+    row: row, now: Timestamp(millis: 1_800_000_000_000), factorsMax: 5, identitiesPerProviderMax: 1, newID: "new-id",
     newFactorID: { "new-factor" }
   ).decide(owners)
 }

@@ -237,7 +237,7 @@ struct `Passkeys of an account` {
   }
 }
 
-/// Section 15: unverified addresses, resets, merges and administrators.
+/// Section 16: unverified addresses, resets, merges and administrators.
 struct `Passkeys in the other tables` {
   let world = World { $0.passkeyEnabled = true }
 
@@ -251,9 +251,20 @@ struct `Passkeys in the other tables` {
       accountID: accountID, linkedAt: beginning)
   }
 
-  @Test func `S6b: an account with a passkey is not reclaimed, and loses only its unverified address`() async throws {
+  @Test func `S6a: a reclaim removes passkeys from before the address was verified`() async throws {
     var state = account(.unverified(ada), password: true)
-    state.identities = [passkey(1, of: "account-y")]
+    state.identities = [passkey(1, of: "account-y"), passkey(2, of: "account-y")]
+    world.store.insert(state)
+    let grant = try await world.signIn(google()).grant
+    #expect(!grant.isNewAccount && grant.account.account.id == "account-y")
+    #expect(grant.revokedProviderIDs == ["password", "passkey"])
+    let left = try #require(world.store.state("account-y"))
+    #expect(left.passkeys.isEmpty && left.account.emailVerified && left.account.passwordHash == nil)
+  }
+
+  @Test func `S6b: an account with a passkey and an identity loses only its unverified address`() async throws {
+    var state = account(.unverified(ada), password: true, identities: [corporate])
+    state.identities.append(passkey(1, of: "account-y"))
     world.store.insert(state)
     let exists = try await world.signIn(google()).exists
     #expect(exists.canClaimAddress)
@@ -339,7 +350,7 @@ struct `Passkeys in the other tables` {
     var policy = world.policy
     policy.relyingPartyIDs = []
     #expect(SignInMethods(state, policy).methods == ["password"])
-    #expect(!state.holdsOnlyAddress)
+    #expect(state.holdsOnlyAddress)
   }
 }
 

@@ -98,7 +98,7 @@ struct `EndSession, every row` {
     #expect(open == [own.sessionID, foreign.sessionID])
     #expect(world.store.contents.sessions[other.sessionID]?.closed?.reason == .revoked)
     await refused(.tokenRevoked) { try await Refresh(world.environment)(other.refreshToken, world.call()) }
-    let reading = try VerifyIDToken(world.environment, idToken: other.idToken, world.call())
+    let reading = try VerifyIDToken(world.environment, .idToken(other.idToken), world.call())
     #expect(try await world.environment.read(reading) == .inactive(.tokenRevoked))
     _ = try await Refresh(world.environment)(own.refreshToken, world.call())
     #expect(world.store.contents.events(of: "account-y") == ["SIGNED_OUT"])

@@ -102,7 +102,7 @@ import Testing
     let session = try world.session(of: "account-y")
     let code = try await world.verification(session)
     func click() async throws -> EmailConfirmed {
-      try await ConfirmEmail(world.environment)(code: code, idToken: session.idToken, world.call(key: key))
+      try await ConfirmEmail(world.environment)(.link(code: code), idToken: session.idToken, world.call(key: key))
     }
     let first = try await click()
     let second = try await click()
@@ -126,7 +126,7 @@ import Testing
     let session = try begin()
     let code = try await world.emailChange(to: "new@example.com", session)
     func click(_ session: SessionGrant, key: String?) async throws -> EmailConfirmed {
-      try await ConfirmEmail(world.environment)(code: code, idToken: session.idToken, world.call(key: key))
+      try await ConfirmEmail(world.environment)(.link(code: code), idToken: session.idToken, world.call(key: key))
     }
     let first = try #require(try await click(session, key: "k").session)
     let again = try await click(session, key: "k")
@@ -140,7 +140,7 @@ import Testing
     _ = try await world.update(session, email: "new@example.com", mail: MailOrder(continueURI: page))
     let code = try world.code(.emailChanged, to: ada)
     for _ in 1...2 {
-      let answer = try await ConfirmEmail(world.environment)(code: code, idToken: "", world.call(key: "k"))
+      let answer = try await ConfirmEmail(world.environment)(.link(code: code), idToken: "", world.call(key: "k"))
       #expect(answer == EmailConfirmed(email: ada))
     }
     await refused(.expiredCode) { try await world.confirm(code) }
@@ -152,7 +152,7 @@ import Testing
     world.store.insert(account(.unverified(ada), password: true, identities: []))
     let code = try await world.passwordReset()
     func reset(_ key: String?) async throws -> PasswordWasReset {
-      try await ResetPassword(world.environment)(code: code, newPassword: "battery staple", world.call(key: key))
+      try await ResetPassword(world.environment)(.link(code: code), newPassword: "battery staple", world.call(key: key))
     }
     let first = try await reset("k")
     #expect(first.revokedProviderIDs == ["password"])

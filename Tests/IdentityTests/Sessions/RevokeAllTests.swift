@@ -28,7 +28,7 @@ struct `RevokeAll, all rules` {
     #expect(Set(world.store.contents.sessions.values.compactMap(\.closed?.reason)) == [.revoked])
     for each in others + [session] {
       await refused(.tokenRevoked) { try await Refresh(world.environment)(each.refreshToken, world.call()) }
-      let reading = try VerifyIDToken(world.environment, idToken: each.idToken, world.call())
+      let reading = try VerifyIDToken(world.environment, .idToken(each.idToken), world.call())
       #expect(try await world.environment.read(reading) == .inactive(.tokenRevoked))
     }
   }

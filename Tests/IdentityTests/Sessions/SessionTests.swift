@@ -22,7 +22,7 @@ struct `SignOut, all rules` {
     let session = try known()
     try await SignOut(world.environment)(.refreshToken(session.refreshToken), world.call())
     await refused(.tokenRevoked) { try await Refresh(world.environment)(session.refreshToken, world.call()) }
-    let reading = try VerifyIDToken(world.environment, idToken: session.idToken, world.call())
+    let reading = try VerifyIDToken(world.environment, .idToken(session.idToken), world.call())
     #expect(try await world.environment.read(reading) == .inactive(.tokenRevoked))
   }
 
@@ -56,7 +56,7 @@ struct `VerifyIdToken, all rules` {
   let world = World()
 
   func status(_ idToken: String, audience: String = "app") async throws -> IDTokenStatus {
-    let reading = try VerifyIDToken(world.environment, idToken: idToken, world.call(audience: audience))
+    let reading = try VerifyIDToken(world.environment, .idToken(idToken), world.call(audience: audience))
     return try await world.environment.read(reading)
   }
 

@@ -114,7 +114,7 @@ extension GuardedCall {
 
   private func confirming(_ code: String, _ session: SessionGrant, _ world: World) -> Prepared {
     (session, { environment in
-      _ = try await ConfirmEmail(environment)(code: code, idToken: session.idToken, world.call())
+      _ = try await ConfirmEmail(environment)(.link(code: code), idToken: session.idToken, world.call())
     })
   }
 

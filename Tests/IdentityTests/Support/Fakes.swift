@@ -115,7 +115,7 @@ final class FakePasswords: Passwords {
     await event?()
     if isGivenUpAfterwards.withLock({ $0 }) { _ = commitDecision.cancel() }
     if hash == "old:" + password { return PasswordCheck(matches: true, upgradedHash: "hash:" + password) }
-    return PasswordCheck(matches: hash == "hash:" + password)
+    return PasswordCheck(matches: hash == "hash:" + password, isBlocked: password == "a leaked secret")
   }
 
   func hash(_ password: String, commitDecision: CommitDecision) async throws -> String {
@@ -124,6 +124,10 @@ final class FakePasswords: Passwords {
   }
 
   func isCommon(_ password: String) -> Bool { password == "password1" }
+
+  func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool {
+    password == "a leaked secret"
+  }
 }
 
 /// Tokens that are only names. This object has their contents.
@@ -145,6 +149,13 @@ final class FakeTokens: Tokens {
       known[text] = claims
       return text
     }
+  }
+
+  func mintSessionCookie(_ claims: IDToken) throws -> String { "cookie-" + (try mintIDToken(claims)) }
+
+  func verifySessionCookie(_ cookie: String, at now: Timestamp) throws -> IDToken {
+    guard cookie.hasPrefix("cookie-") else { throw Failure(.invalidIDToken) }
+    return try verifyIDToken(String(cookie.dropFirst(7)), at: now)
   }
 
   func verifyIDToken(_ token: String, at now: Timestamp) throws -> IDToken {
@@ -172,8 +183,14 @@ final class FakeTokens: Tokens {
     if json.contains("\"sub\"") { throw Failure(.forbiddenClaim, field: field) }
   }
 
+  func claims(_ json: String, overriddenBy other: String) throws -> String {
+    guard !json.isEmpty, !other.isEmpty else { return json + other }
+    return json.dropLast() + "," + other.dropFirst()
+  }
+
   func claimsJSON(_ token: String) throws -> String {
-    guard let claims = idTokens.withLock({ $0[token] }) else { throw Failure(.invalidIDToken) }
+    let name = token.hasPrefix("cookie-") ? String(token.dropFirst(7)) : token
+    guard let claims = idTokens.withLock({ $0[name] }) else { throw Failure(.invalidIDToken) }
     return "{\"sub\":\"\(claims.accountID)\"}"
   }
 }

@@ -25,7 +25,7 @@ extension World {
   }
 
   func confirm(_ code: String, _ session: SessionGrant? = nil) async throws -> EmailConfirmed {
-    try await ConfirmEmail(environment)(code: code, idToken: session?.idToken ?? "", call())
+    try await ConfirmEmail(environment)(.link(code: code), idToken: session?.idToken ?? "", call())
   }
 
   func reset(
@@ -33,7 +33,7 @@ extension World {
   ) async throws -> PasswordWasReset {
     let call = call(deviceID: deviceID)
     return try await ResetPassword(environment)(
-      code: code, newPassword: password, claimAddress: claimAddress, call)
+      .link(code: code), newPassword: password, claimAddress: claimAddress, call)
   }
 
   func check(_ code: String, _ call: CallFacts? = nil) async throws -> CodeCheck {

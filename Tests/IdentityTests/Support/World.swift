@@ -11,6 +11,8 @@ struct World: Sendable {
   let tokens = FakeTokens()
   let providers = FakeProviders()
   let passkeys = FakePasskeys()
+  /// nil: the server has no hooks.
+  var hooks: FakeHooks?
   var policy: Policy
 
   init(store: MemoryStore = MemoryStore(), seed: UInt64 = 1, policy edit: (inout Policy) -> Void = { _ in }) {
@@ -26,7 +28,7 @@ struct World: Sendable {
   var environment: Environment {
     Environment(
       store: store, clock: clock, randomness: randomness, cryptography: cryptography, passwords: passwords,
-      tokens: tokens, providers: providers, policy: policy, passkeys: passkeys)
+      tokens: tokens, providers: providers, policy: policy, passkeys: passkeys, hooks: hooks)
   }
 
   var now: Timestamp { clock.now() }

@@ -209,7 +209,7 @@ private let new = "new@example.com"
     let code = try await world.emailChange(to: new, session)
     let environment = world.environment(interruptedBy: { $0.insert(account(id: "other", .verified(new))) })
     await refused(.emailAlreadyInUse) {
-      try await ConfirmEmail(environment)(code: code, idToken: session.idToken, world.call())
+      try await ConfirmEmail(environment)(.link(code: code), idToken: session.idToken, world.call())
     }
   }
 

@@ -75,7 +75,7 @@ import Testing
       }
     }
     let failure = await refused(.invalidCode) {
-      try await ConfirmEmail(deleted)(code: code, idToken: session.idToken, world.call())
+      try await ConfirmEmail(deleted)(.link(code: code), idToken: session.idToken, world.call())
     }
     #expect(failure?.field == "code" && world.store.state("account-y") == nil)
   }

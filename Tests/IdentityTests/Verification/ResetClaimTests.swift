@@ -138,7 +138,7 @@ private let newPassword = Credential.password(email: ada, password: "battery sta
       }
     })
     let answer = try await ResetPassword(environment)(
-      code: code, newPassword: "battery staple", claimAddress: true, world.call())
+      .link(code: code), newPassword: "battery staple", claimAddress: true, world.call())
     #expect(answer == PasswordWasReset(email: ada))
     #expect(try await world.signIn(newPassword).grant.account.account.id == "account-y")
   }

@@ -257,6 +257,33 @@ static inline int64_t lk_read(int fd, void *bytes, size_t most) {
   do count = read(fd, bytes, most); while (count < 0 && errno == EINTR);
   return count < 0 ? -errno : count;
 }
+// Reads at an offset, which does not move the position of the descriptor.
+static inline int64_t lk_read_at(int fd, void *bytes, size_t most, int64_t offset) {
+  ssize_t count;
+  do count = pread(fd, bytes, most, offset); while (count < 0 && errno == EINTR);
+  return count < 0 ? -errno : count;
+}
+// What differs after a file was changed or replaced. `code` is 0, or -errno; -EINVAL: not a regular file.
+struct lk_file_state {
+  int64_t bytes;
+  int64_t changed_nanos;
+  uint64_t inode;
+  int code;
+};
+static inline struct lk_file_state lk_state_of_file(int fd) {
+  struct lk_file_state state = {0};
+  struct stat entry;
+  if (fstat(fd, &entry) < 0) {
+    state.code = -errno;
+  } else if (!S_ISREG(entry.st_mode)) {
+    state.code = -EINVAL;
+  } else {
+    state.bytes = entry.st_size;
+    state.changed_nanos = entry.st_mtim.tv_sec * INT64_C(1000000000) + entry.st_mtim.tv_nsec;
+    state.inode = entry.st_ino;
+  }
+  return state;
+}
 // Writes to a socket. If the peer has closed the connection, this returns an error and raises no signal.
 static inline int64_t lk_send(int fd, const void *bytes, size_t count) {
   ssize_t written;

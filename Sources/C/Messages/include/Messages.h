@@ -10,6 +10,7 @@
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
 #include "grpc/reflection/v1alpha/reflection.pb-c.h"
+#include "latchkey/hooks/v1/hooks.pb-c.h"
 #include "latchkey/storage/v1/sealed.pb-c.h"
 #include "latchkey/v1/account_service.pb-c.h"
 #include "latchkey/v1/admin_accounts.pb-c.h"

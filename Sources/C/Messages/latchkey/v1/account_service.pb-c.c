@@ -592,7 +592,7 @@ void   latchkey__v1__merge_conflict__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__merge_conflict__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descriptors[9] =
+static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descriptors[11] =
 {
   {
     "email",
@@ -702,8 +702,33 @@ static const ProtobufCFieldDescriptor latchkey__v1__create_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "verification_id",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateRequest, verification_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "binding",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateRequest, binding),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__create_request__field_indices_by_name[] = {
+  10,   /* field[10] = binding */
   5,   /* field[5] = client */
   8,   /* field[8] = code */
   6,   /* field[6] = continue_uri */
@@ -713,11 +738,12 @@ static const unsigned latchkey__v1__create_request__field_indices_by_name[] = {
   7,   /* field[7] = locale */
   1,   /* field[1] = password */
   3,   /* field[3] = photo_url */
+  9,   /* field[9] = verification_id */
 };
 static const ProtobufCIntRange latchkey__v1__create_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 11 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__create_request__descriptor =
 {
@@ -727,7 +753,7 @@ const ProtobufCMessageDescriptor latchkey__v1__create_request__descriptor =
   "Latchkey__V1__CreateRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__CreateRequest),
-  9,
+  11,
   latchkey__v1__create_request__field_descriptors,
   latchkey__v1__create_request__field_indices_by_name,
   1,  latchkey__v1__create_request__number_ranges,

@@ -502,6 +502,96 @@ void   latchkey__v1__create_email_link_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__create_email_link_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__invite_request__init
+                     (Latchkey__V1__InviteRequest         *message)
+{
+  static const Latchkey__V1__InviteRequest init_value = LATCHKEY__V1__INVITE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__invite_request__get_packed_size
+                     (const Latchkey__V1__InviteRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__invite_request__pack
+                     (const Latchkey__V1__InviteRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__invite_request__pack_to_buffer
+                     (const Latchkey__V1__InviteRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__InviteRequest *
+       latchkey__v1__invite_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__InviteRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__invite_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__invite_request__free_unpacked
+                     (Latchkey__V1__InviteRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__invite_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__invite_response__init
+                     (Latchkey__V1__InviteResponse         *message)
+{
+  static const Latchkey__V1__InviteResponse init_value = LATCHKEY__V1__INVITE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__invite_response__get_packed_size
+                     (const Latchkey__V1__InviteResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__invite_response__pack
+                     (const Latchkey__V1__InviteResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__invite_response__pack_to_buffer
+                     (const Latchkey__V1__InviteResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__invite_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__InviteResponse *
+       latchkey__v1__invite_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__InviteResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__invite_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__invite_response__free_unpacked
+                     (Latchkey__V1__InviteResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__invite_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__delete_accounts_request__init
                      (Latchkey__V1__DeleteAccountsRequest         *message)
 {
@@ -1751,6 +1841,173 @@ const ProtobufCMessageDescriptor latchkey__v1__create_email_link_response__descr
   latchkey__v1__create_email_link_response__field_indices_by_name,
   1,  latchkey__v1__create_email_link_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__create_email_link_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__invite_request__field_descriptors[6] =
+{
+  {
+    "email",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, email),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "mode",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, mode),
+    &latchkey__v1__code_mode__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "continue_uri",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, continue_uri),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "locale",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "caller",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, caller),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteRequest, display_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__invite_request__field_indices_by_name[] = {
+  4,   /* field[4] = caller */
+  2,   /* field[2] = continue_uri */
+  5,   /* field[5] = display_name */
+  0,   /* field[0] = email */
+  3,   /* field[3] = locale */
+  1,   /* field[1] = mode */
+};
+static const ProtobufCIntRange latchkey__v1__invite_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 6 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__invite_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.InviteRequest",
+  "InviteRequest",
+  "Latchkey__V1__InviteRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__InviteRequest),
+  6,
+  latchkey__v1__invite_request__field_descriptors,
+  latchkey__v1__invite_request__field_indices_by_name,
+  1,  latchkey__v1__invite_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__invite_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__invite_response__field_descriptors[3] =
+{
+  {
+    "account_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteResponse, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires_at",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteResponse, expires_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "is_new_account",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__InviteResponse, is_new_account),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__invite_response__field_indices_by_name[] = {
+  0,   /* field[0] = account_id */
+  1,   /* field[1] = expires_at */
+  2,   /* field[2] = is_new_account */
+};
+static const ProtobufCIntRange latchkey__v1__invite_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__invite_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.InviteResponse",
+  "InviteResponse",
+  "Latchkey__V1__InviteResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__InviteResponse),
+  3,
+  latchkey__v1__invite_response__field_descriptors,
+  latchkey__v1__invite_response__field_indices_by_name,
+  1,  latchkey__v1__invite_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__invite_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__delete_accounts_request__field_descriptors[1] =

@@ -2364,7 +2364,7 @@ const ProtobufCMessageDescriptor latchkey__v1__remove_second_factors_response__d
   (ProtobufCMessageInit) latchkey__v1__remove_second_factors_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[2] =
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__field_descriptors[3] =
 {
   {
     "account_id",
@@ -2390,15 +2390,28 @@ static const ProtobufCFieldDescriptor latchkey__v1__unlink_provider_request__fie
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "subject",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkProviderRequest, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__unlink_provider_request__field_indices_by_name[] = {
   0,   /* field[0] = account_id */
   1,   /* field[1] = provider_id */
+  2,   /* field[2] = subject */
 };
 static const ProtobufCIntRange latchkey__v1__unlink_provider_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 2 }
+  { 0, 3 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descriptor =
 {
@@ -2408,7 +2421,7 @@ const ProtobufCMessageDescriptor latchkey__v1__unlink_provider_request__descript
   "Latchkey__V1__UnlinkProviderRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__UnlinkProviderRequest),
-  2,
+  3,
   latchkey__v1__unlink_provider_request__field_descriptors,
   latchkey__v1__unlink_provider_request__field_indices_by_name,
   1,  latchkey__v1__unlink_provider_request__number_ranges,
@@ -3632,7 +3645,7 @@ const ProtobufCMessageDescriptor latchkey__v1__sealed_rows__descriptor =
   (ProtobufCMessageInit) latchkey__v1__sealed_rows__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[15] =
+static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_number[19] =
 {
   { "HASH_ALGORITHM_UNSPECIFIED", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_UNSPECIFIED", 0 },
   { "HASH_ALGORITHM_SCRYPT", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SCRYPT", 1 },
@@ -3649,27 +3662,35 @@ static const ProtobufCEnumValue latchkey__v1__hash_algorithm__enum_values_by_num
   { "HASH_ALGORITHM_SHA256", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA1", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_MD5", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5", 14 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA512", 15 },
+  { "HASH_ALGORITHM_PHPASS", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PHPASS", 16 },
+  { "HASH_ALGORITHM_DJANGO", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_DJANGO", 17 },
+  { "HASH_ALGORITHM_WERKZEUG", "LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_WERKZEUG", 18 },
 };
 static const ProtobufCIntRange latchkey__v1__hash_algorithm__value_ranges[] = {
-{0, 0},{0, 15}
+{0, 0},{0, 19}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[15] =
+static const ProtobufCEnumValueIndex latchkey__v1__hash_algorithm__enum_values_by_name[19] =
 {
   { "HASH_ALGORITHM_ARGON2", 4 },
   { "HASH_ALGORITHM_BCRYPT", 3 },
+  { "HASH_ALGORITHM_DJANGO", 17 },
   { "HASH_ALGORITHM_HMAC_MD5", 10 },
   { "HASH_ALGORITHM_HMAC_SHA1", 9 },
   { "HASH_ALGORITHM_HMAC_SHA256", 8 },
   { "HASH_ALGORITHM_HMAC_SHA512", 7 },
   { "HASH_ALGORITHM_MD5", 14 },
   { "HASH_ALGORITHM_PBKDF2_SHA256", 6 },
+  { "HASH_ALGORITHM_PBKDF2_SHA512", 15 },
   { "HASH_ALGORITHM_PBKDF_SHA1", 5 },
+  { "HASH_ALGORITHM_PHPASS", 16 },
   { "HASH_ALGORITHM_SCRYPT", 1 },
   { "HASH_ALGORITHM_SHA1", 13 },
   { "HASH_ALGORITHM_SHA256", 12 },
   { "HASH_ALGORITHM_SHA512", 11 },
   { "HASH_ALGORITHM_STANDARD_SCRYPT", 2 },
   { "HASH_ALGORITHM_UNSPECIFIED", 0 },
+  { "HASH_ALGORITHM_WERKZEUG", 18 },
 };
 const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
 {
@@ -3678,9 +3699,9 @@ const ProtobufCEnumDescriptor latchkey__v1__hash_algorithm__descriptor =
   "HashAlgorithm",
   "Latchkey__V1__HashAlgorithm",
   "latchkey.v1",
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_number,
-  15,
+  19,
   latchkey__v1__hash_algorithm__enum_values_by_name,
   1,
   latchkey__v1__hash_algorithm__value_ranges,
@@ -3758,7 +3779,7 @@ const ProtobufCEnumDescriptor latchkey__v1__master_key_state__descriptor =
   latchkey__v1__master_key_state__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[32] =
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[33] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -3781,6 +3802,7 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "LinkIdentity", &latchkey__v1__link_identity_request__descriptor, &latchkey__v1__link_identity_response__descriptor },
   { "SetSecondFactors", &latchkey__v1__set_second_factors_request__descriptor, &latchkey__v1__set_second_factors_response__descriptor },
   { "CreateEmailLink", &latchkey__v1__create_email_link_request__descriptor, &latchkey__v1__create_email_link_response__descriptor },
+  { "Invite", &latchkey__v1__invite_request__descriptor, &latchkey__v1__invite_response__descriptor },
   { "DeleteAccounts", &latchkey__v1__delete_accounts_request__descriptor, &latchkey__v1__delete_accounts_response__descriptor },
   { "SetAccountsDisabled", &latchkey__v1__set_accounts_disabled_request__descriptor, &latchkey__v1__set_accounts_disabled_response__descriptor },
   { "ForgetAccount", &latchkey__v1__forget_account_request__descriptor, &latchkey__v1__forget_account_response__descriptor },
@@ -3799,32 +3821,33 @@ const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   10,        /* CreateCustomToken */
   20,        /* CreateEmailLink */
   5,        /* DeleteAccount */
-  21,        /* DeleteAccounts */
-  27,        /* DiagnoseSignIn */
-  25,        /* ExportAccount */
+  22,        /* DeleteAccounts */
+  28,        /* DiagnoseSignIn */
+  26,        /* ExportAccount */
   9,        /* ExportAccounts */
-  23,        /* ForgetAccount */
+  24,        /* ForgetAccount */
   12,        /* GetMasterKeyStatus */
   8,        /* ImportAccounts */
+  21,        /* Invite */
   18,        /* LinkIdentity */
   1,        /* List */
-  26,        /* ListEvents */
-  30,        /* ListMessages */
-  29,        /* ListSessions */
+  27,        /* ListEvents */
+  31,        /* ListMessages */
+  30,        /* ListSessions */
   13,        /* ListSigningKeys */
   0,        /* Lookup */
   6,        /* RemoveSecondFactors */
-  31,        /* ResendMessage */
+  32,        /* ResendMessage */
   4,        /* RevokeSessions */
   15,        /* RevokeSigningKey */
   14,        /* RotateSigningKeys */
-  24,        /* Search */
-  22,        /* SetAccountsDisabled */
+  25,        /* Search */
+  23,        /* SetAccountsDisabled */
   3,        /* SetCustomClaims */
   2,        /* SetDisabled */
   19,        /* SetSecondFactors */
   7,        /* UnlinkProvider */
-  28,        /* Unlock */
+  29,        /* Unlock */
   17         /* UpdateAccount */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
@@ -3834,7 +3857,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  32,
+  33,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -4006,13 +4029,21 @@ void latchkey__v1__admin_service__create_email_link(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 20, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__invite(ProtobufCService *service,
+                                         const Latchkey__V1__InviteRequest *input,
+                                         Latchkey__V1__InviteResponse_Closure closure,
+                                         void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 21, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__delete_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__DeleteAccountsRequest *input,
                                                   Latchkey__V1__DeleteAccountsResponse_Closure closure,
                                                   void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 21, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 22, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__set_accounts_disabled(ProtobufCService *service,
                                                         const Latchkey__V1__SetAccountsDisabledRequest *input,
@@ -4020,7 +4051,7 @@ void latchkey__v1__admin_service__set_accounts_disabled(ProtobufCService *servic
                                                         void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 22, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 23, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
                                                  const Latchkey__V1__ForgetAccountRequest *input,
@@ -4028,7 +4059,7 @@ void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 23, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 24, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__search(ProtobufCService *service,
                                          const Latchkey__V1__SearchRequest *input,
@@ -4036,7 +4067,7 @@ void latchkey__v1__admin_service__search(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 24, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  const Latchkey__V1__ExportAccountRequest *input,
@@ -4044,7 +4075,7 @@ void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               const Latchkey__V1__ListEventsRequest *input,
@@ -4052,7 +4083,7 @@ void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    const Latchkey__V1__DiagnoseSignInRequest *input,
@@ -4060,7 +4091,7 @@ void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          const Latchkey__V1__UnlockRequest *input,
@@ -4068,7 +4099,7 @@ void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 const Latchkey__V1__AdminServiceListSessionsRequest *input,
@@ -4076,7 +4107,7 @@ void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 const Latchkey__V1__ListMessagesRequest *input,
@@ -4084,7 +4115,7 @@ void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  const Latchkey__V1__ResendMessageRequest *input,
@@ -4092,7 +4123,7 @@ void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 32, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

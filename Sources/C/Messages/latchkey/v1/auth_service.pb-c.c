@@ -849,7 +849,7 @@ const ProtobufCMessageDescriptor latchkey__v1__link_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__link_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__unlink_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__unlink_request__field_descriptors[5] =
 {
   {
     "id_token",
@@ -899,17 +899,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__unlink_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "subject",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__UnlinkRequest, subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__unlink_request__field_indices_by_name[] = {
   3,   /* field[3] = client */
   0,   /* field[0] = id_token */
   2,   /* field[2] = idempotency_key */
   1,   /* field[1] = provider_id */
+  4,   /* field[4] = subject */
 };
 static const ProtobufCIntRange latchkey__v1__unlink_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 5 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__unlink_request__descriptor =
 {
@@ -919,7 +932,7 @@ const ProtobufCMessageDescriptor latchkey__v1__unlink_request__descriptor =
   "Latchkey__V1__UnlinkRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__UnlinkRequest),
-  4,
+  5,
   latchkey__v1__unlink_request__field_descriptors,
   latchkey__v1__unlink_request__field_indices_by_name,
   1,  latchkey__v1__unlink_request__number_ranges,

@@ -7,7 +7,7 @@
 #endif
 
 #include "latchkey/v1/errors.pb-c.h"
-static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[69] =
+static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[74] =
 {
   { "ERROR_REASON_UNSPECIFIED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED", 0 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
@@ -78,11 +78,16 @@ static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_numbe
   { "ERROR_REASON_PASSKEY_EXISTS", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_EXISTS", 66 },
   { "ERROR_REASON_PASSKEY_LIMIT", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PASSKEY_LIMIT", 67 },
   { "ERROR_REASON_INVALID_PASSKEY", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_PASSKEY", 68 },
+  { "ERROR_REASON_SIGN_UP_CLOSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGN_UP_CLOSED", 70 },
+  { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 71 },
+  { "ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", 72 },
+  { "ERROR_REASON_DENIED_BY_HOOK", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DENIED_BY_HOOK", 80 },
+  { "ERROR_REASON_HOOK_UNAVAILABLE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_HOOK_UNAVAILABLE", 81 },
 };
 static const ProtobufCIntRange latchkey__v1__error_reason__value_ranges[] = {
-{0, 0},{0, 69}
+{0, 0},{70, 69},{80, 72},{0, 74}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[69] =
+static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[74] =
 {
   { "ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
   { "ERROR_REASON_ACCOUNT_NOT_FOUND", 25 },
@@ -97,12 +102,15 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_CANCELLED", 58 },
   { "ERROR_REASON_CLAIMS_TOO_LARGE", 8 },
   { "ERROR_REASON_DEADLINE_EXCEEDED", 59 },
+  { "ERROR_REASON_DENIED_BY_HOOK", 72 },
   { "ERROR_REASON_EMAIL_ALREADY_IN_USE", 28 },
+  { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 70 },
   { "ERROR_REASON_EXPIRED_CODE", 37 },
   { "ERROR_REASON_FLOW_EXPIRED", 42 },
   { "ERROR_REASON_FLOW_MISMATCH", 19 },
   { "ERROR_REASON_FLOW_USED", 43 },
   { "ERROR_REASON_FORBIDDEN_CLAIM", 7 },
+  { "ERROR_REASON_HOOK_UNAVAILABLE", 73 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
   { "ERROR_REASON_INVALID_CODE", 9 },
   { "ERROR_REASON_INVALID_CREDENTIAL", 11 },
@@ -127,6 +135,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_PENDING_CREDENTIAL_EXPIRED", 33 },
   { "ERROR_REASON_PENDING_CREDENTIAL_MISMATCH", 35 },
   { "ERROR_REASON_PENDING_CREDENTIAL_USED", 34 },
+  { "ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", 71 },
   { "ERROR_REASON_PROVIDER_ALREADY_LINKED", 29 },
   { "ERROR_REASON_PROVIDER_DENIED", 44 },
   { "ERROR_REASON_PROVIDER_MISCONFIGURED", 46 },
@@ -143,6 +152,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_SECOND_FACTOR_NOT_FOUND", 27 },
   { "ERROR_REASON_SIGNING_KEY_NOT_FOUND", 64 },
   { "ERROR_REASON_SIGNING_KEY_UNAVAILABLE", 56 },
+  { "ERROR_REASON_SIGN_UP_CLOSED", 69 },
   { "ERROR_REASON_STORE_UNAVAILABLE", 55 },
   { "ERROR_REASON_TOKEN_EXPIRED", 13 },
   { "ERROR_REASON_TOKEN_REVOKED", 14 },
@@ -161,11 +171,11 @@ const ProtobufCEnumDescriptor latchkey__v1__error_reason__descriptor =
   "ErrorReason",
   "Latchkey__V1__ErrorReason",
   "latchkey.v1",
-  69,
+  74,
   latchkey__v1__error_reason__enum_values_by_number,
-  69,
+  74,
   latchkey__v1__error_reason__enum_values_by_name,
-  1,
+  3,
   latchkey__v1__error_reason__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[40] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[45] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -389,11 +389,16 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_MESSAGE_RESENT", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT", 37 },
   { "EVENT_TYPE_PASSKEY_RENAMED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_RENAMED", 38 },
   { "EVENT_TYPE_PASSKEY_CLONE_SUSPECTED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_CLONE_SUSPECTED", 39 },
+  { "EVENT_TYPE_PASSWORD_COMPROMISED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED", 45 },
+  { "EVENT_TYPE_INVITED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED", 46 },
+  { "EVENT_TYPE_HOOK_DENIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED", 55 },
+  { "EVENT_TYPE_HOOK_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED", 56 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED", 60 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{0, 40}
+{0, 0},{45, 40},{55, 42},{60, 44},{0, 45}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[40] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[45] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -415,19 +420,24 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_ENABLED", 21 },
   { "EVENT_TYPE_FACTOR_ENROLLED", 13 },
   { "EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
+  { "EVENT_TYPE_HOOK_CHANGED", 43 },
+  { "EVENT_TYPE_HOOK_DENIED", 42 },
   { "EVENT_TYPE_IDLE_REMOVED", 19 },
+  { "EVENT_TYPE_INVITED", 41 },
   { "EVENT_TYPE_LINKED", 2 },
   { "EVENT_TYPE_MERGED", 18 },
   { "EVENT_TYPE_MESSAGE_RESENT", 37 },
   { "EVENT_TYPE_PASSKEY_CLONE_SUSPECTED", 39 },
   { "EVENT_TYPE_PASSKEY_RENAMED", 38 },
   { "EVENT_TYPE_PASSWORD_CHANGED", 17 },
+  { "EVENT_TYPE_PASSWORD_COMPROMISED", 40 },
   { "EVENT_TYPE_PASSWORD_RESET", 29 },
   { "EVENT_TYPE_PROFILE_CHANGED", 15 },
   { "EVENT_TYPE_REAUTHENTICATED", 10 },
   { "EVENT_TYPE_RECLAIMED", 4 },
   { "EVENT_TYPE_REFRESH_REPLAYED", 11 },
   { "EVENT_TYPE_SESSIONS_REVOKED", 12 },
+  { "EVENT_TYPE_SESSION_COOKIE_CREATED", 44 },
   { "EVENT_TYPE_SIGNED_IN", 8 },
   { "EVENT_TYPE_SIGNED_OUT", 9 },
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
@@ -443,11 +453,11 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  40,
+  45,
   latchkey__v1__event_type__enum_values_by_number,
-  40,
+  45,
   latchkey__v1__event_type__enum_values_by_name,
-  1,
+  4,
   latchkey__v1__event_type__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -277,6 +277,186 @@ void   latchkey__v1__verify_id_token_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__verify_id_token_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__create_session_cookie_request__init
+                     (Latchkey__V1__CreateSessionCookieRequest         *message)
+{
+  static const Latchkey__V1__CreateSessionCookieRequest init_value = LATCHKEY__V1__CREATE_SESSION_COOKIE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__create_session_cookie_request__get_packed_size
+                     (const Latchkey__V1__CreateSessionCookieRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__create_session_cookie_request__pack
+                     (const Latchkey__V1__CreateSessionCookieRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__create_session_cookie_request__pack_to_buffer
+                     (const Latchkey__V1__CreateSessionCookieRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__CreateSessionCookieRequest *
+       latchkey__v1__create_session_cookie_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__CreateSessionCookieRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__create_session_cookie_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__create_session_cookie_request__free_unpacked
+                     (Latchkey__V1__CreateSessionCookieRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__create_session_cookie_response__init
+                     (Latchkey__V1__CreateSessionCookieResponse         *message)
+{
+  static const Latchkey__V1__CreateSessionCookieResponse init_value = LATCHKEY__V1__CREATE_SESSION_COOKIE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__create_session_cookie_response__get_packed_size
+                     (const Latchkey__V1__CreateSessionCookieResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__create_session_cookie_response__pack
+                     (const Latchkey__V1__CreateSessionCookieResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__create_session_cookie_response__pack_to_buffer
+                     (const Latchkey__V1__CreateSessionCookieResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__CreateSessionCookieResponse *
+       latchkey__v1__create_session_cookie_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__CreateSessionCookieResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__create_session_cookie_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__create_session_cookie_response__free_unpacked
+                     (Latchkey__V1__CreateSessionCookieResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__create_session_cookie_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__verify_session_cookie_request__init
+                     (Latchkey__V1__VerifySessionCookieRequest         *message)
+{
+  static const Latchkey__V1__VerifySessionCookieRequest init_value = LATCHKEY__V1__VERIFY_SESSION_COOKIE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__verify_session_cookie_request__get_packed_size
+                     (const Latchkey__V1__VerifySessionCookieRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__verify_session_cookie_request__pack
+                     (const Latchkey__V1__VerifySessionCookieRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__verify_session_cookie_request__pack_to_buffer
+                     (const Latchkey__V1__VerifySessionCookieRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__VerifySessionCookieRequest *
+       latchkey__v1__verify_session_cookie_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__VerifySessionCookieRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__verify_session_cookie_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__verify_session_cookie_request__free_unpacked
+                     (Latchkey__V1__VerifySessionCookieRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__verify_session_cookie_response__init
+                     (Latchkey__V1__VerifySessionCookieResponse         *message)
+{
+  static const Latchkey__V1__VerifySessionCookieResponse init_value = LATCHKEY__V1__VERIFY_SESSION_COOKIE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__verify_session_cookie_response__get_packed_size
+                     (const Latchkey__V1__VerifySessionCookieResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__verify_session_cookie_response__pack
+                     (const Latchkey__V1__VerifySessionCookieResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__verify_session_cookie_response__pack_to_buffer
+                     (const Latchkey__V1__VerifySessionCookieResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__VerifySessionCookieResponse *
+       latchkey__v1__verify_session_cookie_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__VerifySessionCookieResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__verify_session_cookie_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__verify_session_cookie_response__free_unpacked
+                     (Latchkey__V1__VerifySessionCookieResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__verify_session_cookie_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__get_signing_keys_request__init
                      (Latchkey__V1__GetSigningKeysRequest         *message)
 {
@@ -784,7 +964,7 @@ const ProtobufCMessageDescriptor latchkey__v1__refresh_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__refresh_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__sign_out_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__sign_out_request__field_descriptors[4] =
 {
   {
     "id_token",
@@ -822,16 +1002,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__sign_out_request__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "session_cookie",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SignOutRequest, session_cookie),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__sign_out_request__field_indices_by_name[] = {
   2,   /* field[2] = client */
   0,   /* field[0] = id_token */
   1,   /* field[1] = refresh_token */
+  3,   /* field[3] = session_cookie */
 };
 static const ProtobufCIntRange latchkey__v1__sign_out_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__sign_out_request__descriptor =
 {
@@ -841,7 +1034,7 @@ const ProtobufCMessageDescriptor latchkey__v1__sign_out_request__descriptor =
   "Latchkey__V1__SignOutRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__SignOutRequest),
-  3,
+  4,
   latchkey__v1__sign_out_request__field_descriptors,
   latchkey__v1__sign_out_request__field_indices_by_name,
   1,  latchkey__v1__sign_out_request__number_ranges,
@@ -979,6 +1172,249 @@ const ProtobufCMessageDescriptor latchkey__v1__verify_id_token_response__descrip
   latchkey__v1__verify_id_token_response__field_indices_by_name,
   1,  latchkey__v1__verify_id_token_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__verify_id_token_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__create_session_cookie_request__field_descriptors[3] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "valid_for_seconds",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_INT32,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieRequest, valid_for_seconds),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__create_session_cookie_request__field_indices_by_name[] = {
+  2,   /* field[2] = client */
+  0,   /* field[0] = id_token */
+  1,   /* field[1] = valid_for_seconds */
+};
+static const ProtobufCIntRange latchkey__v1__create_session_cookie_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.CreateSessionCookieRequest",
+  "CreateSessionCookieRequest",
+  "Latchkey__V1__CreateSessionCookieRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__CreateSessionCookieRequest),
+  3,
+  latchkey__v1__create_session_cookie_request__field_descriptors,
+  latchkey__v1__create_session_cookie_request__field_indices_by_name,
+  1,  latchkey__v1__create_session_cookie_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__create_session_cookie_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__create_session_cookie_response__field_descriptors[3] =
+{
+  {
+    "session_cookie",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieResponse, session_cookie),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires_at",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieResponse, expires_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "session_id",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieResponse, session_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__create_session_cookie_response__field_indices_by_name[] = {
+  1,   /* field[1] = expires_at */
+  0,   /* field[0] = session_cookie */
+  2,   /* field[2] = session_id */
+};
+static const ProtobufCIntRange latchkey__v1__create_session_cookie_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 3 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.CreateSessionCookieResponse",
+  "CreateSessionCookieResponse",
+  "Latchkey__V1__CreateSessionCookieResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__CreateSessionCookieResponse),
+  3,
+  latchkey__v1__create_session_cookie_response__field_descriptors,
+  latchkey__v1__create_session_cookie_response__field_indices_by_name,
+  1,  latchkey__v1__create_session_cookie_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__create_session_cookie_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__verify_session_cookie_request__field_descriptors[1] =
+{
+  {
+    "session_cookie",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__VerifySessionCookieRequest, session_cookie),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__verify_session_cookie_request__field_indices_by_name[] = {
+  0,   /* field[0] = session_cookie */
+};
+static const ProtobufCIntRange latchkey__v1__verify_session_cookie_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__verify_session_cookie_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.VerifySessionCookieRequest",
+  "VerifySessionCookieRequest",
+  "Latchkey__V1__VerifySessionCookieRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__VerifySessionCookieRequest),
+  1,
+  latchkey__v1__verify_session_cookie_request__field_descriptors,
+  latchkey__v1__verify_session_cookie_request__field_indices_by_name,
+  1,  latchkey__v1__verify_session_cookie_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__verify_session_cookie_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__verify_session_cookie_response__field_descriptors[4] =
+{
+  {
+    "active",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__VerifySessionCookieResponse, active),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "account_id",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__VerifySessionCookieResponse, account_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "claims_json",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__VerifySessionCookieResponse, claims_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "inactive_reason",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__VerifySessionCookieResponse, inactive_reason),
+    &latchkey__v1__error_reason__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__verify_session_cookie_response__field_indices_by_name[] = {
+  1,   /* field[1] = account_id */
+  0,   /* field[0] = active */
+  2,   /* field[2] = claims_json */
+  3,   /* field[3] = inactive_reason */
+};
+static const ProtobufCIntRange latchkey__v1__verify_session_cookie_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__verify_session_cookie_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.VerifySessionCookieResponse",
+  "VerifySessionCookieResponse",
+  "Latchkey__V1__VerifySessionCookieResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__VerifySessionCookieResponse),
+  4,
+  latchkey__v1__verify_session_cookie_response__field_descriptors,
+  latchkey__v1__verify_session_cookie_response__field_indices_by_name,
+  1,  latchkey__v1__verify_session_cookie_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__verify_session_cookie_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 #define latchkey__v1__get_signing_keys_request__field_descriptors NULL
@@ -1407,7 +1843,7 @@ const ProtobufCMessageDescriptor latchkey__v1__session_info__descriptor =
   (ProtobufCMessageInit) latchkey__v1__session_info__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[7] =
+static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_descriptors[9] =
 {
   { "Refresh", &latchkey__v1__refresh_request__descriptor, &latchkey__v1__refresh_response__descriptor },
   { "SignOut", &latchkey__v1__sign_out_request__descriptor, &latchkey__v1__sign_out_response__descriptor },
@@ -1415,16 +1851,20 @@ static const ProtobufCMethodDescriptor latchkey__v1__session_service__method_des
   { "EndSession", &latchkey__v1__end_session_request__descriptor, &latchkey__v1__end_session_response__descriptor },
   { "ListSessions", &latchkey__v1__list_sessions_request__descriptor, &latchkey__v1__list_sessions_response__descriptor },
   { "VerifyIdToken", &latchkey__v1__verify_id_token_request__descriptor, &latchkey__v1__verify_id_token_response__descriptor },
+  { "CreateSessionCookie", &latchkey__v1__create_session_cookie_request__descriptor, &latchkey__v1__create_session_cookie_response__descriptor },
+  { "VerifySessionCookie", &latchkey__v1__verify_session_cookie_request__descriptor, &latchkey__v1__verify_session_cookie_response__descriptor },
   { "GetSigningKeys", &latchkey__v1__get_signing_keys_request__descriptor, &latchkey__v1__get_signing_keys_response__descriptor },
 };
 const unsigned latchkey__v1__session_service__method_indices_by_name[] = {
+  6,        /* CreateSessionCookie */
   3,        /* EndSession */
-  6,        /* GetSigningKeys */
+  8,        /* GetSigningKeys */
   4,        /* ListSessions */
   0,        /* Refresh */
   2,        /* RevokeAll */
   1,        /* SignOut */
-  5         /* VerifyIdToken */
+  5,        /* VerifyIdToken */
+  7         /* VerifySessionCookie */
 };
 const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
 {
@@ -1433,7 +1873,7 @@ const ProtobufCServiceDescriptor latchkey__v1__session_service__descriptor =
   "SessionService",
   "Latchkey__V1__SessionService",
   "latchkey.v1",
-  7,
+  9,
   latchkey__v1__session_service__method_descriptors,
   latchkey__v1__session_service__method_indices_by_name
 };
@@ -1485,13 +1925,29 @@ void latchkey__v1__session_service__verify_id_token(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
   service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__session_service__create_session_cookie(ProtobufCService *service,
+                                                          const Latchkey__V1__CreateSessionCookieRequest *input,
+                                                          Latchkey__V1__CreateSessionCookieResponse_Closure closure,
+                                                          void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__session_service__descriptor);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
+void latchkey__v1__session_service__verify_session_cookie(ProtobufCService *service,
+                                                          const Latchkey__V1__VerifySessionCookieRequest *input,
+                                                          Latchkey__V1__VerifySessionCookieResponse_Closure closure,
+                                                          void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__session_service__descriptor);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      const Latchkey__V1__GetSigningKeysRequest *input,
                                                      Latchkey__V1__GetSigningKeysResponse_Closure closure,
                                                      void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__session_service__descriptor);
-  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__session_service__init (Latchkey__V1__SessionService_Service *service,
                                           Latchkey__V1__SessionService_ServiceDestroy destroy)

@@ -277,6 +277,51 @@ void   latchkey__v1__email_link_credential__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__email_link_credential__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__email_code_credential__init
+                     (Latchkey__V1__EmailCodeCredential         *message)
+{
+  static const Latchkey__V1__EmailCodeCredential init_value = LATCHKEY__V1__EMAIL_CODE_CREDENTIAL__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__email_code_credential__get_packed_size
+                     (const Latchkey__V1__EmailCodeCredential *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__email_code_credential__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__email_code_credential__pack
+                     (const Latchkey__V1__EmailCodeCredential *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__email_code_credential__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__email_code_credential__pack_to_buffer
+                     (const Latchkey__V1__EmailCodeCredential *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__email_code_credential__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__EmailCodeCredential *
+       latchkey__v1__email_code_credential__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__EmailCodeCredential *)
+     protobuf_c_message_unpack (&latchkey__v1__email_code_credential__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__email_code_credential__free_unpacked
+                     (Latchkey__V1__EmailCodeCredential *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__email_code_credential__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__custom_token_credential__init
                      (Latchkey__V1__CustomTokenCredential         *message)
 {
@@ -862,7 +907,7 @@ void   latchkey__v1__linked_provider__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__linked_provider__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
-static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptors[9] =
+static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptors[10] =
 {
   {
     "password",
@@ -972,11 +1017,24 @@ static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptor
     0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "email_code",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__Credential, kind_case),
+    offsetof(Latchkey__V1__Credential, email_code),
+    &latchkey__v1__email_code_credential__descriptor,
+    NULL,
+    0 | PROTOBUF_C_FIELD_FLAG_ONEOF,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__credential__field_indices_by_name[] = {
   6,   /* field[6] = anonymous */
   2,   /* field[2] = authorization_response */
   5,   /* field[5] = custom_token */
+  9,   /* field[9] = email_code */
   4,   /* field[4] = email_link */
   8,   /* field[8] = passkey */
   0,   /* field[0] = password */
@@ -987,7 +1045,7 @@ static const unsigned latchkey__v1__credential__field_indices_by_name[] = {
 static const ProtobufCIntRange latchkey__v1__credential__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor =
 {
@@ -997,7 +1055,7 @@ const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor =
   "Latchkey__V1__Credential",
   "latchkey.v1",
   sizeof(Latchkey__V1__Credential),
-  9,
+  10,
   latchkey__v1__credential__field_descriptors,
   latchkey__v1__credential__field_indices_by_name,
   1,  latchkey__v1__credential__number_ranges,
@@ -1055,7 +1113,7 @@ const ProtobufCMessageDescriptor latchkey__v1__password_credential__descriptor =
   (ProtobufCMessageInit) latchkey__v1__password_credential__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__field_descriptors[6] =
 {
   {
     "provider_id",
@@ -1117,6 +1175,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__provider_token_credential__f
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "user_json",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ProviderTokenCredential, user_json),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__provider_token_credential__field_indices_by_name[] = {
   2,   /* field[2] = access_token */
@@ -1124,11 +1194,12 @@ static const unsigned latchkey__v1__provider_token_credential__field_indices_by_
   0,   /* field[0] = provider_id */
   4,   /* field[4] = raw_nonce */
   3,   /* field[3] = token_secret */
+  5,   /* field[5] = user_json */
 };
 static const ProtobufCIntRange latchkey__v1__provider_token_credential__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descriptor =
 {
@@ -1138,7 +1209,7 @@ const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descri
   "Latchkey__V1__ProviderTokenCredential",
   "latchkey.v1",
   sizeof(Latchkey__V1__ProviderTokenCredential),
-  5,
+  6,
   latchkey__v1__provider_token_credential__field_descriptors,
   latchkey__v1__provider_token_credential__field_indices_by_name,
   1,  latchkey__v1__provider_token_credential__number_ranges,
@@ -1296,6 +1367,57 @@ const ProtobufCMessageDescriptor latchkey__v1__email_link_credential__descriptor
   latchkey__v1__email_link_credential__field_indices_by_name,
   1,  latchkey__v1__email_link_credential__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__email_link_credential__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__email_code_credential__field_descriptors[2] =
+{
+  {
+    "verification_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EmailCodeCredential, verification_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "code",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__EmailCodeCredential, code),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__email_code_credential__field_indices_by_name[] = {
+  1,   /* field[1] = code */
+  0,   /* field[0] = verification_id */
+};
+static const ProtobufCIntRange latchkey__v1__email_code_credential__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__email_code_credential__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.EmailCodeCredential",
+  "EmailCodeCredential",
+  "Latchkey__V1__EmailCodeCredential",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__EmailCodeCredential),
+  2,
+  latchkey__v1__email_code_credential__field_descriptors,
+  latchkey__v1__email_code_credential__field_indices_by_name,
+  1,  latchkey__v1__email_code_credential__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__email_code_credential__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__custom_token_credential__field_descriptors[1] =

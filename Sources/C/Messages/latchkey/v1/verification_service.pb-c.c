@@ -187,6 +187,96 @@ void   latchkey__v1__send_email_link_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__send_email_link_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__send_email_code_request__init
+                     (Latchkey__V1__SendEmailCodeRequest         *message)
+{
+  static const Latchkey__V1__SendEmailCodeRequest init_value = LATCHKEY__V1__SEND_EMAIL_CODE_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__send_email_code_request__get_packed_size
+                     (const Latchkey__V1__SendEmailCodeRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__send_email_code_request__pack
+                     (const Latchkey__V1__SendEmailCodeRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__send_email_code_request__pack_to_buffer
+                     (const Latchkey__V1__SendEmailCodeRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SendEmailCodeRequest *
+       latchkey__v1__send_email_code_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SendEmailCodeRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__send_email_code_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__send_email_code_request__free_unpacked
+                     (Latchkey__V1__SendEmailCodeRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__send_email_code_response__init
+                     (Latchkey__V1__SendEmailCodeResponse         *message)
+{
+  static const Latchkey__V1__SendEmailCodeResponse init_value = LATCHKEY__V1__SEND_EMAIL_CODE_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__send_email_code_response__get_packed_size
+                     (const Latchkey__V1__SendEmailCodeResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__send_email_code_response__pack
+                     (const Latchkey__V1__SendEmailCodeResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__send_email_code_response__pack_to_buffer
+                     (const Latchkey__V1__SendEmailCodeResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__SendEmailCodeResponse *
+       latchkey__v1__send_email_code_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__SendEmailCodeResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__send_email_code_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__send_email_code_response__free_unpacked
+                     (Latchkey__V1__SendEmailCodeResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__send_email_code_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__send_email_verification_request__init
                      (Latchkey__V1__SendEmailVerificationRequest         *message)
 {
@@ -1009,6 +1099,173 @@ const ProtobufCMessageDescriptor latchkey__v1__send_email_link_response__descrip
   (ProtobufCMessageInit) latchkey__v1__send_email_link_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__send_email_code_request__field_descriptors[7] =
+{
+  {
+    "email",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, email),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "purpose",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, purpose),
+    &latchkey__v1__email_code_purpose__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "id_token",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "locale",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, locale),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "binding",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, binding),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "continue_uri",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeRequest, continue_uri),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__send_email_code_request__field_indices_by_name[] = {
+  5,   /* field[5] = binding */
+  4,   /* field[4] = client */
+  6,   /* field[6] = continue_uri */
+  0,   /* field[0] = email */
+  2,   /* field[2] = id_token */
+  3,   /* field[3] = locale */
+  1,   /* field[1] = purpose */
+};
+static const ProtobufCIntRange latchkey__v1__send_email_code_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 7 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__send_email_code_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SendEmailCodeRequest",
+  "SendEmailCodeRequest",
+  "Latchkey__V1__SendEmailCodeRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SendEmailCodeRequest),
+  7,
+  latchkey__v1__send_email_code_request__field_descriptors,
+  latchkey__v1__send_email_code_request__field_indices_by_name,
+  1,  latchkey__v1__send_email_code_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__send_email_code_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__send_email_code_response__field_descriptors[2] =
+{
+  {
+    "verification_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeResponse, verification_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "expires_at",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SendEmailCodeResponse, expires_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__send_email_code_response__field_indices_by_name[] = {
+  1,   /* field[1] = expires_at */
+  0,   /* field[0] = verification_id */
+};
+static const ProtobufCIntRange latchkey__v1__send_email_code_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 2 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__send_email_code_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.SendEmailCodeResponse",
+  "SendEmailCodeResponse",
+  "Latchkey__V1__SendEmailCodeResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__SendEmailCodeResponse),
+  2,
+  latchkey__v1__send_email_code_response__field_descriptors,
+  latchkey__v1__send_email_code_response__field_indices_by_name,
+  1,  latchkey__v1__send_email_code_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__send_email_code_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCFieldDescriptor latchkey__v1__send_email_verification_request__field_descriptors[4] =
 {
   {
@@ -1469,7 +1726,7 @@ const ProtobufCMessageDescriptor latchkey__v1__check_code_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__check_code_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field_descriptors[4] =
+static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field_descriptors[6] =
 {
   {
     "code",
@@ -1519,17 +1776,43 @@ static const ProtobufCFieldDescriptor latchkey__v1__confirm_email_request__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "verification_id",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ConfirmEmailRequest, verification_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "binding",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ConfirmEmailRequest, binding),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__confirm_email_request__field_indices_by_name[] = {
+  5,   /* field[5] = binding */
   2,   /* field[2] = client */
   0,   /* field[0] = code */
   1,   /* field[1] = id_token */
   3,   /* field[3] = idempotency_key */
+  4,   /* field[4] = verification_id */
 };
 static const ProtobufCIntRange latchkey__v1__confirm_email_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 4 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__confirm_email_request__descriptor =
 {
@@ -1539,7 +1822,7 @@ const ProtobufCMessageDescriptor latchkey__v1__confirm_email_request__descriptor
   "Latchkey__V1__ConfirmEmailRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__ConfirmEmailRequest),
-  4,
+  6,
   latchkey__v1__confirm_email_request__field_descriptors,
   latchkey__v1__confirm_email_request__field_indices_by_name,
   1,  latchkey__v1__confirm_email_request__number_ranges,
@@ -1597,7 +1880,7 @@ const ProtobufCMessageDescriptor latchkey__v1__confirm_email_response__descripto
   (ProtobufCMessageInit) latchkey__v1__confirm_email_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__field_descriptors[7] =
 {
   {
     "code",
@@ -1659,18 +1942,44 @@ static const ProtobufCFieldDescriptor latchkey__v1__reset_password_request__fiel
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "verification_id",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ResetPasswordRequest, verification_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "binding",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ResetPasswordRequest, binding),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__reset_password_request__field_indices_by_name[] = {
+  6,   /* field[6] = binding */
   3,   /* field[3] = claim_address */
   2,   /* field[2] = client */
   0,   /* field[0] = code */
   4,   /* field[4] = idempotency_key */
   1,   /* field[1] = new_password */
+  5,   /* field[5] = verification_id */
 };
 static const ProtobufCIntRange latchkey__v1__reset_password_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 7 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descriptor =
 {
@@ -1680,7 +1989,7 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_request__descripto
   "Latchkey__V1__ResetPasswordRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__ResetPasswordRequest),
-  5,
+  7,
   latchkey__v1__reset_password_request__field_descriptors,
   latchkey__v1__reset_password_request__field_indices_by_name,
   1,  latchkey__v1__reset_password_request__number_ranges,
@@ -1751,6 +2060,46 @@ const ProtobufCMessageDescriptor latchkey__v1__reset_password_response__descript
   (ProtobufCMessageInit) latchkey__v1__reset_password_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCEnumValue latchkey__v1__email_code_purpose__enum_values_by_number[8] =
+{
+  { "EMAIL_CODE_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED", 0 },
+  { "EMAIL_CODE_PURPOSE_SIGN_IN", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_IN", 1 },
+  { "EMAIL_CODE_PURPOSE_LINK", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_LINK", 2 },
+  { "EMAIL_CODE_PURPOSE_REAUTHENTICATE", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_REAUTHENTICATE", 3 },
+  { "EMAIL_CODE_PURPOSE_SIGN_UP", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_UP", 4 },
+  { "EMAIL_CODE_PURPOSE_VERIFY_EMAIL", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_VERIFY_EMAIL", 5 },
+  { "EMAIL_CODE_PURPOSE_RESET_PASSWORD", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_RESET_PASSWORD", 6 },
+  { "EMAIL_CODE_PURPOSE_CHANGE_EMAIL", "LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_CHANGE_EMAIL", 7 },
+};
+static const ProtobufCIntRange latchkey__v1__email_code_purpose__value_ranges[] = {
+{0, 0},{0, 8}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__email_code_purpose__enum_values_by_name[8] =
+{
+  { "EMAIL_CODE_PURPOSE_CHANGE_EMAIL", 7 },
+  { "EMAIL_CODE_PURPOSE_LINK", 2 },
+  { "EMAIL_CODE_PURPOSE_REAUTHENTICATE", 3 },
+  { "EMAIL_CODE_PURPOSE_RESET_PASSWORD", 6 },
+  { "EMAIL_CODE_PURPOSE_SIGN_IN", 1 },
+  { "EMAIL_CODE_PURPOSE_SIGN_UP", 4 },
+  { "EMAIL_CODE_PURPOSE_UNSPECIFIED", 0 },
+  { "EMAIL_CODE_PURPOSE_VERIFY_EMAIL", 5 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__email_code_purpose__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.EmailCodePurpose",
+  "EmailCodePurpose",
+  "Latchkey__V1__EmailCodePurpose",
+  "latchkey.v1",
+  8,
+  latchkey__v1__email_code_purpose__enum_values_by_number,
+  8,
+  latchkey__v1__email_code_purpose__enum_values_by_name,
+  1,
+  latchkey__v1__email_code_purpose__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
 static const ProtobufCEnumValue latchkey__v1__code_mode__enum_values_by_number[7] =
 {
   { "CODE_MODE_UNSPECIFIED", "LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED", 0 },
@@ -1789,10 +2138,11 @@ const ProtobufCEnumDescriptor latchkey__v1__code_mode__descriptor =
   latchkey__v1__code_mode__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__verification_service__method_descriptors[8] =
+static const ProtobufCMethodDescriptor latchkey__v1__verification_service__method_descriptors[9] =
 {
   { "SendPhoneCode", &latchkey__v1__send_phone_code_request__descriptor, &latchkey__v1__send_phone_code_response__descriptor },
   { "SendEmailLink", &latchkey__v1__send_email_link_request__descriptor, &latchkey__v1__send_email_link_response__descriptor },
+  { "SendEmailCode", &latchkey__v1__send_email_code_request__descriptor, &latchkey__v1__send_email_code_response__descriptor },
   { "SendEmailVerification", &latchkey__v1__send_email_verification_request__descriptor, &latchkey__v1__send_email_verification_response__descriptor },
   { "SendPasswordReset", &latchkey__v1__send_password_reset_request__descriptor, &latchkey__v1__send_password_reset_response__descriptor },
   { "SendEmailChange", &latchkey__v1__send_email_change_request__descriptor, &latchkey__v1__send_email_change_response__descriptor },
@@ -1801,13 +2151,14 @@ static const ProtobufCMethodDescriptor latchkey__v1__verification_service__metho
   { "ResetPassword", &latchkey__v1__reset_password_request__descriptor, &latchkey__v1__reset_password_response__descriptor },
 };
 const unsigned latchkey__v1__verification_service__method_indices_by_name[] = {
-  5,        /* CheckCode */
-  6,        /* ConfirmEmail */
-  7,        /* ResetPassword */
-  4,        /* SendEmailChange */
+  6,        /* CheckCode */
+  7,        /* ConfirmEmail */
+  8,        /* ResetPassword */
+  5,        /* SendEmailChange */
+  2,        /* SendEmailCode */
   1,        /* SendEmailLink */
-  2,        /* SendEmailVerification */
-  3,        /* SendPasswordReset */
+  3,        /* SendEmailVerification */
+  4,        /* SendPasswordReset */
   0         /* SendPhoneCode */
 };
 const ProtobufCServiceDescriptor latchkey__v1__verification_service__descriptor =
@@ -1817,7 +2168,7 @@ const ProtobufCServiceDescriptor latchkey__v1__verification_service__descriptor 
   "VerificationService",
   "Latchkey__V1__VerificationService",
   "latchkey.v1",
-  8,
+  9,
   latchkey__v1__verification_service__method_descriptors,
   latchkey__v1__verification_service__method_indices_by_name
 };
@@ -1837,13 +2188,21 @@ void latchkey__v1__verification_service__send_email_link(ProtobufCService *servi
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
   service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__verification_service__send_email_code(ProtobufCService *service,
+                                                         const Latchkey__V1__SendEmailCodeRequest *input,
+                                                         Latchkey__V1__SendEmailCodeResponse_Closure closure,
+                                                         void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
+  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__verification_service__send_email_verification(ProtobufCService *service,
                                                                  const Latchkey__V1__SendEmailVerificationRequest *input,
                                                                  Latchkey__V1__SendEmailVerificationResponse_Closure closure,
                                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__send_password_reset(ProtobufCService *service,
                                                              const Latchkey__V1__SendPasswordResetRequest *input,
@@ -1851,7 +2210,7 @@ void latchkey__v1__verification_service__send_password_reset(ProtobufCService *s
                                                              void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 3, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__send_email_change(ProtobufCService *service,
                                                            const Latchkey__V1__SendEmailChangeRequest *input,
@@ -1859,7 +2218,7 @@ void latchkey__v1__verification_service__send_email_change(ProtobufCService *ser
                                                            void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 4, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__check_code(ProtobufCService *service,
                                                     const Latchkey__V1__CheckCodeRequest *input,
@@ -1867,7 +2226,7 @@ void latchkey__v1__verification_service__check_code(ProtobufCService *service,
                                                     void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 5, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__confirm_email(ProtobufCService *service,
                                                        const Latchkey__V1__ConfirmEmailRequest *input,
@@ -1875,7 +2234,7 @@ void latchkey__v1__verification_service__confirm_email(ProtobufCService *service
                                                        void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 6, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__reset_password(ProtobufCService *service,
                                                         const Latchkey__V1__ResetPasswordRequest *input,
@@ -1883,7 +2242,7 @@ void latchkey__v1__verification_service__reset_password(ProtobufCService *servic
                                                         void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__verification_service__descriptor);
-  service->invoke(service, 7, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 8, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__verification_service__init (Latchkey__V1__VerificationService_Service *service,
                                                Latchkey__V1__VerificationService_ServiceDestroy destroy)

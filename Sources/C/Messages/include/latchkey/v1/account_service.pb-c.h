@@ -78,14 +78,23 @@ struct  Latchkey__V1__CreateRequest
    */
   char *locale;
   /*
-   * From the link of the first call, at most 128 bytes. `email` must be the address of that link. The password is that
-   * of this call: the server keeps nothing of the first call.
+   * From the link of the first call, or the six digits of VerificationService.SendEmailCode; at most 128 bytes. `email`
+   * must be the address that the email was sent to. The password is that of this call: the server keeps nothing of the
+   * first call.
    */
   char *code;
+  /*
+   * From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+   */
+  char *verification_id;
+  /*
+   * With `verification_id`: the `binding` of SendEmailCode.
+   */
+  char *binding;
 };
 #define LATCHKEY__V1__CREATE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 typedef enum {

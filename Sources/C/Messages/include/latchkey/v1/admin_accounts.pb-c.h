@@ -31,6 +31,8 @@ typedef struct Latchkey__V1__SecondFactorSetting Latchkey__V1__SecondFactorSetti
 typedef struct Latchkey__V1__SetSecondFactorsResponse Latchkey__V1__SetSecondFactorsResponse;
 typedef struct Latchkey__V1__CreateEmailLinkRequest Latchkey__V1__CreateEmailLinkRequest;
 typedef struct Latchkey__V1__CreateEmailLinkResponse Latchkey__V1__CreateEmailLinkResponse;
+typedef struct Latchkey__V1__InviteRequest Latchkey__V1__InviteRequest;
+typedef struct Latchkey__V1__InviteResponse Latchkey__V1__InviteResponse;
 typedef struct Latchkey__V1__DeleteAccountsRequest Latchkey__V1__DeleteAccountsRequest;
 typedef struct Latchkey__V1__DeleteAccountsResponse Latchkey__V1__DeleteAccountsResponse;
 typedef struct Latchkey__V1__SetAccountsDisabledRequest Latchkey__V1__SetAccountsDisabledRequest;
@@ -358,6 +360,66 @@ struct  Latchkey__V1__CreateEmailLinkResponse
 #define LATCHKEY__V1__CREATE_EMAIL_LINK_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_email_link_response__descriptor) \
     , (char *)protobuf_c_empty_string, NULL }
+
+
+/*
+ * Request of Invite.
+ */
+struct  Latchkey__V1__InviteRequest
+{
+  ProtobufCMessage base;
+  /*
+   * The user's address, at most 254 bytes.
+   */
+  char *email;
+  /*
+   * The link: CODE_MODE_SIGN_IN opens a session, CODE_MODE_RESET_PASSWORD (the default) sets the first password.
+   */
+  Latchkey__V1__CodeMode mode;
+  /*
+   * The page of the link. Must exactly match an entry of `redirect_uris` of the caller that redeems the code.
+   */
+  char *continue_uri;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
+  char *locale;
+  /*
+   * Name of the caller that redeems the code; empty: yours.
+   */
+  char *caller;
+  /*
+   * Name of the user, for a new account; at most 256 bytes.
+   */
+  char *display_name;
+};
+#define LATCHKEY__V1__INVITE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__invite_request__descriptor) \
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__CODE_MODE__CODE_MODE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+/*
+ * Response of Invite.
+ */
+struct  Latchkey__V1__InviteResponse
+{
+  ProtobufCMessage base;
+  /*
+   * The account.
+   */
+  char *account_id;
+  /*
+   * Expiry of the link, 7 days from now (`policy.invitation_lifetime_seconds`).
+   */
+  Google__Protobuf__Timestamp *expires_at;
+  /*
+   * Whether the call created the account.
+   */
+  protobuf_c_boolean is_new_account;
+};
+#define LATCHKEY__V1__INVITE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__invite_response__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL, 0 }
 
 
 /*
@@ -824,6 +886,44 @@ Latchkey__V1__CreateEmailLinkResponse *
 void   latchkey__v1__create_email_link_response__free_unpacked
                      (Latchkey__V1__CreateEmailLinkResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__InviteRequest methods */
+void   latchkey__v1__invite_request__init
+                     (Latchkey__V1__InviteRequest         *message);
+size_t latchkey__v1__invite_request__get_packed_size
+                     (const Latchkey__V1__InviteRequest   *message);
+size_t latchkey__v1__invite_request__pack
+                     (const Latchkey__V1__InviteRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__invite_request__pack_to_buffer
+                     (const Latchkey__V1__InviteRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__InviteRequest *
+       latchkey__v1__invite_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__invite_request__free_unpacked
+                     (Latchkey__V1__InviteRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__InviteResponse methods */
+void   latchkey__v1__invite_response__init
+                     (Latchkey__V1__InviteResponse         *message);
+size_t latchkey__v1__invite_response__get_packed_size
+                     (const Latchkey__V1__InviteResponse   *message);
+size_t latchkey__v1__invite_response__pack
+                     (const Latchkey__V1__InviteResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__invite_response__pack_to_buffer
+                     (const Latchkey__V1__InviteResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__InviteResponse *
+       latchkey__v1__invite_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__invite_response__free_unpacked
+                     (Latchkey__V1__InviteResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__DeleteAccountsRequest methods */
 void   latchkey__v1__delete_accounts_request__init
                      (Latchkey__V1__DeleteAccountsRequest         *message);
@@ -1068,6 +1168,12 @@ typedef void (*Latchkey__V1__CreateEmailLinkRequest_Closure)
 typedef void (*Latchkey__V1__CreateEmailLinkResponse_Closure)
                  (const Latchkey__V1__CreateEmailLinkResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__InviteRequest_Closure)
+                 (const Latchkey__V1__InviteRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__InviteResponse_Closure)
+                 (const Latchkey__V1__InviteResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__DeleteAccountsRequest_Closure)
                  (const Latchkey__V1__DeleteAccountsRequest *message,
                   void *closure_data);
@@ -1119,6 +1225,8 @@ extern const ProtobufCMessageDescriptor latchkey__v1__second_factor_setting__des
 extern const ProtobufCMessageDescriptor latchkey__v1__set_second_factors_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__create_email_link_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__create_email_link_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__invite_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__invite_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__delete_accounts_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__delete_accounts_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__set_accounts_disabled_request__descriptor;

@@ -78,7 +78,7 @@ typedef enum _Latchkey__V1__HashAlgorithm {
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_STANDARD_SCRYPT = 2,
   /*
-   * bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+   * bcrypt of the versions 2a, 2b and 2y. Cost at most `passwords.imported_bcrypt_cost_max`, 14 by default.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_BCRYPT = 3,
   /*
@@ -86,11 +86,11 @@ typedef enum _Latchkey__V1__HashAlgorithm {
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_ARGON2 = 4,
   /*
-   * PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+   * PBKDF2 with HMAC-SHA-1. At most 3,000,000 iterations over all blocks of 20 bytes of the hash.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF_SHA1 = 5,
   /*
-   * PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+   * PBKDF2 with HMAC-SHA-256. At most 3,000,000 iterations over all blocks of 32 bytes of the hash.
    */
   LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA256 = 6,
   /*
@@ -124,7 +124,23 @@ typedef enum _Latchkey__V1__HashAlgorithm {
   /*
    * MD5. At most 8,192 rounds.
    */
-  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_MD5 = 14,
+  /*
+   * PBKDF2 with HMAC-SHA-512. At most 3,000,000 iterations over all blocks of 64 bytes of the hash.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PBKDF2_SHA512 = 15,
+  /*
+   * The texts of phpass (WordPress, phpBB): `$P$B…` or `$H$9…`, at most 2^17 rounds of MD5.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_PHPASS = 16,
+  /*
+   * The texts of Django: `pbkdf2_sha256$…`, `pbkdf2_sha1$…`, `scrypt$…`, `bcrypt$…` and `argon2$…`.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_DJANGO = 17,
+  /*
+   * The texts of Werkzeug (Flask): `scrypt:N:r:p$…` and `pbkdf2:sha256:iterations$…`, also with `sha1` and `sha512`.
+   */
+  LATCHKEY__V1__HASH_ALGORITHM__HASH_ALGORITHM_WERKZEUG = 18
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__HASH_ALGORITHM)
 } Latchkey__V1__HashAlgorithm;
 /*
@@ -534,10 +550,14 @@ struct  Latchkey__V1__UnlinkProviderRequest
    * `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
    */
   char *provider_id;
+  /*
+   * Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+   */
+  char *subject;
 };
 #define LATCHKEY__V1__UNLINK_PROVIDER_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_provider_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -617,7 +637,7 @@ struct  Latchkey__V1__ImportHash
   ProtobufCBinaryData salt_separator;
   /*
    * SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
-   * of times the digest is taken. BCRYPT: unused, because each hash states it.
+   * of times the digest is taken. Unused by the algorithms whose hashes are texts, because each text states it.
    */
   int32_t rounds;
   /*
@@ -681,12 +701,13 @@ struct  Latchkey__V1__ImportedAccount
    */
   protobuf_c_boolean disabled;
   /*
-   * The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
-   * hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
+   * The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
+   * text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
+   * own parameters and salt.
    */
   ProtobufCBinaryData password_hash;
   /*
-   * Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
+   * Salt of this row, at most 256 bytes. Unused with texts, which contain it.
    */
   ProtobufCBinaryData salt;
   /*
@@ -1867,6 +1888,10 @@ struct Latchkey__V1__AdminService_Service
                             const Latchkey__V1__CreateEmailLinkRequest *input,
                             Latchkey__V1__CreateEmailLinkResponse_Closure closure,
                             void *closure_data);
+  void (*invite)(Latchkey__V1__AdminService_Service *service,
+                 const Latchkey__V1__InviteRequest *input,
+                 Latchkey__V1__InviteResponse_Closure closure,
+                 void *closure_data);
   void (*delete_accounts)(Latchkey__V1__AdminService_Service *service,
                           const Latchkey__V1__DeleteAccountsRequest *input,
                           Latchkey__V1__DeleteAccountsResponse_Closure closure,
@@ -1940,6 +1965,7 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## link_identity,\
       function_prefix__ ## set_second_factors,\
       function_prefix__ ## create_email_link,\
+      function_prefix__ ## invite,\
       function_prefix__ ## delete_accounts,\
       function_prefix__ ## set_accounts_disabled,\
       function_prefix__ ## forget_account,\
@@ -2035,6 +2061,10 @@ void latchkey__v1__admin_service__create_email_link(ProtobufCService *service,
                                                     const Latchkey__V1__CreateEmailLinkRequest *input,
                                                     Latchkey__V1__CreateEmailLinkResponse_Closure closure,
                                                     void *closure_data);
+void latchkey__v1__admin_service__invite(ProtobufCService *service,
+                                         const Latchkey__V1__InviteRequest *input,
+                                         Latchkey__V1__InviteResponse_Closure closure,
+                                         void *closure_data);
 void latchkey__v1__admin_service__delete_accounts(ProtobufCService *service,
                                                   const Latchkey__V1__DeleteAccountsRequest *input,
                                                   Latchkey__V1__DeleteAccountsResponse_Closure closure,

@@ -234,10 +234,14 @@ struct  Latchkey__V1__UnlinkRequest
    * The user's client.
    */
   Latchkey__V1__ClientContext *client;
+  /*
+   * Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+   */
+  char *subject;
 };
 #define LATCHKEY__V1__UNLINK_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__unlink_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -369,7 +373,7 @@ struct  Latchkey__V1__FetchProvidersResponse
   size_t n_provider_ids;
   char **provider_ids;
   /*
-   * Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+   * Sign-in methods in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a provider id.
    */
   size_t n_sign_in_methods;
   char **sign_in_methods;

@@ -48,7 +48,8 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_INVALID_PHONE_NUMBER = 4,
   /*
-   * The new password is too short (`passwords.bytes_min`, 8 bytes), or one of the common passwords.
+   * The new password is too short (`passwords.bytes_min`, 8 bytes), common, or in the operator's list. The metadata
+   * `rule` states which.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_WEAK_PASSWORD = 5,
   /*
@@ -135,6 +136,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The URI must exactly match an entry of the caller's `redirect_uris`.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REDIRECT_URI_NOT_ALLOWED = 24,
+  /*
+   * The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DENIED_BY_HOOK = 80,
   /*
    * There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
    */
@@ -301,6 +306,23 @@ typedef enum _Latchkey__V1__ErrorReason {
    * The server is building the index of Search. Retry later.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SEARCH_NOT_READY = 61,
+  /*
+   * The service with the operator's own rules does not answer. Nothing was changed. Retry.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_HOOK_UNAVAILABLE = 81,
+  /*
+   * Users cannot create accounts here (`policy.sign_up = "closed"`). An administrator can invite the user.
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGN_UP_CLOSED = 70,
+  /*
+   * No account may get an email address of this domain (`policy.allowed_email_domains`,
+   * `policy.blocked_email_domains_file`).
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED = 71,
+  /*
+   * Numbers of this country get no text messages (`policy.allowed_phone_countries`).
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED = 72,
   /*
    * The client cancelled the call before it changed anything.
    */

@@ -182,6 +182,26 @@ typedef enum _Latchkey__V1__EventType {
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_MESSAGE_RESENT = 37,
   /*
+   * A hook of the operator refused a call.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED = 55,
+  /*
+   * A hook of the operator changed an account or a session that a call opened.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED = 56,
+  /*
+   * A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED = 45,
+  /*
+   * An administrator invited a user by email.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_INVITED = 46,
+  /*
+   * A session cookie was created.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED = 60,
+  /*
    * The user renamed a passkey.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_RENAMED = 38,

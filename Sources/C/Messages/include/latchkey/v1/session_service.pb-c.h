@@ -24,6 +24,10 @@ typedef struct Latchkey__V1__SignOutRequest Latchkey__V1__SignOutRequest;
 typedef struct Latchkey__V1__SignOutResponse Latchkey__V1__SignOutResponse;
 typedef struct Latchkey__V1__VerifyIdTokenRequest Latchkey__V1__VerifyIdTokenRequest;
 typedef struct Latchkey__V1__VerifyIdTokenResponse Latchkey__V1__VerifyIdTokenResponse;
+typedef struct Latchkey__V1__CreateSessionCookieRequest Latchkey__V1__CreateSessionCookieRequest;
+typedef struct Latchkey__V1__CreateSessionCookieResponse Latchkey__V1__CreateSessionCookieResponse;
+typedef struct Latchkey__V1__VerifySessionCookieRequest Latchkey__V1__VerifySessionCookieRequest;
+typedef struct Latchkey__V1__VerifySessionCookieResponse Latchkey__V1__VerifySessionCookieResponse;
 typedef struct Latchkey__V1__GetSigningKeysRequest Latchkey__V1__GetSigningKeysRequest;
 typedef struct Latchkey__V1__GetSigningKeysResponse Latchkey__V1__GetSigningKeysResponse;
 typedef struct Latchkey__V1__RevokeAllRequest Latchkey__V1__RevokeAllRequest;
@@ -98,10 +102,14 @@ struct  Latchkey__V1__SignOutRequest
    * The user's client.
    */
   Latchkey__V1__ClientContext *client;
+  /*
+   * At most 16,384 bytes. Must not have expired.
+   */
+  char *session_cookie;
 };
 #define LATCHKEY__V1__SIGN_OUT_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__sign_out_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -157,6 +165,98 @@ struct  Latchkey__V1__VerifyIdTokenResponse
 };
 #define LATCHKEY__V1__VERIFY_ID_TOKEN_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__verify_id_token_response__descriptor) \
+    , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED }
+
+
+/*
+ * Request of CreateSessionCookie.
+ */
+struct  Latchkey__V1__CreateSessionCookieRequest
+{
+  ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
+  char *id_token;
+  /*
+   * Lifetime of the cookie: 300 (5 minutes) to 1,209,600 (14 days).
+   */
+  int32_t valid_for_seconds;
+  /*
+   * The user's client.
+   */
+  Latchkey__V1__ClientContext *client;
+};
+#define LATCHKEY__V1__CREATE_SESSION_COOKIE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_session_cookie_request__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, NULL }
+
+
+/*
+ * Response of CreateSessionCookie.
+ */
+struct  Latchkey__V1__CreateSessionCookieResponse
+{
+  ProtobufCMessage base;
+  /*
+   * The cookie: a JWT with the claims of an ID token, `iss` `<tokens.issuer>/session` and `typ` `latchkey-session+jwt`.
+   */
+  char *session_cookie;
+  /*
+   * When it ends. Use the same time for the cookie in the browser.
+   */
+  Google__Protobuf__Timestamp *expires_at;
+  /*
+   * Id of its session, the claim `sid`. ListSessions lists it and EndSession ends it.
+   */
+  char *session_id;
+};
+#define LATCHKEY__V1__CREATE_SESSION_COOKIE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_session_cookie_response__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+
+
+/*
+ * Request of VerifySessionCookie.
+ */
+struct  Latchkey__V1__VerifySessionCookieRequest
+{
+  ProtobufCMessage base;
+  /*
+   * At most 16,384 bytes.
+   */
+  char *session_cookie;
+};
+#define LATCHKEY__V1__VERIFY_SESSION_COOKIE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__verify_session_cookie_request__descriptor) \
+    , (char *)protobuf_c_empty_string }
+
+
+/*
+ * Response of VerifySessionCookie.
+ */
+struct  Latchkey__V1__VerifySessionCookieResponse
+{
+  ProtobufCMessage base;
+  /*
+   * Whether the cookie is valid. If false, the other fields except `inactive_reason` are empty.
+   */
+  protobuf_c_boolean active;
+  /*
+   * Id of the account, the claim `sub`.
+   */
+  char *account_id;
+  /*
+   * All claims of the cookie as a JSON object.
+   */
+  char *claims_json;
+  /*
+   * If `active` is false: the reason, such as ERROR_REASON_TOKEN_REVOKED.
+   */
+  Latchkey__V1__ErrorReason inactive_reason;
+};
+#define LATCHKEY__V1__VERIFY_SESSION_COOKIE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__verify_session_cookie_response__descriptor) \
     , 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED }
 
 
@@ -448,6 +548,82 @@ Latchkey__V1__VerifyIdTokenResponse *
 void   latchkey__v1__verify_id_token_response__free_unpacked
                      (Latchkey__V1__VerifyIdTokenResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__CreateSessionCookieRequest methods */
+void   latchkey__v1__create_session_cookie_request__init
+                     (Latchkey__V1__CreateSessionCookieRequest         *message);
+size_t latchkey__v1__create_session_cookie_request__get_packed_size
+                     (const Latchkey__V1__CreateSessionCookieRequest   *message);
+size_t latchkey__v1__create_session_cookie_request__pack
+                     (const Latchkey__V1__CreateSessionCookieRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__create_session_cookie_request__pack_to_buffer
+                     (const Latchkey__V1__CreateSessionCookieRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__CreateSessionCookieRequest *
+       latchkey__v1__create_session_cookie_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__create_session_cookie_request__free_unpacked
+                     (Latchkey__V1__CreateSessionCookieRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__CreateSessionCookieResponse methods */
+void   latchkey__v1__create_session_cookie_response__init
+                     (Latchkey__V1__CreateSessionCookieResponse         *message);
+size_t latchkey__v1__create_session_cookie_response__get_packed_size
+                     (const Latchkey__V1__CreateSessionCookieResponse   *message);
+size_t latchkey__v1__create_session_cookie_response__pack
+                     (const Latchkey__V1__CreateSessionCookieResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__create_session_cookie_response__pack_to_buffer
+                     (const Latchkey__V1__CreateSessionCookieResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__CreateSessionCookieResponse *
+       latchkey__v1__create_session_cookie_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__create_session_cookie_response__free_unpacked
+                     (Latchkey__V1__CreateSessionCookieResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__VerifySessionCookieRequest methods */
+void   latchkey__v1__verify_session_cookie_request__init
+                     (Latchkey__V1__VerifySessionCookieRequest         *message);
+size_t latchkey__v1__verify_session_cookie_request__get_packed_size
+                     (const Latchkey__V1__VerifySessionCookieRequest   *message);
+size_t latchkey__v1__verify_session_cookie_request__pack
+                     (const Latchkey__V1__VerifySessionCookieRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__verify_session_cookie_request__pack_to_buffer
+                     (const Latchkey__V1__VerifySessionCookieRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__VerifySessionCookieRequest *
+       latchkey__v1__verify_session_cookie_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__verify_session_cookie_request__free_unpacked
+                     (Latchkey__V1__VerifySessionCookieRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__VerifySessionCookieResponse methods */
+void   latchkey__v1__verify_session_cookie_response__init
+                     (Latchkey__V1__VerifySessionCookieResponse         *message);
+size_t latchkey__v1__verify_session_cookie_response__get_packed_size
+                     (const Latchkey__V1__VerifySessionCookieResponse   *message);
+size_t latchkey__v1__verify_session_cookie_response__pack
+                     (const Latchkey__V1__VerifySessionCookieResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__verify_session_cookie_response__pack_to_buffer
+                     (const Latchkey__V1__VerifySessionCookieResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__VerifySessionCookieResponse *
+       latchkey__v1__verify_session_cookie_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__verify_session_cookie_response__free_unpacked
+                     (Latchkey__V1__VerifySessionCookieResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__GetSigningKeysRequest methods */
 void   latchkey__v1__get_signing_keys_request__init
                      (Latchkey__V1__GetSigningKeysRequest         *message);
@@ -639,6 +815,18 @@ typedef void (*Latchkey__V1__VerifyIdTokenRequest_Closure)
 typedef void (*Latchkey__V1__VerifyIdTokenResponse_Closure)
                  (const Latchkey__V1__VerifyIdTokenResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__CreateSessionCookieRequest_Closure)
+                 (const Latchkey__V1__CreateSessionCookieRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__CreateSessionCookieResponse_Closure)
+                 (const Latchkey__V1__CreateSessionCookieResponse *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__VerifySessionCookieRequest_Closure)
+                 (const Latchkey__V1__VerifySessionCookieRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__VerifySessionCookieResponse_Closure)
+                 (const Latchkey__V1__VerifySessionCookieResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__GetSigningKeysRequest_Closure)
                  (const Latchkey__V1__GetSigningKeysRequest *message,
                   void *closure_data);
@@ -697,6 +885,14 @@ struct Latchkey__V1__SessionService_Service
                           const Latchkey__V1__VerifyIdTokenRequest *input,
                           Latchkey__V1__VerifyIdTokenResponse_Closure closure,
                           void *closure_data);
+  void (*create_session_cookie)(Latchkey__V1__SessionService_Service *service,
+                                const Latchkey__V1__CreateSessionCookieRequest *input,
+                                Latchkey__V1__CreateSessionCookieResponse_Closure closure,
+                                void *closure_data);
+  void (*verify_session_cookie)(Latchkey__V1__SessionService_Service *service,
+                                const Latchkey__V1__VerifySessionCookieRequest *input,
+                                Latchkey__V1__VerifySessionCookieResponse_Closure closure,
+                                void *closure_data);
   void (*get_signing_keys)(Latchkey__V1__SessionService_Service *service,
                            const Latchkey__V1__GetSigningKeysRequest *input,
                            Latchkey__V1__GetSigningKeysResponse_Closure closure,
@@ -715,6 +911,8 @@ void latchkey__v1__session_service__init (Latchkey__V1__SessionService_Service *
       function_prefix__ ## end_session,\
       function_prefix__ ## list_sessions,\
       function_prefix__ ## verify_id_token,\
+      function_prefix__ ## create_session_cookie,\
+      function_prefix__ ## verify_session_cookie,\
       function_prefix__ ## get_signing_keys  }
 void latchkey__v1__session_service__refresh(ProtobufCService *service,
                                             const Latchkey__V1__RefreshRequest *input,
@@ -740,6 +938,14 @@ void latchkey__v1__session_service__verify_id_token(ProtobufCService *service,
                                                     const Latchkey__V1__VerifyIdTokenRequest *input,
                                                     Latchkey__V1__VerifyIdTokenResponse_Closure closure,
                                                     void *closure_data);
+void latchkey__v1__session_service__create_session_cookie(ProtobufCService *service,
+                                                          const Latchkey__V1__CreateSessionCookieRequest *input,
+                                                          Latchkey__V1__CreateSessionCookieResponse_Closure closure,
+                                                          void *closure_data);
+void latchkey__v1__session_service__verify_session_cookie(ProtobufCService *service,
+                                                          const Latchkey__V1__VerifySessionCookieRequest *input,
+                                                          Latchkey__V1__VerifySessionCookieResponse_Closure closure,
+                                                          void *closure_data);
 void latchkey__v1__session_service__get_signing_keys(ProtobufCService *service,
                                                      const Latchkey__V1__GetSigningKeysRequest *input,
                                                      Latchkey__V1__GetSigningKeysResponse_Closure closure,
@@ -753,6 +959,10 @@ extern const ProtobufCMessageDescriptor latchkey__v1__sign_out_request__descript
 extern const ProtobufCMessageDescriptor latchkey__v1__sign_out_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__verify_id_token_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__verify_id_token_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__verify_session_cookie_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__verify_session_cookie_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__get_signing_keys_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__get_signing_keys_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__revoke_all_request__descriptor;

@@ -23,6 +23,7 @@ typedef struct Latchkey__V1__ProviderTokenCredential Latchkey__V1__ProviderToken
 typedef struct Latchkey__V1__AuthorizationResponse Latchkey__V1__AuthorizationResponse;
 typedef struct Latchkey__V1__PhoneCodeCredential Latchkey__V1__PhoneCodeCredential;
 typedef struct Latchkey__V1__EmailLinkCredential Latchkey__V1__EmailLinkCredential;
+typedef struct Latchkey__V1__EmailCodeCredential Latchkey__V1__EmailCodeCredential;
 typedef struct Latchkey__V1__CustomTokenCredential Latchkey__V1__CustomTokenCredential;
 typedef struct Latchkey__V1__AnonymousCredential Latchkey__V1__AnonymousCredential;
 typedef struct Latchkey__V1__PasskeyCredential Latchkey__V1__PasskeyCredential;
@@ -120,7 +121,8 @@ typedef enum {
   LATCHKEY__V1__CREDENTIAL__KIND_CUSTOM_TOKEN = 6,
   LATCHKEY__V1__CREDENTIAL__KIND_ANONYMOUS = 7,
   LATCHKEY__V1__CREDENTIAL__KIND_PENDING_TOKEN = 8,
-  LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY = 9
+  LATCHKEY__V1__CREDENTIAL__KIND_PASSKEY = 9,
+  LATCHKEY__V1__CREDENTIAL__KIND_EMAIL_CODE = 10
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__CREDENTIAL__KIND__CASE)
 } Latchkey__V1__Credential__KindCase;
 
@@ -168,6 +170,10 @@ struct  Latchkey__V1__Credential
      * The response of an authenticator. Requires `policy.passkey`.
      */
     Latchkey__V1__PasskeyCredential *passkey;
+    /*
+     * A code from VerificationService.SendEmailCode. Requires `policy.email_code`.
+     */
+    Latchkey__V1__EmailCodeCredential *email_code;
   };
 };
 #define LATCHKEY__V1__CREDENTIAL__INIT \
@@ -226,10 +232,15 @@ struct  Latchkey__V1__ProviderTokenCredential
    * Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
    */
   char *raw_nonce;
+  /*
+   * Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+   * bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+   */
+  char *user_json;
 };
 #define LATCHKEY__V1__PROVIDER_TOKEN_CREDENTIAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__provider_token_credential__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -295,6 +306,28 @@ struct  Latchkey__V1__EmailLinkCredential
 };
 #define LATCHKEY__V1__EMAIL_LINK_CREDENTIAL__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__email_link_credential__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+/*
+ * A code that VerificationService.SendEmailCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+ * caller, `binding` and session of that call. Proves the mailbox like an email link. Fails with INVALID_CODE or
+ * EXPIRED_CODE.
+ */
+struct  Latchkey__V1__EmailCodeCredential
+{
+  ProtobufCMessage base;
+  /*
+   * From SendEmailCodeResponse; at most 128 bytes.
+   */
+  char *verification_id;
+  /*
+   * The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
+   */
+  char *code;
+};
+#define LATCHKEY__V1__EMAIL_CODE_CREDENTIAL__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__email_code_credential__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
@@ -531,8 +564,8 @@ struct  Latchkey__V1__AccountExists
   size_t n_provider_ids;
   char **provider_ids;
   /*
-   * Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
-   * Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+   * Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a
+   * provider id. Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
    * `fetch_by_email`. FetchProviders then sends them to the address by email.
    */
   size_t n_sign_in_methods;
@@ -892,6 +925,25 @@ Latchkey__V1__EmailLinkCredential *
 void   latchkey__v1__email_link_credential__free_unpacked
                      (Latchkey__V1__EmailLinkCredential *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__EmailCodeCredential methods */
+void   latchkey__v1__email_code_credential__init
+                     (Latchkey__V1__EmailCodeCredential         *message);
+size_t latchkey__v1__email_code_credential__get_packed_size
+                     (const Latchkey__V1__EmailCodeCredential   *message);
+size_t latchkey__v1__email_code_credential__pack
+                     (const Latchkey__V1__EmailCodeCredential   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__email_code_credential__pack_to_buffer
+                     (const Latchkey__V1__EmailCodeCredential   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__EmailCodeCredential *
+       latchkey__v1__email_code_credential__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__email_code_credential__free_unpacked
+                     (Latchkey__V1__EmailCodeCredential *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__CustomTokenCredential methods */
 void   latchkey__v1__custom_token_credential__init
                      (Latchkey__V1__CustomTokenCredential         *message);
@@ -1159,6 +1211,9 @@ typedef void (*Latchkey__V1__PhoneCodeCredential_Closure)
 typedef void (*Latchkey__V1__EmailLinkCredential_Closure)
                  (const Latchkey__V1__EmailLinkCredential *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__EmailCodeCredential_Closure)
+                 (const Latchkey__V1__EmailCodeCredential *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__CustomTokenCredential_Closure)
                  (const Latchkey__V1__CustomTokenCredential *message,
                   void *closure_data);
@@ -1213,6 +1268,7 @@ extern const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential_
 extern const ProtobufCMessageDescriptor latchkey__v1__authorization_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__phone_code_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__email_link_credential__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__email_code_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__custom_token_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__anonymous_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__passkey_credential__descriptor;

@@ -21,6 +21,8 @@ typedef struct Latchkey__V1__SendPhoneCodeRequest Latchkey__V1__SendPhoneCodeReq
 typedef struct Latchkey__V1__SendPhoneCodeResponse Latchkey__V1__SendPhoneCodeResponse;
 typedef struct Latchkey__V1__SendEmailLinkRequest Latchkey__V1__SendEmailLinkRequest;
 typedef struct Latchkey__V1__SendEmailLinkResponse Latchkey__V1__SendEmailLinkResponse;
+typedef struct Latchkey__V1__SendEmailCodeRequest Latchkey__V1__SendEmailCodeRequest;
+typedef struct Latchkey__V1__SendEmailCodeResponse Latchkey__V1__SendEmailCodeResponse;
 typedef struct Latchkey__V1__SendEmailVerificationRequest Latchkey__V1__SendEmailVerificationRequest;
 typedef struct Latchkey__V1__SendEmailVerificationResponse Latchkey__V1__SendEmailVerificationResponse;
 typedef struct Latchkey__V1__SendPasswordResetRequest Latchkey__V1__SendPasswordResetRequest;
@@ -37,6 +39,44 @@ typedef struct Latchkey__V1__ResetPasswordResponse Latchkey__V1__ResetPasswordRe
 
 /* --- enums --- */
 
+/*
+ * The call that an emailed code of six digits serves. No other call accepts it.
+ */
+typedef enum _Latchkey__V1__EmailCodePurpose {
+  /*
+   * The same as EMAIL_CODE_PURPOSE_SIGN_IN.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED = 0,
+  /*
+   * AuthService.SignIn, with EmailCodeCredential.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_IN = 1,
+  /*
+   * AuthService.Link, with EmailCodeCredential.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_LINK = 2,
+  /*
+   * AuthService.Reauthenticate, with EmailCodeCredential. The account needs a verified address.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_REAUTHENTICATE = 3,
+  /*
+   * AccountService.Create. The owner of a used address receives a notice instead of a code.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_UP = 4,
+  /*
+   * ConfirmEmail of the account's own address.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_VERIFY_EMAIL = 5,
+  /*
+   * ResetPassword.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_RESET_PASSWORD = 6,
+  /*
+   * ConfirmEmail of a new address. Requires a recent login and the second factor, as SendEmailChange does.
+   */
+  LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_CHANGE_EMAIL = 7
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EMAIL_CODE_PURPOSE)
+} Latchkey__V1__EmailCodePurpose;
 /*
  * The purpose of an emailed code. Each value states `mode` in the query of its link.
  */
@@ -177,6 +217,69 @@ struct  Latchkey__V1__SendEmailLinkResponse
 #define LATCHKEY__V1__SEND_EMAIL_LINK_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__send_email_link_response__descriptor) \
     , NULL }
+
+
+/*
+ * Request of SendEmailCode.
+ */
+struct  Latchkey__V1__SendEmailCodeRequest
+{
+  ProtobufCMessage base;
+  /*
+   * Recipient, at most 254 bytes. Empty for EMAIL_CODE_PURPOSE_REAUTHENTICATE and EMAIL_CODE_PURPOSE_VERIFY_EMAIL,
+   * which use the account's own address.
+   */
+  char *email;
+  /*
+   * The call that takes the code. Default: SignIn.
+   */
+  Latchkey__V1__EmailCodePurpose purpose;
+  /*
+   * Token of the account, at most 16,384 bytes. Required to link, reauthenticate, verify and change; otherwise empty.
+   * The code is valid only in the session of this token.
+   */
+  char *id_token;
+  /*
+   * Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+   */
+  char *locale;
+  /*
+   * The user's client.
+   */
+  Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest. The call that takes the code must send the same.
+   */
+  char *binding;
+  /*
+   * Your page for a link in the same email, as in SendEmailLinkRequest; empty: the email has no link. Required to
+   * change an address, because the link that reverts the change opens it. At most 2,048 bytes.
+   */
+  char *continue_uri;
+};
+#define LATCHKEY__V1__SEND_EMAIL_CODE_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__send_email_code_request__descriptor) \
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
+/*
+ * Response of SendEmailCode.
+ */
+struct  Latchkey__V1__SendEmailCodeResponse
+{
+  ProtobufCMessage base;
+  /*
+   * Pass it with the six digits to the call that takes the code.
+   */
+  char *verification_id;
+  /*
+   * Expiry of the code, 10 minutes from now. A link in the same email expires at this time too.
+   */
+  Google__Protobuf__Timestamp *expires_at;
+};
+#define LATCHKEY__V1__SEND_EMAIL_CODE_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__send_email_code_response__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL }
 
 
 /*
@@ -365,7 +468,7 @@ struct  Latchkey__V1__ConfirmEmailRequest
 {
   ProtobufCMessage base;
   /*
-   * Query parameter `code` of the link, at most 128 bytes.
+   * Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
    */
   char *code;
   /*
@@ -380,10 +483,18 @@ struct  Latchkey__V1__ConfirmEmailRequest
    * As in SignInRequest.
    */
   char *idempotency_key;
+  /*
+   * From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+   */
+  char *verification_id;
+  /*
+   * With `verification_id`: the `binding` of SendEmailCode.
+   */
+  char *binding;
 };
 #define LATCHKEY__V1__CONFIRM_EMAIL_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__confirm_email_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -414,7 +525,7 @@ struct  Latchkey__V1__ResetPasswordRequest
 {
   ProtobufCMessage base;
   /*
-   * Query parameter `code` of the link, at most 128 bytes.
+   * Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
    */
   char *code;
   /*
@@ -434,10 +545,18 @@ struct  Latchkey__V1__ResetPasswordRequest
    * As in SignInRequest.
    */
   char *idempotency_key;
+  /*
+   * From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+   */
+  char *verification_id;
+  /*
+   * With `verification_id`: the `binding` of SendEmailCode.
+   */
+  char *binding;
 };
 #define LATCHKEY__V1__RESET_PASSWORD_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__reset_password_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, (char *)protobuf_c_empty_string }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -540,6 +659,44 @@ Latchkey__V1__SendEmailLinkResponse *
                       const uint8_t       *data);
 void   latchkey__v1__send_email_link_response__free_unpacked
                      (Latchkey__V1__SendEmailLinkResponse *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SendEmailCodeRequest methods */
+void   latchkey__v1__send_email_code_request__init
+                     (Latchkey__V1__SendEmailCodeRequest         *message);
+size_t latchkey__v1__send_email_code_request__get_packed_size
+                     (const Latchkey__V1__SendEmailCodeRequest   *message);
+size_t latchkey__v1__send_email_code_request__pack
+                     (const Latchkey__V1__SendEmailCodeRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__send_email_code_request__pack_to_buffer
+                     (const Latchkey__V1__SendEmailCodeRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SendEmailCodeRequest *
+       latchkey__v1__send_email_code_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__send_email_code_request__free_unpacked
+                     (Latchkey__V1__SendEmailCodeRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__SendEmailCodeResponse methods */
+void   latchkey__v1__send_email_code_response__init
+                     (Latchkey__V1__SendEmailCodeResponse         *message);
+size_t latchkey__v1__send_email_code_response__get_packed_size
+                     (const Latchkey__V1__SendEmailCodeResponse   *message);
+size_t latchkey__v1__send_email_code_response__pack
+                     (const Latchkey__V1__SendEmailCodeResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__send_email_code_response__pack_to_buffer
+                     (const Latchkey__V1__SendEmailCodeResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__SendEmailCodeResponse *
+       latchkey__v1__send_email_code_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__send_email_code_response__free_unpacked
+                     (Latchkey__V1__SendEmailCodeResponse *message,
                       ProtobufCAllocator *allocator);
 /* Latchkey__V1__SendEmailVerificationRequest methods */
 void   latchkey__v1__send_email_verification_request__init
@@ -783,6 +940,12 @@ typedef void (*Latchkey__V1__SendEmailLinkRequest_Closure)
 typedef void (*Latchkey__V1__SendEmailLinkResponse_Closure)
                  (const Latchkey__V1__SendEmailLinkResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__SendEmailCodeRequest_Closure)
+                 (const Latchkey__V1__SendEmailCodeRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__SendEmailCodeResponse_Closure)
+                 (const Latchkey__V1__SendEmailCodeResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__SendEmailVerificationRequest_Closure)
                  (const Latchkey__V1__SendEmailVerificationRequest *message,
                   void *closure_data);
@@ -834,6 +997,10 @@ struct Latchkey__V1__VerificationService_Service
                           const Latchkey__V1__SendEmailLinkRequest *input,
                           Latchkey__V1__SendEmailLinkResponse_Closure closure,
                           void *closure_data);
+  void (*send_email_code)(Latchkey__V1__VerificationService_Service *service,
+                          const Latchkey__V1__SendEmailCodeRequest *input,
+                          Latchkey__V1__SendEmailCodeResponse_Closure closure,
+                          void *closure_data);
   void (*send_email_verification)(Latchkey__V1__VerificationService_Service *service,
                                   const Latchkey__V1__SendEmailVerificationRequest *input,
                                   Latchkey__V1__SendEmailVerificationResponse_Closure closure,
@@ -868,6 +1035,7 @@ void latchkey__v1__verification_service__init (Latchkey__V1__VerificationService
     { LATCHKEY__V1__VERIFICATION_SERVICE__BASE_INIT,\
       function_prefix__ ## send_phone_code,\
       function_prefix__ ## send_email_link,\
+      function_prefix__ ## send_email_code,\
       function_prefix__ ## send_email_verification,\
       function_prefix__ ## send_password_reset,\
       function_prefix__ ## send_email_change,\
@@ -881,6 +1049,10 @@ void latchkey__v1__verification_service__send_phone_code(ProtobufCService *servi
 void latchkey__v1__verification_service__send_email_link(ProtobufCService *service,
                                                          const Latchkey__V1__SendEmailLinkRequest *input,
                                                          Latchkey__V1__SendEmailLinkResponse_Closure closure,
+                                                         void *closure_data);
+void latchkey__v1__verification_service__send_email_code(ProtobufCService *service,
+                                                         const Latchkey__V1__SendEmailCodeRequest *input,
+                                                         Latchkey__V1__SendEmailCodeResponse_Closure closure,
                                                          void *closure_data);
 void latchkey__v1__verification_service__send_email_verification(ProtobufCService *service,
                                                                  const Latchkey__V1__SendEmailVerificationRequest *input,
@@ -909,11 +1081,14 @@ void latchkey__v1__verification_service__reset_password(ProtobufCService *servic
 
 /* --- descriptors --- */
 
+extern const ProtobufCEnumDescriptor    latchkey__v1__email_code_purpose__descriptor;
 extern const ProtobufCEnumDescriptor    latchkey__v1__code_mode__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_phone_code_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_link_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_link_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__send_email_code_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__send_email_code_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_verification_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_email_verification_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__send_password_reset_request__descriptor;

@@ -718,7 +718,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_flow__descriptor
   (ProtobufCMessageInit) latchkey__storage__v1__pending_flow__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[6] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[9] =
 {
   {
     "purpose",
@@ -792,19 +792,58 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "email_purpose",
+    7,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingCode, email_purpose),
+    &latchkey__storage__v1__email_code_purpose__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "session_id",
+    8,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingCode, session_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "carries_link",
+    9,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingCode, carries_link),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name[] = {
   1,   /* field[1] = account_id */
   5,   /* field[5] = any_binding */
+  8,   /* field[8] = carries_link */
   3,   /* field[3] = continue_uri */
   2,   /* field[2] = digits */
+  6,   /* field[6] = email_purpose */
   4,   /* field[4] = locale */
   0,   /* field[0] = purpose */
+  7,   /* field[7] = session_id */
 };
 static const ProtobufCIntRange latchkey__storage__v1__pending_code__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 6 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor =
 {
@@ -814,7 +853,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor
   "Latchkey__Storage__V1__PendingCode",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingCode),
-  6,
+  9,
   latchkey__storage__v1__pending_code__field_descriptors,
   latchkey__storage__v1__pending_code__field_indices_by_name,
   1,  latchkey__storage__v1__pending_code__number_ranges,
@@ -2454,6 +2493,46 @@ const ProtobufCEnumDescriptor latchkey__storage__v1__flow_purpose__descriptor =
   latchkey__storage__v1__flow_purpose__enum_values_by_name,
   1,
   latchkey__storage__v1__flow_purpose__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue latchkey__storage__v1__email_code_purpose__enum_values_by_number[8] =
+{
+  { "EMAIL_CODE_PURPOSE_UNSPECIFIED", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED", 0 },
+  { "EMAIL_CODE_PURPOSE_SIGN_IN", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_IN", 1 },
+  { "EMAIL_CODE_PURPOSE_LINK", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_LINK", 2 },
+  { "EMAIL_CODE_PURPOSE_REAUTHENTICATE", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_REAUTHENTICATE", 3 },
+  { "EMAIL_CODE_PURPOSE_SIGN_UP", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_UP", 4 },
+  { "EMAIL_CODE_PURPOSE_VERIFY_EMAIL", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_VERIFY_EMAIL", 5 },
+  { "EMAIL_CODE_PURPOSE_RESET_PASSWORD", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_RESET_PASSWORD", 6 },
+  { "EMAIL_CODE_PURPOSE_CHANGE_EMAIL", "LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_CHANGE_EMAIL", 7 },
+};
+static const ProtobufCIntRange latchkey__storage__v1__email_code_purpose__value_ranges[] = {
+{0, 0},{0, 8}
+};
+static const ProtobufCEnumValueIndex latchkey__storage__v1__email_code_purpose__enum_values_by_name[8] =
+{
+  { "EMAIL_CODE_PURPOSE_CHANGE_EMAIL", 7 },
+  { "EMAIL_CODE_PURPOSE_LINK", 2 },
+  { "EMAIL_CODE_PURPOSE_REAUTHENTICATE", 3 },
+  { "EMAIL_CODE_PURPOSE_RESET_PASSWORD", 6 },
+  { "EMAIL_CODE_PURPOSE_SIGN_IN", 1 },
+  { "EMAIL_CODE_PURPOSE_SIGN_UP", 4 },
+  { "EMAIL_CODE_PURPOSE_UNSPECIFIED", 0 },
+  { "EMAIL_CODE_PURPOSE_VERIFY_EMAIL", 5 },
+};
+const ProtobufCEnumDescriptor latchkey__storage__v1__email_code_purpose__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.storage.v1.EmailCodePurpose",
+  "EmailCodePurpose",
+  "Latchkey__Storage__V1__EmailCodePurpose",
+  "latchkey.storage.v1",
+  8,
+  latchkey__storage__v1__email_code_purpose__enum_values_by_number,
+  8,
+  latchkey__storage__v1__email_code_purpose__enum_values_by_name,
+  1,
+  latchkey__storage__v1__email_code_purpose__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
 static const ProtobufCEnumValue latchkey__storage__v1__trust_tier__enum_values_by_number[4] =

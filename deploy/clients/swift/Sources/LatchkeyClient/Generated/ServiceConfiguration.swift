@@ -83,6 +83,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.AdminService", "method": "LinkIdentity" },
           { "service": "latchkey.v1.AdminService", "method": "SetSecondFactors" },
           { "service": "latchkey.v1.AdminService", "method": "CreateEmailLink" },
+          { "service": "latchkey.v1.AdminService", "method": "Invite" },
           { "service": "latchkey.v1.AdminService", "method": "ForgetAccount" },
           { "service": "latchkey.v1.AdminService", "method": "Search" },
           { "service": "latchkey.v1.AdminService", "method": "Unlock" },

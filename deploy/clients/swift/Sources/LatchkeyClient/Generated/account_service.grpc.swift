@@ -127,8 +127,8 @@ extension Latchkey_V1_AccountService {
         /// > 
         /// > By default the account exists immediately with an unverified address, and the response reveals whether the address
         /// > is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
-        /// > and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
-        /// > idempotency key.
+        /// > and a used address; a second call with the link's `code` creates the account with a verified address. A code of
+        /// > VerificationService.SendEmailCode does the same with each value of the setting. Takes an idempotency key.
         /// > 
         /// > Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
         /// > `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.
@@ -291,8 +291,8 @@ extension Latchkey_V1_AccountService {
         /// > 
         /// > By default the account exists immediately with an unverified address, and the response reveals whether the address
         /// > is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
-        /// > and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
-        /// > idempotency key.
+        /// > and a used address; a second call with the link's `code` creates the account with a verified address. A code of
+        /// > VerificationService.SendEmailCode does the same with each value of the setting. Takes an idempotency key.
         /// > 
         /// > Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
         /// > `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.
@@ -494,8 +494,8 @@ extension Latchkey_V1_AccountService.ClientProtocol {
     /// > 
     /// > By default the account exists immediately with an unverified address, and the response reveals whether the address
     /// > is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
-    /// > and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
-    /// > idempotency key.
+    /// > and a used address; a second call with the link's `code` creates the account with a verified address. A code of
+    /// > VerificationService.SendEmailCode does the same with each value of the setting. Takes an idempotency key.
     /// > 
     /// > Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
     /// > `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.
@@ -671,8 +671,8 @@ extension Latchkey_V1_AccountService.ClientProtocol {
     /// > 
     /// > By default the account exists immediately with an unverified address, and the response reveals whether the address
     /// > is in use. With `policy.sign_up = "verify_first"`, the first call sends a link, with the same response for a free
-    /// > and a used address; a second call with the link's `code` creates the account with a verified address. Takes an
-    /// > idempotency key.
+    /// > and a used address; a second call with the link's `code` creates the account with a verified address. A code of
+    /// > VerificationService.SendEmailCode does the same with each value of the setting. Takes an idempotency key.
     /// > 
     /// > Errors: INVALID_EMAIL; WEAK_PASSWORD; EMAIL_ALREADY_IN_USE; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS. With
     /// > `verify_first` also REDIRECT_URI_NOT_ALLOWED, INVALID_CODE and EXPIRED_CODE.

@@ -62,9 +62,16 @@ public nonisolated struct Latchkey_V1_CreateRequest: Sendable {
   /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
   public var locale: String = String()
 
-  /// From the link of the first call, at most 128 bytes. `email` must be the address of that link. The password is that
-  /// of this call: the server keeps nothing of the first call.
+  /// From the link of the first call, or the six digits of VerificationService.SendEmailCode; at most 128 bytes. `email`
+  /// must be the address that the email was sent to. The password is that of this call: the server keeps nothing of the
+  /// first call.
   public var code: String = String()
+
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  public var verificationID: String = String()
+
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  public var binding: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -423,7 +430,7 @@ fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_CreateRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}email\0\u{1}password\0\u{3}display_name\0\u{3}photo_url\0\u{3}idempotency_key\0\u{1}client\0\u{3}continue_uri\0\u{1}locale\0\u{1}code\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}email\0\u{1}password\0\u{3}display_name\0\u{3}photo_url\0\u{3}idempotency_key\0\u{1}client\0\u{3}continue_uri\0\u{1}locale\0\u{1}code\0\u{3}verification_id\0\u{1}binding\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -440,6 +447,8 @@ nonisolated extension Latchkey_V1_CreateRequest: SwiftProtobuf.Message, SwiftPro
       case 7: try { try decoder.decodeSingularStringField(value: &self.continueUri) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.locale) }()
       case 9: try { try decoder.decodeSingularStringField(value: &self.code) }()
+      case 10: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
+      case 11: try { try decoder.decodeSingularStringField(value: &self.binding) }()
       default: break
       }
     }
@@ -477,6 +486,12 @@ nonisolated extension Latchkey_V1_CreateRequest: SwiftProtobuf.Message, SwiftPro
     if !self.code.isEmpty {
       try visitor.visitSingularStringField(value: self.code, fieldNumber: 9)
     }
+    if !self.verificationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.verificationID, fieldNumber: 10)
+    }
+    if !self.binding.isEmpty {
+      try visitor.visitSingularStringField(value: self.binding, fieldNumber: 11)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -490,6 +505,8 @@ nonisolated extension Latchkey_V1_CreateRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.continueUri != rhs.continueUri {return false}
     if lhs.locale != rhs.locale {return false}
     if lhs.code != rhs.code {return false}
+    if lhs.verificationID != rhs.verificationID {return false}
+    if lhs.binding != rhs.binding {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -399,6 +399,64 @@ public nonisolated struct Latchkey_V1_CreateEmailLinkResponse: Sendable {
   fileprivate var _expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
 }
 
+/// Request of Invite.
+public nonisolated struct Latchkey_V1_InviteRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The user's address, at most 254 bytes.
+  public var email: String = String()
+
+  /// The link: CODE_MODE_SIGN_IN opens a session, CODE_MODE_RESET_PASSWORD (the default) sets the first password.
+  public var mode: Latchkey_V1_CodeMode = .unspecified
+
+  /// The page of the link. Must exactly match an entry of `redirect_uris` of the caller that redeems the code.
+  public var continueUri: String = String()
+
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+  public var locale: String = String()
+
+  /// Name of the caller that redeems the code; empty: yours.
+  public var caller: String = String()
+
+  /// Name of the user, for a new account; at most 256 bytes.
+  public var displayName: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// Response of Invite.
+public nonisolated struct Latchkey_V1_InviteResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The account.
+  public var accountID: String = String()
+
+  /// Expiry of the link, 7 days from now (`policy.invitation_lifetime_seconds`).
+  public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_expiresAt = newValue}
+  }
+  /// Returns true if `expiresAt` has been explicitly set.
+  public var hasExpiresAt: Bool {self._expiresAt != nil}
+  /// Clears the value of `expiresAt`. Subsequent reads from it will return its default value.
+  public mutating func clearExpiresAt() {self._expiresAt = nil}
+
+  /// Whether the call created the account.
+  public var isNewAccount: Bool = false
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
 /// Request of DeleteAccounts.
 public nonisolated struct Latchkey_V1_DeleteAccountsRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -1202,6 +1260,105 @@ nonisolated extension Latchkey_V1_CreateEmailLinkResponse: SwiftProtobuf.Message
   public static func ==(lhs: Latchkey_V1_CreateEmailLinkResponse, rhs: Latchkey_V1_CreateEmailLinkResponse) -> Bool {
     if lhs.link != rhs.link {return false}
     if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_InviteRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".InviteRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}email\0\u{1}mode\0\u{3}continue_uri\0\u{1}locale\0\u{1}caller\0\u{3}display_name\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.email) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.mode) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.continueUri) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.locale) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.caller) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.displayName) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.email.isEmpty {
+      try visitor.visitSingularStringField(value: self.email, fieldNumber: 1)
+    }
+    if self.mode != .unspecified {
+      try visitor.visitSingularEnumField(value: self.mode, fieldNumber: 2)
+    }
+    if !self.continueUri.isEmpty {
+      try visitor.visitSingularStringField(value: self.continueUri, fieldNumber: 3)
+    }
+    if !self.locale.isEmpty {
+      try visitor.visitSingularStringField(value: self.locale, fieldNumber: 4)
+    }
+    if !self.caller.isEmpty {
+      try visitor.visitSingularStringField(value: self.caller, fieldNumber: 5)
+    }
+    if !self.displayName.isEmpty {
+      try visitor.visitSingularStringField(value: self.displayName, fieldNumber: 6)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_InviteRequest, rhs: Latchkey_V1_InviteRequest) -> Bool {
+    if lhs.email != rhs.email {return false}
+    if lhs.mode != rhs.mode {return false}
+    if lhs.continueUri != rhs.continueUri {return false}
+    if lhs.locale != rhs.locale {return false}
+    if lhs.caller != rhs.caller {return false}
+    if lhs.displayName != rhs.displayName {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_InviteResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".InviteResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{3}expires_at\0\u{3}is_new_account\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.accountID) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._expiresAt) }()
+      case 3: try { try decoder.decodeSingularBoolField(value: &self.isNewAccount) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.accountID.isEmpty {
+      try visitor.visitSingularStringField(value: self.accountID, fieldNumber: 1)
+    }
+    try { if let v = self._expiresAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if self.isNewAccount != false {
+      try visitor.visitSingularBoolField(value: self.isNewAccount, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_InviteResponse, rhs: Latchkey_V1_InviteResponse) -> Bool {
+    if lhs.accountID != rhs.accountID {return false}
+    if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.isNewAccount != rhs.isNewAccount {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

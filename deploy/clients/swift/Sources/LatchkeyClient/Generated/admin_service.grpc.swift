@@ -298,6 +298,19 @@ public enum Latchkey_V1_AdminService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "Invite" metadata.
+        public enum Invite: Sendable {
+            /// Request type for "Invite".
+            public typealias Input = Latchkey_V1_InviteRequest
+            /// Response type for "Invite".
+            public typealias Output = Latchkey_V1_InviteResponse
+            /// Descriptor for "Invite".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "Invite",
+                type: .unary
+            )
+        }
         /// Namespace for "DeleteAccounts" metadata.
         public enum DeleteAccounts: Sendable {
             /// Request type for "DeleteAccounts".
@@ -464,6 +477,7 @@ public enum Latchkey_V1_AdminService: Sendable {
             LinkIdentity.descriptor,
             SetSecondFactors.descriptor,
             CreateEmailLink.descriptor,
+            Invite.descriptor,
             DeleteAccounts.descriptor,
             SetAccountsDisabled.descriptor,
             ForgetAccount.descriptor,
@@ -501,7 +515,8 @@ extension Latchkey_V1_AdminService {
     /// > 
     /// > The calls take no idempotency key. A repeat of most calls has the same result. A repeat of DeleteAccount fails with
     /// > ACCOUNT_NOT_FOUND, one of UnlinkProvider with NO_SUCH_PROVIDER, one of CreateAccount with the conflict, and one of
-    /// > CreateEmailLink returns another link. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
+    /// > CreateEmailLink returns another link, and one of Invite sends another. Calls that name an account fail with
+    /// > ACCOUNT_NOT_FOUND if there is none.
     public protocol ClientProtocol: Sendable {
         /// Call the "Lookup" method.
         ///
@@ -1043,6 +1058,34 @@ extension Latchkey_V1_AdminService {
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateEmailLinkResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
 
+        /// Call the "Invite" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates an account for a user, and mails the link by which the user enters it. The account has no sign-in method
+        /// > until then, and its address is unverified. Repeat the call to send another link. Allowed with each value of
+        /// > `policy.sign_up`; no throttle counts it. Writes the events ACCOUNT_CREATED and INVITED.
+        /// > 
+        /// > Errors: INVALID_EMAIL; EMAIL_ALREADY_IN_USE if a user has entered the account of the address;
+        /// > REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables mail or the method of the link.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_InviteRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_InviteRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_InviteResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func invite<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_InviteRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_InviteRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_InviteResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_InviteResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
         /// Call the "DeleteAccounts" method.
         ///
         /// > Source IDL Documentation:
@@ -1329,7 +1372,8 @@ extension Latchkey_V1_AdminService {
     /// > 
     /// > The calls take no idempotency key. A repeat of most calls has the same result. A repeat of DeleteAccount fails with
     /// > ACCOUNT_NOT_FOUND, one of UnlinkProvider with NO_SUCH_PROVIDER, one of CreateAccount with the conflict, and one of
-    /// > CreateEmailLink returns another link. Calls that name an account fail with ACCOUNT_NOT_FOUND if there is none.
+    /// > CreateEmailLink returns another link, and one of Invite sends another. Calls that name an account fail with
+    /// > ACCOUNT_NOT_FOUND if there is none.
     public struct Client<Transport>: ClientProtocol where Transport: GRPCCore.ClientTransport {
         private let client: GRPCCore.GRPCClient<Transport>
 
@@ -2101,6 +2145,45 @@ extension Latchkey_V1_AdminService {
             try await self.client.unaryCall(
                 request: request,
                 descriptor: Latchkey_V1_AdminService.Method.CreateEmailLink.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "Invite" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates an account for a user, and mails the link by which the user enters it. The account has no sign-in method
+        /// > until then, and its address is unverified. Repeat the call to send another link. Allowed with each value of
+        /// > `policy.sign_up`; no throttle counts it. Writes the events ACCOUNT_CREATED and INVITED.
+        /// > 
+        /// > Errors: INVALID_EMAIL; EMAIL_ALREADY_IN_USE if a user has entered the account of the address;
+        /// > REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables mail or the method of the link.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_InviteRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_InviteRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_InviteResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func invite<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_InviteRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_InviteRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_InviteResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_InviteResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.Invite.descriptor,
                 serializer: serializer,
                 deserializer: deserializer,
                 options: options,
@@ -3161,6 +3244,40 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             request: request,
             serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_CreateEmailLinkRequest>(),
             deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_CreateEmailLinkResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Invite" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates an account for a user, and mails the link by which the user enters it. The account has no sign-in method
+    /// > until then, and its address is unverified. Repeat the call to send another link. Allowed with each value of
+    /// > `policy.sign_up`; no throttle counts it. Writes the events ACCOUNT_CREATED and INVITED.
+    /// > 
+    /// > Errors: INVALID_EMAIL; EMAIL_ALREADY_IN_USE if a user has entered the account of the address;
+    /// > REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables mail or the method of the link.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_InviteRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func invite<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_InviteRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_InviteResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.invite(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_InviteRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_InviteResponse>(),
             options: options,
             onResponse: handleResponse
         )
@@ -4247,6 +4364,44 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             metadata: metadata
         )
         return try await self.createEmailLink(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "Invite" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates an account for a user, and mails the link by which the user enters it. The account has no sign-in method
+    /// > until then, and its address is unverified. Repeat the call to send another link. Allowed with each value of
+    /// > `policy.sign_up`; no throttle counts it. Writes the events ACCOUNT_CREATED and INVITED.
+    /// > 
+    /// > Errors: INVALID_EMAIL; EMAIL_ALREADY_IN_USE if a user has entered the account of the address;
+    /// > REDIRECT_URI_NOT_ALLOWED; OPERATION_NOT_ALLOWED if the configuration disables mail or the method of the link.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func invite<Result>(
+        _ message: Latchkey_V1_InviteRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_InviteResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_InviteRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.invite(
             request: request,
             options: options,
             onResponse: handleResponse

@@ -43,16 +43,16 @@ public nonisolated enum Latchkey_V1_HashAlgorithm: SwiftProtobuf.Enum, Swift.Cas
   /// scrypt (RFC 7914). At most 128 MiB.
   case standardScrypt // = 2
 
-  /// bcrypt of the versions 2a, 2b and 2y. Cost at most 14.
+  /// bcrypt of the versions 2a, 2b and 2y. Cost at most `passwords.imported_bcrypt_cost_max`, 14 by default.
   case bcrypt // = 3
 
   /// Argon2id, or Argon2i as a PHC string, of version 19. At most 256 MiB and 16 passes. Argon2d is rejected.
   case argon2 // = 4
 
-  /// PBKDF2 with HMAC-SHA-1. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-1. At most 3,000,000 iterations over all blocks of 20 bytes of the hash.
   case pbkdfSha1 // = 5
 
-  /// PBKDF2 with HMAC-SHA-256. At most 1,000,000 iterations.
+  /// PBKDF2 with HMAC-SHA-256. At most 3,000,000 iterations over all blocks of 32 bytes of the hash.
   case pbkdf2Sha256 // = 6
 
   /// HMAC-SHA-512.
@@ -78,6 +78,18 @@ public nonisolated enum Latchkey_V1_HashAlgorithm: SwiftProtobuf.Enum, Swift.Cas
 
   /// MD5. At most 8,192 rounds.
   case md5 // = 14
+
+  /// PBKDF2 with HMAC-SHA-512. At most 3,000,000 iterations over all blocks of 64 bytes of the hash.
+  case pbkdf2Sha512 // = 15
+
+  /// The texts of phpass (WordPress, phpBB): `$P$B…` or `$H$9…`, at most 2^17 rounds of MD5.
+  case phpass // = 16
+
+  /// The texts of Django: `pbkdf2_sha256$…`, `pbkdf2_sha1$…`, `scrypt$…`, `bcrypt$…` and `argon2$…`.
+  case django // = 17
+
+  /// The texts of Werkzeug (Flask): `scrypt:N:r:p$…` and `pbkdf2:sha256:iterations$…`, also with `sha1` and `sha512`.
+  case werkzeug // = 18
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -101,6 +113,10 @@ public nonisolated enum Latchkey_V1_HashAlgorithm: SwiftProtobuf.Enum, Swift.Cas
     case 12: self = .sha256
     case 13: self = .sha1
     case 14: self = .md5
+    case 15: self = .pbkdf2Sha512
+    case 16: self = .phpass
+    case 17: self = .django
+    case 18: self = .werkzeug
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -122,6 +138,10 @@ public nonisolated enum Latchkey_V1_HashAlgorithm: SwiftProtobuf.Enum, Swift.Cas
     case .sha256: return 12
     case .sha1: return 13
     case .md5: return 14
+    case .pbkdf2Sha512: return 15
+    case .phpass: return 16
+    case .django: return 17
+    case .werkzeug: return 18
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -143,6 +163,10 @@ public nonisolated enum Latchkey_V1_HashAlgorithm: SwiftProtobuf.Enum, Swift.Cas
     .sha256,
     .sha1,
     .md5,
+    .pbkdf2Sha512,
+    .phpass,
+    .django,
+    .werkzeug,
   ]
 
 }
@@ -649,6 +673,9 @@ public nonisolated struct Latchkey_V1_UnlinkProviderRequest: Sendable {
   /// `provider_id` of one of the account's providers, at most 72 bytes. It may be one that is not enabled.
   public var providerID: String = String()
 
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  public var subject: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -745,7 +772,7 @@ public nonisolated struct Latchkey_V1_ImportHash: Sendable {
   public var saltSeparator: Data = Data()
 
   /// SCRYPT: the block size (8 in Firebase). ARGON2: passes. PBKDF algorithms: iterations. Plain SHA and MD5: the number
-  /// of times the digest is taken. BCRYPT: unused, because each hash states it.
+  /// of times the digest is taken. Unused by the algorithms whose hashes are texts, because each text states it.
   public var rounds: Int32 = 0
 
   /// SCRYPT: the exponent of 2 that makes N (14 in Firebase). STANDARD_SCRYPT: N. ARGON2: KiB.
@@ -795,11 +822,12 @@ public nonisolated struct Latchkey_V1_ImportedAccount: Sendable {
   /// Whether the account is disabled.
   public var disabled: Bool = false
 
-  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. ARGON2: the bytes of an Argon2id
-  /// hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its own parameters and salt.
+  /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
+  /// text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
+  /// own parameters and salt.
   public var passwordHash: Data = Data()
 
-  /// Salt of this row, at most 256 bytes. Unused with BCRYPT and PHC strings, which contain it.
+  /// Salt of this row, at most 256 bytes. Unused with texts, which contain it.
   public var salt: Data = Data()
 
   /// Between 1970 and now.
@@ -1140,7 +1168,7 @@ public nonisolated struct Latchkey_V1_SealedRows: Sendable {
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_HashAlgorithm: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0HASH_ALGORITHM_UNSPECIFIED\0\u{1}HASH_ALGORITHM_SCRYPT\0\u{1}HASH_ALGORITHM_STANDARD_SCRYPT\0\u{1}HASH_ALGORITHM_BCRYPT\0\u{1}HASH_ALGORITHM_ARGON2\0\u{1}HASH_ALGORITHM_PBKDF_SHA1\0\u{1}HASH_ALGORITHM_PBKDF2_SHA256\0\u{1}HASH_ALGORITHM_HMAC_SHA512\0\u{1}HASH_ALGORITHM_HMAC_SHA256\0\u{1}HASH_ALGORITHM_HMAC_SHA1\0\u{1}HASH_ALGORITHM_HMAC_MD5\0\u{1}HASH_ALGORITHM_SHA512\0\u{1}HASH_ALGORITHM_SHA256\0\u{1}HASH_ALGORITHM_SHA1\0\u{1}HASH_ALGORITHM_MD5\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0HASH_ALGORITHM_UNSPECIFIED\0\u{1}HASH_ALGORITHM_SCRYPT\0\u{1}HASH_ALGORITHM_STANDARD_SCRYPT\0\u{1}HASH_ALGORITHM_BCRYPT\0\u{1}HASH_ALGORITHM_ARGON2\0\u{1}HASH_ALGORITHM_PBKDF_SHA1\0\u{1}HASH_ALGORITHM_PBKDF2_SHA256\0\u{1}HASH_ALGORITHM_HMAC_SHA512\0\u{1}HASH_ALGORITHM_HMAC_SHA256\0\u{1}HASH_ALGORITHM_HMAC_SHA1\0\u{1}HASH_ALGORITHM_HMAC_MD5\0\u{1}HASH_ALGORITHM_SHA512\0\u{1}HASH_ALGORITHM_SHA256\0\u{1}HASH_ALGORITHM_SHA1\0\u{1}HASH_ALGORITHM_MD5\0\u{1}HASH_ALGORITHM_PBKDF2_SHA512\0\u{1}HASH_ALGORITHM_PHPASS\0\u{1}HASH_ALGORITHM_DJANGO\0\u{1}HASH_ALGORITHM_WERKZEUG\0")
 }
 
 nonisolated extension Latchkey_V1_HashInputOrder: SwiftProtobuf._ProtoNameProviding {
@@ -1777,7 +1805,7 @@ nonisolated extension Latchkey_V1_RemoveSecondFactorsResponse: SwiftProtobuf.Mes
 
 nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UnlinkProviderRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{3}provider_id\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{3}provider_id\0\u{1}subject\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1787,6 +1815,7 @@ nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, 
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularStringField(value: &self.accountID) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.providerID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.subject) }()
       default: break
       }
     }
@@ -1799,12 +1828,16 @@ nonisolated extension Latchkey_V1_UnlinkProviderRequest: SwiftProtobuf.Message, 
     if !self.providerID.isEmpty {
       try visitor.visitSingularStringField(value: self.providerID, fieldNumber: 2)
     }
+    if !self.subject.isEmpty {
+      try visitor.visitSingularStringField(value: self.subject, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Latchkey_V1_UnlinkProviderRequest, rhs: Latchkey_V1_UnlinkProviderRequest) -> Bool {
     if lhs.accountID != rhs.accountID {return false}
     if lhs.providerID != rhs.providerID {return false}
+    if lhs.subject != rhs.subject {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

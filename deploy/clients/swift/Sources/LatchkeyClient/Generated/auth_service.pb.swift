@@ -305,6 +305,9 @@ public nonisolated struct Latchkey_V1_UnlinkRequest: Sendable {
   /// Clears the value of `client`. Subsequent reads from it will return its default value.
   public mutating func clearClient() {self._client = nil}
 
+  /// Which identity of the provider, at most 255 bytes. Required if the account has several, otherwise INVALID_FIELD.
+  public var subject: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -482,7 +485,7 @@ public nonisolated struct Latchkey_V1_FetchProvidersResponse: Sendable {
   /// Linked providers that can sign in.
   public var providerIds: [String] = []
 
-  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
+  /// Sign-in methods in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a provider id.
   public var signInMethods: [String] = []
 
   /// The pending credential, so that the user sees what will be linked. Only for a pending token.
@@ -845,7 +848,7 @@ nonisolated extension Latchkey_V1_LinkResponse: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Latchkey_V1_UnlinkRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".UnlinkRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}provider_id\0\u{3}idempotency_key\0\u{1}client\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}provider_id\0\u{3}idempotency_key\0\u{1}client\0\u{1}subject\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -857,6 +860,7 @@ nonisolated extension Latchkey_V1_UnlinkRequest: SwiftProtobuf.Message, SwiftPro
       case 2: try { try decoder.decodeSingularStringField(value: &self.providerID) }()
       case 3: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
       case 4: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.subject) }()
       default: break
       }
     }
@@ -879,6 +883,9 @@ nonisolated extension Latchkey_V1_UnlinkRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._client {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     } }()
+    if !self.subject.isEmpty {
+      try visitor.visitSingularStringField(value: self.subject, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -887,6 +894,7 @@ nonisolated extension Latchkey_V1_UnlinkRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.providerID != rhs.providerID {return false}
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
     if lhs._client != rhs._client {return false}
+    if lhs.subject != rhs.subject {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -47,7 +47,8 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// The number has no `+` and country code (E.164), or contains an ambiguous zero.
   case invalidPhoneNumber // = 4
 
-  /// The new password is too short (`passwords.bytes_min`, 8 bytes), or one of the common passwords.
+  /// The new password is too short (`passwords.bytes_min`, 8 bytes), common, or in the operator's list. The metadata
+  /// `rule` states which.
   case weakPassword // = 5
 
   /// The service sets this parameter of a flow itself. Remove it from `custom_parameters`.
@@ -113,6 +114,9 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 
   /// The URI must exactly match an entry of the caller's `redirect_uris`.
   case redirectUriNotAllowed // = 24
+
+  /// The operator's own rules refuse the call. The metadata may have `code` and `reason`.
+  case deniedByHook // = 80
 
   /// There is no such account, or it was removed. Metadata `merged_into` names the account that it was merged into.
   case accountNotFound // = 25
@@ -239,6 +243,19 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
   /// The server is building the index of Search. Retry later.
   case searchNotReady // = 61
 
+  /// The service with the operator's own rules does not answer. Nothing was changed. Retry.
+  case hookUnavailable // = 81
+
+  /// Users cannot create accounts here (`policy.sign_up = "closed"`). An administrator can invite the user.
+  case signUpClosed // = 70
+
+  /// No account may get an email address of this domain (`policy.allowed_email_domains`,
+  /// `policy.blocked_email_domains_file`).
+  case emailDomainNotAllowed // = 71
+
+  /// Numbers of this country get no text messages (`policy.allowed_phone_countries`).
+  case phoneCountryNotAllowed // = 72
+
   /// The client cancelled the call before it changed anything.
   case cancelled // = 58
 
@@ -321,6 +338,11 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case 66: self = .passkeyExists
     case 67: self = .passkeyLimit
     case 68: self = .invalidPasskey
+    case 70: self = .signUpClosed
+    case 71: self = .emailDomainNotAllowed
+    case 72: self = .phoneCountryNotAllowed
+    case 80: self = .deniedByHook
+    case 81: self = .hookUnavailable
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -396,6 +418,11 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     case .passkeyExists: return 66
     case .passkeyLimit: return 67
     case .invalidPasskey: return 68
+    case .signUpClosed: return 70
+    case .emailDomainNotAllowed: return 71
+    case .phoneCountryNotAllowed: return 72
+    case .deniedByHook: return 80
+    case .hookUnavailable: return 81
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -428,6 +455,7 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .userMismatch,
     .callerNotAllowed,
     .redirectUriNotAllowed,
+    .deniedByHook,
     .accountNotFound,
     .noSuchProvider,
     .secondFactorNotFound,
@@ -469,6 +497,10 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
     .signingKeyUnavailable,
     .backupFailed,
     .searchNotReady,
+    .hookUnavailable,
+    .signUpClosed,
+    .emailDomainNotAllowed,
+    .phoneCountryNotAllowed,
     .cancelled,
     .deadlineExceeded,
   ]
@@ -478,5 +510,5 @@ public nonisolated enum Latchkey_V1_ErrorReason: SwiftProtobuf.Enum, Swift.CaseI
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 nonisolated extension Latchkey_V1_ErrorReason: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0\u{1}ERROR_REASON_ACCOUNT_ID_IN_USE\0\u{1}ERROR_REASON_SEARCH_NOT_READY\0\u{1}ERROR_REASON_MESSAGE_CONTENT_GONE\0\u{1}ERROR_REASON_MESSAGE_NOT_FOUND\0\u{1}ERROR_REASON_SIGNING_KEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_EXISTS\0\u{1}ERROR_REASON_PASSKEY_LIMIT\0\u{1}ERROR_REASON_INVALID_PASSKEY\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0ERROR_REASON_UNSPECIFIED\0\u{1}ERROR_REASON_IDEMPOTENCY_KEY_REUSED\0\u{1}ERROR_REASON_INVALID_FIELD\0\u{1}ERROR_REASON_INVALID_EMAIL\0\u{1}ERROR_REASON_INVALID_PHONE_NUMBER\0\u{1}ERROR_REASON_WEAK_PASSWORD\0\u{1}ERROR_REASON_RESERVED_PARAMETER\0\u{1}ERROR_REASON_FORBIDDEN_CLAIM\0\u{1}ERROR_REASON_CLAIMS_TOO_LARGE\0\u{1}ERROR_REASON_INVALID_CODE\0\u{1}ERROR_REASON_INVALID_LOGIN_CREDENTIALS\0\u{1}ERROR_REASON_INVALID_CREDENTIAL\0\u{1}ERROR_REASON_INVALID_ID_TOKEN\0\u{1}ERROR_REASON_TOKEN_EXPIRED\0\u{1}ERROR_REASON_TOKEN_REVOKED\0\u{1}ERROR_REASON_INVALID_REFRESH_TOKEN\0\u{1}ERROR_REASON_INVALID_CUSTOM_TOKEN\0\u{1}ERROR_REASON_AUDIENCE_UNVERIFIABLE\0\u{1}ERROR_REASON_MISSING_OR_INVALID_NONCE\0\u{1}ERROR_REASON_FLOW_MISMATCH\0\u{1}ERROR_REASON_CALLER_UNIDENTIFIED\0\u{1}ERROR_REASON_USER_DISABLED\0\u{1}ERROR_REASON_USER_MISMATCH\0\u{1}ERROR_REASON_CALLER_NOT_ALLOWED\0\u{1}ERROR_REASON_REDIRECT_URI_NOT_ALLOWED\0\u{1}ERROR_REASON_ACCOUNT_NOT_FOUND\0\u{1}ERROR_REASON_NO_SUCH_PROVIDER\0\u{1}ERROR_REASON_SECOND_FACTOR_NOT_FOUND\0\u{1}ERROR_REASON_EMAIL_ALREADY_IN_USE\0\u{1}ERROR_REASON_PROVIDER_ALREADY_LINKED\0\u{1}ERROR_REASON_SECOND_FACTOR_EXISTS\0\u{1}ERROR_REASON_REQUIRES_RECENT_LOGIN\0\u{1}ERROR_REASON_LAST_SIGN_IN_METHOD\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_EXPIRED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_USED\0\u{1}ERROR_REASON_PENDING_CREDENTIAL_MISMATCH\0\u{1}ERROR_REASON_OPERATION_NOT_ALLOWED\0\u{1}ERROR_REASON_EXPIRED_CODE\0\u{1}ERROR_REASON_UNVERIFIED_EMAIL\0\u{1}ERROR_REASON_SECOND_FACTOR_LIMIT\0\u{1}ERROR_REASON_REQUIRES_SECOND_FACTOR\0\u{1}ERROR_REASON_UNSUPPORTED_FIRST_FACTOR\0\u{1}ERROR_REASON_FLOW_EXPIRED\0\u{1}ERROR_REASON_FLOW_USED\0\u{1}ERROR_REASON_PROVIDER_DENIED\0\u{1}ERROR_REASON_PROVIDER_REFUSED\0\u{1}ERROR_REASON_PROVIDER_MISCONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_CONFIGURED\0\u{1}ERROR_REASON_BACKUP_NOT_SUPPORTED\0\u{1}ERROR_REASON_TOO_MANY_ATTEMPTS\0\u{1}ERROR_REASON_OVERLOADED\0\u{1}ERROR_REASON_QUOTA_EXCEEDED\0\u{1}ERROR_REASON_BACKUP_IN_PROGRESS\0\u{1}ERROR_REASON_BACKUP_STORAGE_FULL\0\u{1}ERROR_REASON_PROVIDER_UNAVAILABLE\0\u{1}ERROR_REASON_STORE_UNAVAILABLE\0\u{1}ERROR_REASON_SIGNING_KEY_UNAVAILABLE\0\u{1}ERROR_REASON_BACKUP_FAILED\0\u{1}ERROR_REASON_CANCELLED\0\u{1}ERROR_REASON_DEADLINE_EXCEEDED\0\u{1}ERROR_REASON_ACCOUNT_ID_IN_USE\0\u{1}ERROR_REASON_SEARCH_NOT_READY\0\u{1}ERROR_REASON_MESSAGE_CONTENT_GONE\0\u{1}ERROR_REASON_MESSAGE_NOT_FOUND\0\u{1}ERROR_REASON_SIGNING_KEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_NOT_FOUND\0\u{1}ERROR_REASON_PASSKEY_EXISTS\0\u{1}ERROR_REASON_PASSKEY_LIMIT\0\u{1}ERROR_REASON_INVALID_PASSKEY\0\u{2}\u{2}ERROR_REASON_SIGN_UP_CLOSED\0\u{1}ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED\0\u{1}ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED\0\u{2}\u{8}ERROR_REASON_DENIED_BY_HOOK\0\u{1}ERROR_REASON_HOOK_UNAVAILABLE\0")
 }

@@ -145,6 +145,21 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
   /// An administrator sent a message again.
   case messageResent // = 37
 
+  /// A hook of the operator refused a call.
+  case hookDenied // = 55
+
+  /// A hook of the operator changed an account or a session that a call opened.
+  case hookChanged // = 56
+
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  case passwordCompromised // = 45
+
+  /// An administrator invited a user by email.
+  case invited // = 46
+
+  /// A session cookie was created.
+  case sessionCookieCreated // = 60
+
   /// The user renamed a passkey.
   case passkeyRenamed // = 38
 
@@ -198,6 +213,11 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case 37: self = .messageResent
     case 38: self = .passkeyRenamed
     case 39: self = .passkeyCloneSuspected
+    case 45: self = .passwordCompromised
+    case 46: self = .invited
+    case 55: self = .hookDenied
+    case 56: self = .hookChanged
+    case 60: self = .sessionCookieCreated
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -244,6 +264,11 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case .messageResent: return 37
     case .passkeyRenamed: return 38
     case .passkeyCloneSuspected: return 39
+    case .passwordCompromised: return 45
+    case .invited: return 46
+    case .hookDenied: return 55
+    case .hookChanged: return 56
+    case .sessionCookieCreated: return 60
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -288,6 +313,11 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     .signingKeyRevoked,
     .unlocked,
     .messageResent,
+    .hookDenied,
+    .hookChanged,
+    .passwordCompromised,
+    .invited,
+    .sessionCookieCreated,
     .passkeyRenamed,
     .passkeyCloneSuspected,
   ]
@@ -384,7 +414,7 @@ public nonisolated struct Latchkey_V1_Event: Sendable {
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_EventType: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0\u{1}EVENT_TYPE_EMAIL_UNVERIFIED\0\u{1}EVENT_TYPE_EMAIL_LINK_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_FORGOTTEN\0\u{1}EVENT_TYPE_ACCOUNT_EXPORTED\0\u{1}EVENT_TYPE_SIGNING_KEY_ROTATED\0\u{1}EVENT_TYPE_SIGNING_KEY_REVOKED\0\u{1}EVENT_TYPE_UNLOCKED\0\u{1}EVENT_TYPE_MESSAGE_RESENT\0\u{1}EVENT_TYPE_PASSKEY_RENAMED\0\u{1}EVENT_TYPE_PASSKEY_CLONE_SUSPECTED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0\u{1}EVENT_TYPE_EMAIL_UNVERIFIED\0\u{1}EVENT_TYPE_EMAIL_LINK_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_FORGOTTEN\0\u{1}EVENT_TYPE_ACCOUNT_EXPORTED\0\u{1}EVENT_TYPE_SIGNING_KEY_ROTATED\0\u{1}EVENT_TYPE_SIGNING_KEY_REVOKED\0\u{1}EVENT_TYPE_UNLOCKED\0\u{1}EVENT_TYPE_MESSAGE_RESENT\0\u{1}EVENT_TYPE_PASSKEY_RENAMED\0\u{1}EVENT_TYPE_PASSKEY_CLONE_SUSPECTED\0\u{2}\u{6}EVENT_TYPE_PASSWORD_COMPROMISED\0\u{1}EVENT_TYPE_INVITED\0\u{2}\u{9}EVENT_TYPE_HOOK_DENIED\0\u{1}EVENT_TYPE_HOOK_CHANGED\0\u{2}\u{4}EVENT_TYPE_SESSION_COOKIE_CREATED\0")
 }
 
 nonisolated extension Latchkey_V1_WatchRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -10,7 +10,7 @@
 
 /// Passkeys: key pairs of authenticators, as sign-in methods (WebAuthn Level 3).
 ///
-/// types.proto states the rules for all services. proto/SEMANTICS.md, section 15, describes every decision, and
+/// types.proto states the rules for all services. proto/SEMANTICS.md, section 16, describes every decision, and
 /// proto/guides/passkeys.md shows a complete page.
 
 public import SwiftProtobuf

@@ -102,6 +102,32 @@ public enum Latchkey_V1_SessionService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "CreateSessionCookie" metadata.
+        public enum CreateSessionCookie: Sendable {
+            /// Request type for "CreateSessionCookie".
+            public typealias Input = Latchkey_V1_CreateSessionCookieRequest
+            /// Response type for "CreateSessionCookie".
+            public typealias Output = Latchkey_V1_CreateSessionCookieResponse
+            /// Descriptor for "CreateSessionCookie".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.SessionService"),
+                method: "CreateSessionCookie",
+                type: .unary
+            )
+        }
+        /// Namespace for "VerifySessionCookie" metadata.
+        public enum VerifySessionCookie: Sendable {
+            /// Request type for "VerifySessionCookie".
+            public typealias Input = Latchkey_V1_VerifySessionCookieRequest
+            /// Response type for "VerifySessionCookie".
+            public typealias Output = Latchkey_V1_VerifySessionCookieResponse
+            /// Descriptor for "VerifySessionCookie".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.SessionService"),
+                method: "VerifySessionCookie",
+                type: .unary
+            )
+        }
         /// Namespace for "GetSigningKeys" metadata.
         public enum GetSigningKeys: Sendable {
             /// Request type for "GetSigningKeys".
@@ -123,6 +149,8 @@ public enum Latchkey_V1_SessionService: Sendable {
             EndSession.descriptor,
             ListSessions.descriptor,
             VerifyIdToken.descriptor,
+            CreateSessionCookie.descriptor,
+            VerifySessionCookie.descriptor,
             GetSigningKeys.descriptor
         ]
     }
@@ -302,11 +330,67 @@ extension Latchkey_V1_SessionService {
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_VerifyIdTokenResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
 
+        /// Call the "CreateSessionCookie" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
+        /// > 
+        /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
+        /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
+        /// > than requested if that session would end unused. Every call creates another cookie. Only if
+        /// > `tokens.session_cookies` is set.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateSessionCookieRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateSessionCookieRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateSessionCookieResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func createSessionCookie<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateSessionCookieRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateSessionCookieRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateSessionCookieResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateSessionCookieResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "VerifySessionCookie" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
+        /// > 
+        /// > An ID token is not a session cookie, and a session cookie is not an ID token.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_VerifySessionCookieRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_VerifySessionCookieRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_VerifySessionCookieResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func verifySessionCookie<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_VerifySessionCookieRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_VerifySessionCookieRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_VerifySessionCookieResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_VerifySessionCookieResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
         /// Call the "GetSigningKeys" method.
         ///
         /// > Source IDL Documentation:
         /// >
-        /// > Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
+        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+        /// > `keys.address` is set.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -567,11 +651,89 @@ extension Latchkey_V1_SessionService {
             )
         }
 
+        /// Call the "CreateSessionCookie" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
+        /// > 
+        /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
+        /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
+        /// > than requested if that session would end unused. Every call creates another cookie. Only if
+        /// > `tokens.session_cookies` is set.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_CreateSessionCookieRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_CreateSessionCookieRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_CreateSessionCookieResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func createSessionCookie<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_CreateSessionCookieRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_CreateSessionCookieRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_CreateSessionCookieResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateSessionCookieResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_SessionService.Method.CreateSessionCookie.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "VerifySessionCookie" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
+        /// > 
+        /// > An ID token is not a session cookie, and a session cookie is not an ID token.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_VerifySessionCookieRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_VerifySessionCookieRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_VerifySessionCookieResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func verifySessionCookie<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_VerifySessionCookieRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_VerifySessionCookieRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_VerifySessionCookieResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_VerifySessionCookieResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_SessionService.Method.VerifySessionCookie.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
         /// Call the "GetSigningKeys" method.
         ///
         /// > Source IDL Documentation:
         /// >
-        /// > Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
+        /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+        /// > `keys.address` is set.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -797,11 +959,79 @@ extension Latchkey_V1_SessionService.ClientProtocol {
         )
     }
 
+    /// Call the "CreateSessionCookie" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
+    /// > 
+    /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
+    /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
+    /// > than requested if that session would end unused. Every call creates another cookie. Only if
+    /// > `tokens.session_cookies` is set.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_CreateSessionCookieRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createSessionCookie<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_CreateSessionCookieRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateSessionCookieResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.createSessionCookie(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_CreateSessionCookieRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_CreateSessionCookieResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "VerifySessionCookie" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
+    /// > 
+    /// > An ID token is not a session cookie, and a session cookie is not an ID token.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_VerifySessionCookieRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func verifySessionCookie<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_VerifySessionCookieRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_VerifySessionCookieResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.verifySessionCookie(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_VerifySessionCookieRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_VerifySessionCookieResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
     /// Call the "GetSigningKeys" method.
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
+    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+    /// > `keys.address` is set.
     ///
     /// - Parameters:
     ///   - request: A request containing a single `Latchkey_V1_GetSigningKeysRequest` message.
@@ -1045,11 +1275,87 @@ extension Latchkey_V1_SessionService.ClientProtocol {
         )
     }
 
+    /// Call the "CreateSessionCookie" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
+    /// > 
+    /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
+    /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
+    /// > than requested if that session would end unused. Every call creates another cookie. Only if
+    /// > `tokens.session_cookies` is set.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func createSessionCookie<Result>(
+        _ message: Latchkey_V1_CreateSessionCookieRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_CreateSessionCookieResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_CreateSessionCookieRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.createSessionCookie(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "VerifySessionCookie" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
+    /// > 
+    /// > An ID token is not a session cookie, and a session cookie is not an ID token.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func verifySessionCookie<Result>(
+        _ message: Latchkey_V1_VerifySessionCookieRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_VerifySessionCookieResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_VerifySessionCookieRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.verifySessionCookie(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
     /// Call the "GetSigningKeys" method.
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Returns the public keys that verify ID tokens. The same keys are served over HTTPS if `keys.address` is set.
+    /// > Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
+    /// > `keys.address` is set.
     ///
     /// - Parameters:
     ///   - message: request message to send.

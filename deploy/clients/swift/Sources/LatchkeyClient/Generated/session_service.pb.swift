@@ -98,6 +98,9 @@ public nonisolated struct Latchkey_V1_SignOutRequest: Sendable {
   /// Clears the value of `client`. Subsequent reads from it will return its default value.
   public mutating func clearClient() {self._client = nil}
 
+  /// At most 16,384 bytes. Must not have expired.
+  public var sessionCookie: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -146,6 +149,101 @@ public nonisolated struct Latchkey_V1_VerifyIdTokenResponse: Sendable {
   public var claimsJson: String = String()
 
   /// If `active` is false: the reason with which other calls reject the token, such as ERROR_REASON_TOKEN_EXPIRED.
+  public var inactiveReason: Latchkey_V1_ErrorReason = .unspecified
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// Request of CreateSessionCookie.
+public nonisolated struct Latchkey_V1_CreateSessionCookieRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Token of the account, at most 16,384 bytes.
+  public var idToken: String = String()
+
+  /// Lifetime of the cookie: 300 (5 minutes) to 1,209,600 (14 days).
+  public var validForSeconds: Int32 = 0
+
+  /// The user's client.
+  public var client: Latchkey_V1_ClientContext {
+    get {_client ?? Latchkey_V1_ClientContext()}
+    set {_client = newValue}
+  }
+  /// Returns true if `client` has been explicitly set.
+  public var hasClient: Bool {self._client != nil}
+  /// Clears the value of `client`. Subsequent reads from it will return its default value.
+  public mutating func clearClient() {self._client = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _client: Latchkey_V1_ClientContext? = nil
+}
+
+/// Response of CreateSessionCookie.
+public nonisolated struct Latchkey_V1_CreateSessionCookieResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The cookie: a JWT with the claims of an ID token, `iss` `<tokens.issuer>/session` and `typ` `latchkey-session+jwt`.
+  public var sessionCookie: String = String()
+
+  /// When it ends. Use the same time for the cookie in the browser.
+  public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_expiresAt = newValue}
+  }
+  /// Returns true if `expiresAt` has been explicitly set.
+  public var hasExpiresAt: Bool {self._expiresAt != nil}
+  /// Clears the value of `expiresAt`. Subsequent reads from it will return its default value.
+  public mutating func clearExpiresAt() {self._expiresAt = nil}
+
+  /// Id of its session, the claim `sid`. ListSessions lists it and EndSession ends it.
+  public var sessionID: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
+/// Request of VerifySessionCookie.
+public nonisolated struct Latchkey_V1_VerifySessionCookieRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// At most 16,384 bytes.
+  public var sessionCookie: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// Response of VerifySessionCookie.
+public nonisolated struct Latchkey_V1_VerifySessionCookieResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Whether the cookie is valid. If false, the other fields except `inactive_reason` are empty.
+  public var active: Bool = false
+
+  /// Id of the account, the claim `sub`.
+  public var accountID: String = String()
+
+  /// All claims of the cookie as a JSON object.
+  public var claimsJson: String = String()
+
+  /// If `active` is false: the reason, such as ERROR_REASON_TOKEN_REVOKED.
   public var inactiveReason: Latchkey_V1_ErrorReason = .unspecified
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -428,7 +526,7 @@ nonisolated extension Latchkey_V1_RefreshResponse: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Latchkey_V1_SignOutRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SignOutRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}refresh_token\0\u{1}client\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}refresh_token\0\u{1}client\0\u{3}session_cookie\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -439,6 +537,7 @@ nonisolated extension Latchkey_V1_SignOutRequest: SwiftProtobuf.Message, SwiftPr
       case 1: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.refreshToken) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.sessionCookie) }()
       default: break
       }
     }
@@ -458,6 +557,9 @@ nonisolated extension Latchkey_V1_SignOutRequest: SwiftProtobuf.Message, SwiftPr
     try { if let v = self._client {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    if !self.sessionCookie.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionCookie, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -465,6 +567,7 @@ nonisolated extension Latchkey_V1_SignOutRequest: SwiftProtobuf.Message, SwiftPr
     if lhs.idToken != rhs.idToken {return false}
     if lhs.refreshToken != rhs.refreshToken {return false}
     if lhs._client != rhs._client {return false}
+    if lhs.sessionCookie != rhs.sessionCookie {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -555,6 +658,169 @@ nonisolated extension Latchkey_V1_VerifyIdTokenResponse: SwiftProtobuf.Message, 
   }
 
   public static func ==(lhs: Latchkey_V1_VerifyIdTokenResponse, rhs: Latchkey_V1_VerifyIdTokenResponse) -> Bool {
+    if lhs.active != rhs.active {return false}
+    if lhs.accountID != rhs.accountID {return false}
+    if lhs.claimsJson != rhs.claimsJson {return false}
+    if lhs.inactiveReason != rhs.inactiveReason {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_CreateSessionCookieRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".CreateSessionCookieRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}valid_for_seconds\0\u{1}client\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
+      case 2: try { try decoder.decodeSingularInt32Field(value: &self.validForSeconds) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.idToken.isEmpty {
+      try visitor.visitSingularStringField(value: self.idToken, fieldNumber: 1)
+    }
+    if self.validForSeconds != 0 {
+      try visitor.visitSingularInt32Field(value: self.validForSeconds, fieldNumber: 2)
+    }
+    try { if let v = self._client {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_CreateSessionCookieRequest, rhs: Latchkey_V1_CreateSessionCookieRequest) -> Bool {
+    if lhs.idToken != rhs.idToken {return false}
+    if lhs.validForSeconds != rhs.validForSeconds {return false}
+    if lhs._client != rhs._client {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_CreateSessionCookieResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".CreateSessionCookieResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}session_cookie\0\u{3}expires_at\0\u{3}session_id\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.sessionCookie) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._expiresAt) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.sessionID) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.sessionCookie.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionCookie, fieldNumber: 1)
+    }
+    try { if let v = self._expiresAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if !self.sessionID.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionID, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_CreateSessionCookieResponse, rhs: Latchkey_V1_CreateSessionCookieResponse) -> Bool {
+    if lhs.sessionCookie != rhs.sessionCookie {return false}
+    if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.sessionID != rhs.sessionID {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_VerifySessionCookieRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".VerifySessionCookieRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}session_cookie\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.sessionCookie) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.sessionCookie.isEmpty {
+      try visitor.visitSingularStringField(value: self.sessionCookie, fieldNumber: 1)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_VerifySessionCookieRequest, rhs: Latchkey_V1_VerifySessionCookieRequest) -> Bool {
+    if lhs.sessionCookie != rhs.sessionCookie {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_VerifySessionCookieResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".VerifySessionCookieResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}active\0\u{3}account_id\0\u{3}claims_json\0\u{3}inactive_reason\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.active) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.accountID) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.claimsJson) }()
+      case 4: try { try decoder.decodeSingularEnumField(value: &self.inactiveReason) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.active != false {
+      try visitor.visitSingularBoolField(value: self.active, fieldNumber: 1)
+    }
+    if !self.accountID.isEmpty {
+      try visitor.visitSingularStringField(value: self.accountID, fieldNumber: 2)
+    }
+    if !self.claimsJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.claimsJson, fieldNumber: 3)
+    }
+    if self.inactiveReason != .unspecified {
+      try visitor.visitSingularEnumField(value: self.inactiveReason, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_VerifySessionCookieResponse, rhs: Latchkey_V1_VerifySessionCookieResponse) -> Bool {
     if lhs.active != rhs.active {return false}
     if lhs.accountID != rhs.accountID {return false}
     if lhs.claimsJson != rhs.claimsJson {return false}

@@ -282,6 +282,15 @@ public nonisolated struct Latchkey_V1_Credential: Sendable {
     set {kind = .passkey(newValue)}
   }
 
+  /// A code from VerificationService.SendEmailCode. Requires `policy.email_code`.
+  public var emailCode: Latchkey_V1_EmailCodeCredential {
+    get {
+      if case .emailCode(let v)? = kind {return v}
+      return Latchkey_V1_EmailCodeCredential()
+    }
+    set {kind = .emailCode(newValue)}
+  }
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public nonisolated enum OneOf_Kind: Equatable, Sendable {
@@ -303,6 +312,8 @@ public nonisolated struct Latchkey_V1_Credential: Sendable {
     case pendingToken(String)
     /// The response of an authenticator. Requires `policy.passkey`.
     case passkey(Latchkey_V1_PasskeyCredential)
+    /// A code from VerificationService.SendEmailCode. Requires `policy.email_code`.
+    case emailCode(Latchkey_V1_EmailCodeCredential)
 
   }
 
@@ -352,6 +363,10 @@ public nonisolated struct Latchkey_V1_ProviderTokenCredential: Sendable {
   /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   public var rawNonce: String = String()
+
+  /// Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096
+  /// bytes. It is not signed, so it fills an empty name and has no other effect. Other texts are ignored.
+  public var userJson: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -409,6 +424,25 @@ public nonisolated struct Latchkey_V1_EmailLinkCredential: Sendable {
   public var email: String = String()
 
   /// Query parameter `code` of the link; at most 128 bytes.
+  public var code: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// A code that VerificationService.SendEmailCode sent. Valid for 10 minutes and five attempts, once, for the purpose,
+/// caller, `binding` and session of that call. Proves the mailbox like an email link. Fails with INVALID_CODE or
+/// EXPIRED_CODE.
+public nonisolated struct Latchkey_V1_EmailCodeCredential: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// From SendEmailCodeResponse; at most 128 bytes.
+  public var verificationID: String = String()
+
+  /// The six digits, at most 128 bytes. Spaces, hyphens and digits of other scripts are accepted.
   public var code: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -688,8 +722,8 @@ public nonisolated struct Latchkey_V1_AccountExists: @unchecked Sendable {
     set {_uniqueStorage()._providerIds = newValue}
   }
 
-  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `phone`, or a provider id.
-  /// Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
+  /// Sign-in methods of the account in the order to offer them: `password`, `emailLink`, `emailCode`, `phone`, or a
+  /// provider id. Empty for an unverified address (`policy.conflict_reveals_methods`), unless the caller has the right
   /// `fetch_by_email`. FetchProviders then sends them to the address by email.
   public var signInMethods: [String] {
     get {_storage._signInMethods}
@@ -1016,7 +1050,7 @@ nonisolated extension Latchkey_V1_FactorKind: SwiftProtobuf._ProtoNameProviding 
 
 nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Credential"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}password\0\u{3}provider_token\0\u{3}authorization_response\0\u{3}phone_code\0\u{3}email_link\0\u{3}custom_token\0\u{1}anonymous\0\u{3}pending_token\0\u{1}passkey\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}password\0\u{3}provider_token\0\u{3}authorization_response\0\u{3}phone_code\0\u{3}email_link\0\u{3}custom_token\0\u{1}anonymous\0\u{3}pending_token\0\u{1}passkey\0\u{3}email_code\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1136,6 +1170,19 @@ nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtob
           self.kind = .passkey(v)
         }
       }()
+      case 10: try {
+        var v: Latchkey_V1_EmailCodeCredential?
+        var hadOneofValue = false
+        if let current = self.kind {
+          hadOneofValue = true
+          if case .emailCode(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.kind = .emailCode(v)
+        }
+      }()
       default: break
       }
     }
@@ -1182,6 +1229,10 @@ nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtob
     case .passkey?: try {
       guard case .passkey(let v)? = self.kind else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 9)
+    }()
+    case .emailCode?: try {
+      guard case .emailCode(let v)? = self.kind else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
     }()
     case nil: break
     }
@@ -1232,7 +1283,7 @@ nonisolated extension Latchkey_V1_PasswordCredential: SwiftProtobuf.Message, Swi
 
 nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ProviderTokenCredential"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{3}id_token\0\u{3}access_token\0\u{3}token_secret\0\u{3}raw_nonce\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{3}id_token\0\u{3}access_token\0\u{3}token_secret\0\u{3}raw_nonce\0\u{3}user_json\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1245,6 +1296,7 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
       case 3: try { try decoder.decodeSingularStringField(value: &self.accessToken) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.tokenSecret) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.rawNonce) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.userJson) }()
       default: break
       }
     }
@@ -1266,6 +1318,9 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
     if !self.rawNonce.isEmpty {
       try visitor.visitSingularStringField(value: self.rawNonce, fieldNumber: 5)
     }
+    if !self.userJson.isEmpty {
+      try visitor.visitSingularStringField(value: self.userJson, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1275,6 +1330,7 @@ nonisolated extension Latchkey_V1_ProviderTokenCredential: SwiftProtobuf.Message
     if lhs.accessToken != rhs.accessToken {return false}
     if lhs.tokenSecret != rhs.tokenSecret {return false}
     if lhs.rawNonce != rhs.rawNonce {return false}
+    if lhs.userJson != rhs.userJson {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1379,6 +1435,41 @@ nonisolated extension Latchkey_V1_EmailLinkCredential: SwiftProtobuf.Message, Sw
 
   public static func ==(lhs: Latchkey_V1_EmailLinkCredential, rhs: Latchkey_V1_EmailLinkCredential) -> Bool {
     if lhs.email != rhs.email {return false}
+    if lhs.code != rhs.code {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_EmailCodeCredential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".EmailCodeCredential"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}verification_id\0\u{1}code\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.code) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.verificationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.verificationID, fieldNumber: 1)
+    }
+    if !self.code.isEmpty {
+      try visitor.visitSingularStringField(value: self.code, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_EmailCodeCredential, rhs: Latchkey_V1_EmailCodeCredential) -> Bool {
+    if lhs.verificationID != rhs.verificationID {return false}
     if lhs.code != rhs.code {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true

@@ -50,6 +50,19 @@ public enum Latchkey_V1_VerificationService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "SendEmailCode" metadata.
+        public enum SendEmailCode: Sendable {
+            /// Request type for "SendEmailCode".
+            public typealias Input = Latchkey_V1_SendEmailCodeRequest
+            /// Response type for "SendEmailCode".
+            public typealias Output = Latchkey_V1_SendEmailCodeResponse
+            /// Descriptor for "SendEmailCode".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.VerificationService"),
+                method: "SendEmailCode",
+                type: .unary
+            )
+        }
         /// Namespace for "SendEmailVerification" metadata.
         public enum SendEmailVerification: Sendable {
             /// Request type for "SendEmailVerification".
@@ -132,6 +145,7 @@ public enum Latchkey_V1_VerificationService: Sendable {
         public static let descriptors: [GRPCCore.MethodDescriptor] = [
             SendPhoneCode.descriptor,
             SendEmailLink.descriptor,
+            SendEmailCode.descriptor,
             SendEmailVerification.descriptor,
             SendPasswordReset.descriptor,
             SendEmailChange.descriptor,
@@ -165,6 +179,9 @@ extension Latchkey_V1_VerificationService {
     /// > purpose and recipient. The calls that send take no idempotency key: call again for another code. They fail with
     /// > OPERATION_NOT_ALLOWED if the server has no transport for the message. After ten messages to one recipient in an hour
     /// > they fail with TOO_MANY_ATTEMPTS (`throttles.sends_per_recipient_max`).
+    /// > 
+    /// > ConfirmEmail, ResetPassword and AccountService.Create take the code of a link, or the six digits of SendEmailCode
+    /// > with their `verification_id`.
     public protocol ClientProtocol: Sendable {
         /// Call the "SendPhoneCode" method.
         ///
@@ -215,6 +232,36 @@ extension Latchkey_V1_VerificationService {
             deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SendEmailLinkResponse>,
             options: GRPCCore.CallOptions,
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SendEmailLinkResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "SendEmailCode" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Sends a code of six digits by email. Requires `policy.email_code`.
+        /// > 
+        /// > With `policy.email_code = "code_and_link"`, the same email also carries the link of the purpose. Redeeming the code
+        /// > makes the link invalid, and redeeming the link makes the code invalid. A sign-in link also requires
+        /// > `policy.email_link`.
+        /// > 
+        /// > Errors: INVALID_EMAIL; INVALID_FIELD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS. To change
+        /// > an address also REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SendEmailCodeRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SendEmailCodeRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SendEmailCodeResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func sendEmailCode<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SendEmailCodeRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SendEmailCodeRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SendEmailCodeResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SendEmailCodeResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
 
         /// Call the "SendEmailVerification" method.
@@ -394,6 +441,9 @@ extension Latchkey_V1_VerificationService {
     /// > purpose and recipient. The calls that send take no idempotency key: call again for another code. They fail with
     /// > OPERATION_NOT_ALLOWED if the server has no transport for the message. After ten messages to one recipient in an hour
     /// > they fail with TOO_MANY_ATTEMPTS (`throttles.sends_per_recipient_max`).
+    /// > 
+    /// > ConfirmEmail, ResetPassword and AccountService.Create take the code of a link, or the six digits of SendEmailCode
+    /// > with their `verification_id`.
     public struct Client<Transport>: ClientProtocol where Transport: GRPCCore.ClientTransport {
         private let client: GRPCCore.GRPCClient<Transport>
 
@@ -471,6 +521,47 @@ extension Latchkey_V1_VerificationService {
             try await self.client.unaryCall(
                 request: request,
                 descriptor: Latchkey_V1_VerificationService.Method.SendEmailLink.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "SendEmailCode" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Sends a code of six digits by email. Requires `policy.email_code`.
+        /// > 
+        /// > With `policy.email_code = "code_and_link"`, the same email also carries the link of the purpose. Redeeming the code
+        /// > makes the link invalid, and redeeming the link makes the code invalid. A sign-in link also requires
+        /// > `policy.email_link`.
+        /// > 
+        /// > Errors: INVALID_EMAIL; INVALID_FIELD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS. To change
+        /// > an address also REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SendEmailCodeRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SendEmailCodeRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SendEmailCodeResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func sendEmailCode<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SendEmailCodeRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SendEmailCodeRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SendEmailCodeResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SendEmailCodeResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_VerificationService.Method.SendEmailCode.descriptor,
                 serializer: serializer,
                 deserializer: deserializer,
                 options: options,
@@ -774,6 +865,42 @@ extension Latchkey_V1_VerificationService.ClientProtocol {
         )
     }
 
+    /// Call the "SendEmailCode" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Sends a code of six digits by email. Requires `policy.email_code`.
+    /// > 
+    /// > With `policy.email_code = "code_and_link"`, the same email also carries the link of the purpose. Redeeming the code
+    /// > makes the link invalid, and redeeming the link makes the code invalid. A sign-in link also requires
+    /// > `policy.email_link`.
+    /// > 
+    /// > Errors: INVALID_EMAIL; INVALID_FIELD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS. To change
+    /// > an address also REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_SendEmailCodeRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func sendEmailCode<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_SendEmailCodeRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SendEmailCodeResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.sendEmailCode(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_SendEmailCodeRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_SendEmailCodeResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
     /// Call the "SendEmailVerification" method.
     ///
     /// > Source IDL Documentation:
@@ -1041,6 +1168,46 @@ extension Latchkey_V1_VerificationService.ClientProtocol {
             metadata: metadata
         )
         return try await self.sendEmailLink(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SendEmailCode" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Sends a code of six digits by email. Requires `policy.email_code`.
+    /// > 
+    /// > With `policy.email_code = "code_and_link"`, the same email also carries the link of the purpose. Redeeming the code
+    /// > makes the link invalid, and redeeming the link makes the code invalid. A sign-in link also requires
+    /// > `policy.email_link`.
+    /// > 
+    /// > Errors: INVALID_EMAIL; INVALID_FIELD; OPERATION_NOT_ALLOWED; REDIRECT_URI_NOT_ALLOWED; TOO_MANY_ATTEMPTS. To change
+    /// > an address also REQUIRES_RECENT_LOGIN and REQUIRES_SECOND_FACTOR.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func sendEmailCode<Result>(
+        _ message: Latchkey_V1_SendEmailCodeRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SendEmailCodeResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_SendEmailCodeRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.sendEmailCode(
             request: request,
             options: options,
             onResponse: handleResponse

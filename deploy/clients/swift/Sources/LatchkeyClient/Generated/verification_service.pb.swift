@@ -24,6 +24,81 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
+/// The call that an emailed code of six digits serves. No other call accepts it.
+public nonisolated enum Latchkey_V1_EmailCodePurpose: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+
+  /// The same as EMAIL_CODE_PURPOSE_SIGN_IN.
+  case unspecified // = 0
+
+  /// AuthService.SignIn, with EmailCodeCredential.
+  case signIn // = 1
+
+  /// AuthService.Link, with EmailCodeCredential.
+  case link // = 2
+
+  /// AuthService.Reauthenticate, with EmailCodeCredential. The account needs a verified address.
+  case reauthenticate // = 3
+
+  /// AccountService.Create. The owner of a used address receives a notice instead of a code.
+  case signUp // = 4
+
+  /// ConfirmEmail of the account's own address.
+  case verifyEmail // = 5
+
+  /// ResetPassword.
+  case resetPassword // = 6
+
+  /// ConfirmEmail of a new address. Requires a recent login and the second factor, as SendEmailChange does.
+  case changeEmail // = 7
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .signIn
+    case 2: self = .link
+    case 3: self = .reauthenticate
+    case 4: self = .signUp
+    case 5: self = .verifyEmail
+    case 6: self = .resetPassword
+    case 7: self = .changeEmail
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .signIn: return 1
+    case .link: return 2
+    case .reauthenticate: return 3
+    case .signUp: return 4
+    case .verifyEmail: return 5
+    case .resetPassword: return 6
+    case .changeEmail: return 7
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Latchkey_V1_EmailCodePurpose] = [
+    .unspecified,
+    .signIn,
+    .link,
+    .reauthenticate,
+    .signUp,
+    .verifyEmail,
+    .resetPassword,
+    .changeEmail,
+  ]
+
+}
+
 /// The purpose of an emailed code. Each value states `mode` in the query of its link.
 public nonisolated enum Latchkey_V1_CodeMode: SwiftProtobuf.Enum, Swift.CaseIterable {
   public typealias RawValue = Int
@@ -200,6 +275,76 @@ public nonisolated struct Latchkey_V1_SendEmailLinkResponse: Sendable {
   // methods supported on all messages.
 
   /// Expiry of the link, 6 hours from now.
+  public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_expiresAt = newValue}
+  }
+  /// Returns true if `expiresAt` has been explicitly set.
+  public var hasExpiresAt: Bool {self._expiresAt != nil}
+  /// Clears the value of `expiresAt`. Subsequent reads from it will return its default value.
+  public mutating func clearExpiresAt() {self._expiresAt = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
+/// Request of SendEmailCode.
+public nonisolated struct Latchkey_V1_SendEmailCodeRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Recipient, at most 254 bytes. Empty for EMAIL_CODE_PURPOSE_REAUTHENTICATE and EMAIL_CODE_PURPOSE_VERIFY_EMAIL,
+  /// which use the account's own address.
+  public var email: String = String()
+
+  /// The call that takes the code. Default: SignIn.
+  public var purpose: Latchkey_V1_EmailCodePurpose = .unspecified
+
+  /// Token of the account, at most 16,384 bytes. Required to link, reauthenticate, verify and change; otherwise empty.
+  /// The code is valid only in the session of this token.
+  public var idToken: String = String()
+
+  /// Language of the email as a BCP 47 tag, such as `de-AT`. An unknown language selects the default one.
+  public var locale: String = String()
+
+  /// The user's client.
+  public var client: Latchkey_V1_ClientContext {
+    get {_client ?? Latchkey_V1_ClientContext()}
+    set {_client = newValue}
+  }
+  /// Returns true if `client` has been explicitly set.
+  public var hasClient: Bool {self._client != nil}
+  /// Clears the value of `client`. Subsequent reads from it will return its default value.
+  public mutating func clearClient() {self._client = nil}
+
+  /// As in SignInRequest. The call that takes the code must send the same.
+  public var binding: String = String()
+
+  /// Your page for a link in the same email, as in SendEmailLinkRequest; empty: the email has no link. Required to
+  /// change an address, because the link that reverts the change opens it. At most 2,048 bytes.
+  public var continueUri: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _client: Latchkey_V1_ClientContext? = nil
+}
+
+/// Response of SendEmailCode.
+public nonisolated struct Latchkey_V1_SendEmailCodeResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Pass it with the six digits to the call that takes the code.
+  public var verificationID: String = String()
+
+  /// Expiry of the code, 10 minutes from now. A link in the same email expires at this time too.
   public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
     get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
     set {_expiresAt = newValue}
@@ -436,7 +581,7 @@ public nonisolated struct Latchkey_V1_ConfirmEmailRequest: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Query parameter `code` of the link, at most 128 bytes.
+  /// Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
   public var code: String = String()
 
   /// Token of the account whose address is verified or changed. Required, except for CODE_MODE_REVERT_EMAIL.
@@ -454,6 +599,12 @@ public nonisolated struct Latchkey_V1_ConfirmEmailRequest: Sendable {
 
   /// As in SignInRequest.
   public var idempotencyKey: String = String()
+
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  public var verificationID: String = String()
+
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  public var binding: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -495,7 +646,7 @@ public nonisolated struct Latchkey_V1_ResetPasswordRequest: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Query parameter `code` of the link, at most 128 bytes.
+  /// Query parameter `code` of the link, or the six digits of SendEmailCode; at most 128 bytes.
   public var code: String = String()
 
   /// 8 (`passwords.bytes_min`) to 1,024 bytes, and not one of the common passwords.
@@ -517,6 +668,12 @@ public nonisolated struct Latchkey_V1_ResetPasswordRequest: Sendable {
 
   /// As in SignInRequest.
   public var idempotencyKey: String = String()
+
+  /// From SendEmailCodeResponse if `code` has its six digits; at most 128 bytes. Empty for the code of a link.
+  public var verificationID: String = String()
+
+  /// With `verification_id`: the `binding` of SendEmailCode.
+  public var binding: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -548,6 +705,10 @@ public nonisolated struct Latchkey_V1_ResetPasswordResponse: Sendable {
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
+
+nonisolated extension Latchkey_V1_EmailCodePurpose: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EMAIL_CODE_PURPOSE_UNSPECIFIED\0\u{1}EMAIL_CODE_PURPOSE_SIGN_IN\0\u{1}EMAIL_CODE_PURPOSE_LINK\0\u{1}EMAIL_CODE_PURPOSE_REAUTHENTICATE\0\u{1}EMAIL_CODE_PURPOSE_SIGN_UP\0\u{1}EMAIL_CODE_PURPOSE_VERIFY_EMAIL\0\u{1}EMAIL_CODE_PURPOSE_RESET_PASSWORD\0\u{1}EMAIL_CODE_PURPOSE_CHANGE_EMAIL\0")
+}
 
 nonisolated extension Latchkey_V1_CodeMode: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CODE_MODE_UNSPECIFIED\0\u{1}CODE_MODE_SIGN_IN\0\u{1}CODE_MODE_SIGN_UP\0\u{1}CODE_MODE_VERIFY_EMAIL\0\u{1}CODE_MODE_RESET_PASSWORD\0\u{1}CODE_MODE_CHANGE_EMAIL\0\u{1}CODE_MODE_REVERT_EMAIL\0")
@@ -733,6 +894,109 @@ nonisolated extension Latchkey_V1_SendEmailLinkResponse: SwiftProtobuf.Message, 
   }
 
   public static func ==(lhs: Latchkey_V1_SendEmailLinkResponse, rhs: Latchkey_V1_SendEmailLinkResponse) -> Bool {
+    if lhs._expiresAt != rhs._expiresAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_SendEmailCodeRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SendEmailCodeRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}email\0\u{1}purpose\0\u{3}id_token\0\u{1}locale\0\u{1}client\0\u{1}binding\0\u{3}continue_uri\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.email) }()
+      case 2: try { try decoder.decodeSingularEnumField(value: &self.purpose) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.locale) }()
+      case 5: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.binding) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.continueUri) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.email.isEmpty {
+      try visitor.visitSingularStringField(value: self.email, fieldNumber: 1)
+    }
+    if self.purpose != .unspecified {
+      try visitor.visitSingularEnumField(value: self.purpose, fieldNumber: 2)
+    }
+    if !self.idToken.isEmpty {
+      try visitor.visitSingularStringField(value: self.idToken, fieldNumber: 3)
+    }
+    if !self.locale.isEmpty {
+      try visitor.visitSingularStringField(value: self.locale, fieldNumber: 4)
+    }
+    try { if let v = self._client {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
+    } }()
+    if !self.binding.isEmpty {
+      try visitor.visitSingularStringField(value: self.binding, fieldNumber: 6)
+    }
+    if !self.continueUri.isEmpty {
+      try visitor.visitSingularStringField(value: self.continueUri, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_SendEmailCodeRequest, rhs: Latchkey_V1_SendEmailCodeRequest) -> Bool {
+    if lhs.email != rhs.email {return false}
+    if lhs.purpose != rhs.purpose {return false}
+    if lhs.idToken != rhs.idToken {return false}
+    if lhs.locale != rhs.locale {return false}
+    if lhs._client != rhs._client {return false}
+    if lhs.binding != rhs.binding {return false}
+    if lhs.continueUri != rhs.continueUri {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_SendEmailCodeResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".SendEmailCodeResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}verification_id\0\u{3}expires_at\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._expiresAt) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.verificationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.verificationID, fieldNumber: 1)
+    }
+    try { if let v = self._expiresAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_SendEmailCodeResponse, rhs: Latchkey_V1_SendEmailCodeResponse) -> Bool {
+    if lhs.verificationID != rhs.verificationID {return false}
     if lhs._expiresAt != rhs._expiresAt {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
@@ -1069,7 +1333,7 @@ nonisolated extension Latchkey_V1_CheckCodeResponse: SwiftProtobuf.Message, Swif
 
 nonisolated extension Latchkey_V1_ConfirmEmailRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ConfirmEmailRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{3}id_token\0\u{1}client\0\u{3}idempotency_key\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{3}id_token\0\u{1}client\0\u{3}idempotency_key\0\u{3}verification_id\0\u{1}binding\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1081,6 +1345,8 @@ nonisolated extension Latchkey_V1_ConfirmEmailRequest: SwiftProtobuf.Message, Sw
       case 2: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.binding) }()
       default: break
       }
     }
@@ -1103,6 +1369,12 @@ nonisolated extension Latchkey_V1_ConfirmEmailRequest: SwiftProtobuf.Message, Sw
     if !self.idempotencyKey.isEmpty {
       try visitor.visitSingularStringField(value: self.idempotencyKey, fieldNumber: 4)
     }
+    if !self.verificationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.verificationID, fieldNumber: 5)
+    }
+    if !self.binding.isEmpty {
+      try visitor.visitSingularStringField(value: self.binding, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1111,6 +1383,8 @@ nonisolated extension Latchkey_V1_ConfirmEmailRequest: SwiftProtobuf.Message, Sw
     if lhs.idToken != rhs.idToken {return false}
     if lhs._client != rhs._client {return false}
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
+    if lhs.verificationID != rhs.verificationID {return false}
+    if lhs.binding != rhs.binding {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1157,7 +1431,7 @@ nonisolated extension Latchkey_V1_ConfirmEmailResponse: SwiftProtobuf.Message, S
 
 nonisolated extension Latchkey_V1_ResetPasswordRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ResetPasswordRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{3}new_password\0\u{1}client\0\u{3}claim_address\0\u{3}idempotency_key\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}code\0\u{3}new_password\0\u{1}client\0\u{3}claim_address\0\u{3}idempotency_key\0\u{3}verification_id\0\u{1}binding\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1170,6 +1444,8 @@ nonisolated extension Latchkey_V1_ResetPasswordRequest: SwiftProtobuf.Message, S
       case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
       case 4: try { try decoder.decodeSingularBoolField(value: &self.claimAddress) }()
       case 5: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.verificationID) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.binding) }()
       default: break
       }
     }
@@ -1195,6 +1471,12 @@ nonisolated extension Latchkey_V1_ResetPasswordRequest: SwiftProtobuf.Message, S
     if !self.idempotencyKey.isEmpty {
       try visitor.visitSingularStringField(value: self.idempotencyKey, fieldNumber: 5)
     }
+    if !self.verificationID.isEmpty {
+      try visitor.visitSingularStringField(value: self.verificationID, fieldNumber: 6)
+    }
+    if !self.binding.isEmpty {
+      try visitor.visitSingularStringField(value: self.binding, fieldNumber: 7)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1204,6 +1486,8 @@ nonisolated extension Latchkey_V1_ResetPasswordRequest: SwiftProtobuf.Message, S
     if lhs._client != rhs._client {return false}
     if lhs.claimAddress != rhs.claimAddress {return false}
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
+    if lhs.verificationID != rhs.verificationID {return false}
+    if lhs.binding != rhs.binding {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

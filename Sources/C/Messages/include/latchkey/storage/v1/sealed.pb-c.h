@@ -54,6 +54,17 @@ typedef enum _Latchkey__Storage__V1__FlowPurpose {
   LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_REAUTHENTICATE = 3
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__STORAGE__V1__FLOW_PURPOSE)
 } Latchkey__Storage__V1__FlowPurpose;
+typedef enum _Latchkey__Storage__V1__EmailCodePurpose {
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED = 0,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_IN = 1,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_LINK = 2,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_REAUTHENTICATE = 3,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_SIGN_UP = 4,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_VERIFY_EMAIL = 5,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_RESET_PASSWORD = 6,
+  LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_CHANGE_EMAIL = 7
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE)
+} Latchkey__Storage__V1__EmailCodePurpose;
 /*
  * One more than in the column `tier`, so that a missing field is not a tier.
  */
@@ -114,10 +125,22 @@ struct  Latchkey__Storage__V1__PendingCode
    * An administrator created the code, so it is bound to no browser.
    */
   protobuf_c_boolean any_binding;
+  /*
+   * The purpose of a code of six digits, and of a link in the same email. Absent: a link alone.
+   */
+  Latchkey__Storage__V1__EmailCodePurpose email_purpose;
+  /*
+   * The session that requested the code of six digits. Empty: none.
+   */
+  char *session_id;
+  /*
+   * Whether the email of the code also has a link.
+   */
+  protobuf_c_boolean carries_link;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_CODE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_code__descriptor) \
-    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0 }
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, 0 }
 
 
 /*
@@ -818,6 +841,7 @@ typedef void (*Latchkey__Storage__V1__OutgoingMessage_Closure)
 /* --- descriptors --- */
 
 extern const ProtobufCEnumDescriptor    latchkey__storage__v1__flow_purpose__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__storage__v1__email_code_purpose__descriptor;
 extern const ProtobufCEnumDescriptor    latchkey__storage__v1__trust_tier__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__pending_flow__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor;

@@ -1,0 +1,186 @@
+internal import Client
+internal import Identity
+internal import Reactor
+internal import Synchronization
+
+/// One call to a hook, ready to begin on a connection.
+struct HookJob: Sendable {
+  typealias End = @Sendable (Result<HookAnswer, HookFault>) -> Void
+  /// The answer, or the status of a failed call.
+  typealias Outcome = Result<Result<HookAnswer, HookFault>, CallStatus>
+  let path: String
+  let order: HookOrder
+  let end: End
+  /// Begins the call. The completion runs once.
+  let begin: @Sendable (Connection, CallHead, @escaping (Outcome) -> Void) -> Void
+}
+
+/// Jobs on their way to the thread of a hook.
+final class HookInbox: Sendable {
+  private struct State {
+    var jobs: [HookJob] = []
+    var isClosed = false
+    var remote: EventLoop.Remote?
+  }
+
+  private let state = Mutex(State())
+
+  func use(_ remote: EventLoop.Remote) { state.withLock { $0.remote = remote } }
+
+  func put(_ job: HookJob) { change { $0.jobs.append(job) } }
+
+  func close() { change { $0.isClosed = true } }
+
+  /// Wakes the thread, for example when a name is resolved.
+  func wake() { change { _ in } }
+
+  func take() -> (jobs: [HookJob], isClosed: Bool) {
+    state.withLock { state in
+      defer { state.jobs = [] }
+      return (state.jobs, state.isClosed)
+    }
+  }
+
+  private func change(_ edit: (inout State) -> Void) {
+    let remote = state.withLock { state in
+      edit(&state)
+      return state.remote
+    }
+    remote?.post { _ in }
+  }
+}
+
+struct HookThreadError: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// The thread of one hook: an event loop with one connection, on which all calls run concurrently.
+final class HookLane {
+  private let target: HookClient.Target
+  private let inbox: HookInbox
+  private let loop: EventLoop
+  private var connection: Connection?
+  private var endpoint: Endpoint?
+  /// The result of a name look-up on a thread of its own, because it blocks.
+  private let resolved = Resolution()
+  private var isResolving = false
+  /// Calls that wait for the look-up.
+  private var waiting: [HookJob] = []
+
+  init(_ target: HookClient.Target, _ inbox: HookInbox) throws(HookThreadError) {
+    self.target = target
+    self.inbox = inbox
+    do { loop = try EventLoop() } catch { throw HookThreadError(description: "hook \(target.name): \(error)") }
+    inbox.use(loop.remote)
+  }
+
+  func run() {
+    loop.everyTurn = { [unowned self] in
+      turn()
+      return false
+    }
+    loop.run()
+    connection?.close()
+  }
+
+  private func turn() {
+    if isResolving, let result = resolved.take() { settle(result) }
+    let (jobs, isClosed) = inbox.take()
+    for job in jobs { start(job, mayRetry: true) }
+    // The client that closes the inbox has no calls in progress.
+    if isClosed { loop.stop() }
+  }
+
+  private func start(_ job: HookJob, mayRetry: Bool) {
+    let leftMillis = job.order.endMillis - monotonicMillis()
+    guard leftMillis > 0 else { return job.end(.failure(job.order.lateness)) }
+    guard let endpoint else { return wait(job, leftMillis) }
+    let metadata = job.order.traceParent.map { [(name: "traceparent", value: $0)] } ?? []
+    let head: CallHead
+    do {
+      head = try CallHead(path: job.path, endpoint, CallOptions(timeoutMillis: leftMillis, metadata: metadata))
+    } catch {
+      return job.end(.failure(.unavailable("its request has invalid metadata")))
+    }
+    let isReused = connection != nil
+    let connection = connection ?? connect(to: endpoint)
+    job.begin(connection, head) { [unowned self] result in
+      switch result {
+      case .success(let answer): job.end(answer)
+      case .failure(let status):
+        // An idle connection may have been closed. The hook has not seen the call then.
+        if mayRetry, isReused, status.code == .unavailable, status.wasNotProcessed {
+          return start(job, mayRetry: false)
+        }
+        job.end(.failure(status.fault(job.order)))
+      }
+    }
+  }
+
+  private func connect(to endpoint: Endpoint) -> Connection {
+    let made = Connection(to: endpoint, on: loop)
+    var wasOpen = false
+    made.onOpen = { wasOpen = true }
+    made.onUnusable = { [unowned self, unowned made] _ in
+      if connection === made { connection = nil }
+      // The hook may have moved: resolve its name again, and read its files again.
+      if !wasOpen { self.endpoint = nil }
+    }
+    connection = made
+    return made
+  }
+
+  // MARK: The name of the hook
+
+  private func wait(_ job: HookJob, _ leftMillis: Int64) {
+    waiting.append(job)
+    loop.after(millis: leftMillis) { [unowned self] in endLate() }
+    guard !isResolving else { return }
+    isResolving = true
+    let (settings, resolved, inbox) = (target.endpoint, resolved, inbox)
+    startThread(named: "hook-resolve") {
+      resolved.put(Result { () throws(EndpointError) in try Endpoint(settings) })
+      inbox.wake()
+    }
+  }
+
+  private func endLate() {
+    let now = monotonicMillis()
+    let late = waiting.filter { $0.order.endMillis <= now }
+    waiting.removeAll { $0.order.endMillis <= now }
+    for job in late { job.end(.failure(job.order.lateness)) }
+  }
+
+  private func settle(_ result: Result<Endpoint, EndpointError>) {
+    isResolving = false
+    let jobs = waiting
+    waiting = []
+    switch result {
+    case .success(let found):
+      endpoint = found
+      for job in jobs { start(job, mayRetry: true) }
+    case .failure(let error): for job in jobs { job.end(.failure(.unavailable("\(error)"))) }
+    }
+  }
+}
+
+/// A result on its way from one thread to another.
+private final class Resolution: Sendable {
+  private let result = Mutex<Result<Endpoint, EndpointError>?>(nil)
+
+  func put(_ result: Result<Endpoint, EndpointError>) { self.result.withLock { $0 = result } }
+
+  func take() -> Result<Endpoint, EndpointError>? {
+    result.withLock { result in
+      defer { result = nil }
+      return result
+    }
+  }
+}
+
+extension CallStatus {
+  /// Names the status alone: its text is the hook's.
+  fileprivate func fault(_ order: HookOrder) -> HookFault {
+    code == .deadlineExceeded ? order.lateness : .unavailable(code.name)
+  }
+}

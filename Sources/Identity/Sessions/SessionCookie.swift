@@ -1,0 +1,84 @@
+package import Store
+
+package struct SessionCookie: Hashable, Sendable {
+  package var text: String
+  package var expiresAt: Timestamp
+  package var sessionID: String
+}
+
+/// Whether a session may get a cookie, and until when (SEMANTICS.md, section 8, rows C1 to C3).
+enum SessionCookieDecision {
+  /// Returns when the cookie ends.
+  ///
+  /// Its session has no refresh token, so it ends when a session without use would end. It never outlives the login of
+  /// the session of the call.
+  static func end(
+    of caller: CallerSession, validForMillis: Int64, policy: Policy, now: Timestamp
+  ) throws(Failure) -> Timestamp {
+    try SessionCheck.requireRecentLogin(caller, for: .createSessionCookie, policy: policy, now: now)
+    try SessionCheck.requireSecondFactor(caller)
+    let limits = policy.sessionLimits(secondFactor: caller.session.secondFactor)
+    return min(now.adding(millis: min(validForMillis, limits.idleMillis)), caller.session.expiresAt).wholeSeconds
+  }
+
+  static func requireEnabled(_ policy: Policy) throws(Failure) {
+    guard policy.sessionCookiesEnabled else {
+      throw Failure(.operationNotAllowed, hint: "Ask the operator to set tokens.session_cookies.")
+    }
+  }
+}
+
+/// Creates a session cookie: a long token for the browser of a web server's user, with a session of its own.
+package struct CreateSessionCookie: Sendable {
+  private let environment: Environment
+
+  package init(_ environment: Environment) { self.environment = environment }
+
+  package func callAsFunction(
+    idToken: String, validForMillis: Int64, _ call: CallFacts
+  ) async throws -> SessionCookie {
+    try SessionCookieDecision.requireEnabled(environment.policy)
+    let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
+    var query = Query()
+    query.sessionID = token.sessionID
+    let throttle = environment.throttle(.changes, of: token.accountID, call: call)
+    throttle.look(into: &query)
+    let facts = try await environment.first(query)
+    try environment.tokens.requireSigningKey(at: environment.clock.now())
+    let (session, state) = try await environment.decideAndCommit(query, facts, call: call) {
+      facts, now -> Step<(SessionRecord, AccountState)> in
+      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let admitted = try throttle.admit(facts, now: now)
+      let end = try SessionCookieDecision.end(
+        of: caller, validForMillis: validForMillis, policy: environment.policy, now: now)
+      let own = ownSession(beside: caller.session, until: end, call, now)
+      return .commit(change(own, caller, counting: admitted.count(at: now), call, now), (own, caller.state))
+    }
+    var claims = environment.claims(for: session, state, now: environment.clock.now())
+    claims.expiresAt = session.expiresAt
+    return SessionCookie(
+      text: try environment.tokens.mintSessionCookie(claims), expiresAt: session.expiresAt, sessionID: session.id)
+  }
+
+  /// Returns a session for the same login. The server returns its refresh token to no caller.
+  private func ownSession(
+    beside old: SessionRecord, until end: Timestamp, _ call: CallFacts, _ now: Timestamp
+  ) -> SessionRecord {
+    var session = environment.continueSession(old, call: call, now: now).record
+    session.idleExpiresAt = end
+    session.expiresAt = end
+    return session
+  }
+
+  private func change(
+    _ session: SessionRecord, _ caller: CallerSession, counting counts: [Write], _ call: CallFacts, _ now: Timestamp
+  ) -> Change {
+    let note = AuditNote(
+      .sessionCookieCreated, accountID: session.accountID,
+      details: ["session_id": session.id, "expires_at_millis": String(session.expiresAt.millis)])
+    return Change(
+      [.session(.requireOpen(id: caller.session.id, at: now))] + counts + [
+        .session(.insert(session)), environment.audit(note, call: call, now: now),
+      ])
+  }
+}
