@@ -11,7 +11,7 @@ struct AuthenticatorLayout {
 enum AttestationStatement {
   /// Malformed, or its signature is invalid.
   case broken
-  /// Of a format that libfido2 does not know.
+  /// libfido2 does not know its format.
   case unknown
   case none
   /// Signed by the credential's own key, which proves no model.

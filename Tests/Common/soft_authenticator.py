@@ -119,7 +119,7 @@ class Authenticator:
     # none, self (packed), packed, fido-u2f, or another format with an empty statement.
     attestation: str = "none"
     authority: Authority | None = None
-    # Of the certificate, if it is not that of the authenticator.
+    # The model in the certificate, if it is not that of the authenticator.
     certified_aaguid: bytes | None = None
     is_authority: bool = False
     counts: bool = True

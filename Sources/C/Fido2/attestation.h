@@ -123,7 +123,7 @@ enum LkStatement {
   LK_STATEMENT_NO_MEMORY,
   // Malformed, or its signature is invalid.
   LK_STATEMENT_BROKEN,
-  // Of a format that libfido2 does not know.
+  // libfido2 does not know its format.
   LK_STATEMENT_UNKNOWN,
   LK_STATEMENT_NONE,
   // Signed by the credential's own key.

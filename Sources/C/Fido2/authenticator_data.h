@@ -7,14 +7,15 @@
 #define LK_DATA_FIXED_BYTES 37
 // The model and the length of the credential's id, which come next.
 #define LK_DATA_CREDENTIAL_BYTES 18
-// Extension outputs that libfido2 knows, and compares with those that it is told to expect.
+
+// The extension outputs that libfido2 knows. It compares them with the expected ones.
 struct LkExtensions {
   int mask, protection;
   size_t pin_min;
 };
 
 struct LkAuthenticatorData {
-  // Of the credential's key. 0: none, or not a negative number.
+  // The algorithm of the credential's key. 0: none, or not a negative number.
   int64_t algorithm;
   struct LkExtensions extensions;
 };
