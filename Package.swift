@@ -175,7 +175,8 @@ let package = Package(
     tests("Delivery", ["HTTPClient", "Reactor", "Crypto", "Encodings", "Store"]),
     tests("HTTPClient", ["TestSupport", "Reactor"]),
     tests("Callers", ["Crypto", "Store"]), tests("Tokens", ["Crypto", "Encodings"]), tests("Crypto"), tests("Text"),
-    tests("Import", ["Crypto", "Encodings", "Tokens"]), tests("WebAuthn", ["Tokens", "Encodings"], without: ["Fixtures"]),
+    tests("Import", ["Crypto", "Encodings", "Tokens"]),
+    tests("WebAuthn", ["Tokens", "Encodings"], without: ["Fixtures"]),
     tests("StoreSQLite", ["StoreConformance", "TestSupport", "Store", "Reactor"], exporting: "fdatasync"),
     tests("StorePostgres", [
       "StoreConformance", "TestSupport", "StoreMigration", "Store", "StoreSQLite", "Reactor", "CPostgres", "CLinux",

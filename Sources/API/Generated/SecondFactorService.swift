@@ -449,8 +449,9 @@ package enum SecondFactorRPC {
   /// The server decides that call again on current data and writes its changes only now. Five wrong codes end the
   /// attempt. Takes an idempotency key.
   ///
-  /// Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
-  /// and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
+  /// Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
+  /// PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
+  /// finishes, without `field`.
   package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 65)
   /// Starts the enrolment of a factor. The account does not change yet.
   ///

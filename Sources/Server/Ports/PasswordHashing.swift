@@ -111,7 +111,9 @@ final class PasswordHashing: Passwords {
   /// Searches on a worker, because the list may be on a disk. An unreadable list lets no new password pass.
   func isBlocked(_ password: String, commitDecision: CommitDecision) async throws -> Bool {
     guard let list = blocking.withLock(\.list) else { return false }
-    let found = try await work(commitDecision) { () throws(CryptoError) -> Bool? in try? list.contains(password) }
+    let found = try await work(commitDecision, on: workers) {
+      () throws(CryptoError) -> Bool? in try? list.contains(password)
+    }
     guard let found else {
       throw Failure(.overloaded, retryAfterMillis: 1_000, debug: "\(list.path) cannot be read")
     }

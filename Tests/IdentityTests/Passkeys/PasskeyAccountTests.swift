@@ -263,7 +263,7 @@ struct `Passkeys in the other tables` {
   }
 
   @Test func `S6b: an account with a passkey and an identity loses only its unverified address`() async throws {
-    var state = account(.unverified(ada), password: true, identities: [corporate])
+    var state = account(.unverified(ada), password: true, identities: [corp()])
     state.identities.append(passkey(1, of: "account-y"))
     world.store.insert(state)
     let exists = try await world.signIn(google()).exists

@@ -158,8 +158,9 @@ extension Latchkey_V1_SecondFactorService {
         /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
         /// > attempt. Takes an idempotency key.
         /// > 
-        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
-        /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
+        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
+        /// > PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
+        /// > finishes, without `field`.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_FinishSecondFactorRequest` message.
@@ -337,8 +338,9 @@ extension Latchkey_V1_SecondFactorService {
         /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
         /// > attempt. Takes an idempotency key.
         /// > 
-        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
-        /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
+        /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
+        /// > PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
+        /// > finishes, without `field`.
         ///
         /// - Parameters:
         ///   - request: A request containing a single `Latchkey_V1_FinishSecondFactorRequest` message.
@@ -539,8 +541,9 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
     /// > attempt. Takes an idempotency key.
     /// > 
-    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
-    /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
+    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
+    /// > PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
+    /// > finishes, without `field`.
     ///
     /// - Parameters:
     ///   - request: A request containing a single `Latchkey_V1_FinishSecondFactorRequest` message.
@@ -724,8 +727,9 @@ extension Latchkey_V1_SecondFactorService.ClientProtocol {
     /// > The server decides that call again on current data and writes its changes only now. Five wrong codes end the
     /// > attempt. Takes an idempotency key.
     /// > 
-    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED
-    /// > and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it finishes, without `field`.
+    /// > Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
+    /// > PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
+    /// > finishes, without `field`.
     ///
     /// - Parameters:
     ///   - message: request message to send.
