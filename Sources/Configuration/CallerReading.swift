@@ -91,7 +91,8 @@ extension Settings {
   /// All methods except administration and events.
   static let ordinaryMethods = [
     "latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
-    "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*", "latchkey.v1.VerificationService/*",
+    "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*", "latchkey.v1.PasskeyService/*",
+    "latchkey.v1.VerificationService/*",
   ]
 
   mutating func readTrustedProxies(_ reader: inout SettingsReader) throws(ConfigurationError) {

@@ -244,6 +244,14 @@ package struct Settings: Sendable {
           keyPolicy.tokenLifetimeMaxMillis, Policy.sessionCookieMillis.upperBound)
       }
     }
+    try readPasswords(&reader, path)
+    try readKeys(&reader)
+    try readFetch(&reader, path)
+  }
+
+  private mutating func readPasswords(
+    _ reader: inout SettingsReader, _ path: (String) -> String
+  ) throws(ConfigurationError) {
     try reader.group("passwords") { group throws(ConfigurationError) in
       passwordMemoryKiB = try group.integer(
         "memory_kib", 19_456, 1_024...4_194_304,
@@ -265,8 +273,6 @@ package struct Settings: Sendable {
         "imported_bcrypt_cost_max", 14, 4...16,
         "maximum cost of a bcrypt hash in an import; 16 takes about 5 s of a core")
     }
-    try readKeys(&reader)
-    try readFetch(&reader, path)
   }
 
   private mutating func check(_ reader: SettingsReader) throws(ConfigurationError) {

@@ -147,7 +147,7 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
     callers[2].methods
       == ["latchkey.v1.AuthService/*", "latchkey.v1.AccountService/*", "latchkey.v1.SessionService/*",
         "latchkey.v1.ProviderFlowService/*", "latchkey.v1.SecondFactorService/*",
-        "latchkey.v1.VerificationService/*"])
+        "latchkey.v1.PasskeyService/*", "latchkey.v1.VerificationService/*"])
 }
 
 @Test func `unidentified callers never get administration, and get other rights only if allowed`() throws {

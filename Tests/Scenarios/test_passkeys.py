@@ -151,11 +151,24 @@ def test_a_passkey_completes_a_conflict(app: Client, simulator: Simulator) -> No
     assert provider_ids(linked.account) == {"password", "passkey", "oidc.trusted"}
 
 
-def test_the_owner_of_a_mailbox_claims_the_address_and_the_passkey_keeps_its_account(
+def test_S6a_the_owner_of_a_mailbox_reclaims_the_account_and_the_passkey_is_gone(
         app: Client, simulator: Simulator) -> None:
     email, key = fresh_email("mail.example"), Authenticator()
     made = app.create(email)
     add(app, key, made.id_token)
+    reclaimed = session(app.sign_in(assertion(simulator, "oidc.mail", email=email, email_verified=True)))
+    assert reclaimed.account.account_id == made.account.account_id and not reclaimed.is_new_account
+    assert list(reclaimed.revoked_provider_ids) == ["password", "passkey"]
+    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_PASSKEY"):
+        sign_in(app, key)
+
+
+def test_S6b_the_owner_of_a_mailbox_claims_the_address_and_the_passkey_keeps_its_account(
+        app: Client, simulator: Simulator) -> None:
+    email, key = fresh_email("mail.example"), Authenticator()
+    made = app.create(email)
+    linked = session(app.link(made.id_token, assertion(simulator, "oidc.corp")))
+    add(app, key, linked.id_token)
     owner = assertion(simulator, "oidc.mail", email=email, email_verified=True)
     assert conflict(app.sign_in(owner)).can_claim_address
     claimed = session(app.sign_in(owner, claim_address=True))

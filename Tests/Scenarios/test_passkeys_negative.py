@@ -13,7 +13,7 @@ import grpc
 import pytest
 from clients import Client, session
 from configuration import callers
-from failures import expect_failure
+from failures import expect_failure, read
 from grpc import StatusCode
 from latchkey.v1 import types_pb2 as types
 from passkey_faults import AUTHORITY, Fault, assertions, registrations
@@ -88,21 +88,23 @@ def sign_in(client: Client, answer: Any, site: str = RP) -> Any:
 
 
 def rejected(flaw: str, call: Any) -> None:
-    """Checks the error. The limit of the field itself is checked before the response."""
-    if flaw == "too_large":
-        try:
-            call()
-        except grpc.RpcError as error:
-            assert "too_large" in str(error) or error.code() is StatusCode.INVALID_ARGUMENT, error
-            return
-        raise AssertionError("it was accepted")
-    with expect_failure(StatusCode.UNAUTHENTICATED, "INVALID_PASSKEY") as failure:
+    """Checks the error. A field that is empty or too large is rejected before the response is read."""
+    try:
         call()
+    except grpc.RpcError as error:
+        failure = read(error)
+    else:
+        raise AssertionError("it was accepted")
+    if failure.code is StatusCode.INVALID_ARGUMENT:
+        assert flaw in ("too_large", "malformed_json"), failure.everything
+        assert (failure.reason, failure.field) == ("INVALID_FIELD", "credential.passkey.credential_json")
+        return
+    assert (failure.code, failure.reason) == (StatusCode.UNAUTHENTICATED, "INVALID_PASSKEY"), failure.everything
     assert failure.metadata["check"] == flaw, failure.everything
 
 
 @pytest.mark.parametrize("fault", registrations(), ids=lambda fault: fault.name)
-def test_a_wrong_registration_is_rejected_with_its_check(client: Client, fault: Fault) -> None:
+def test_P3_a_wrong_registration_is_rejected_with_its_check(client: Client, fault: Fault) -> None:
     authenticator, site = Authenticator(**fault.authenticator), site_of(fault)
     rejected(fault.flaw, lambda: registration(
         client, lambda options: fault.answer(authenticator.create, options, origin_of(site)), site))
@@ -119,7 +121,7 @@ def registered(client: Client) -> dict[str, Authenticator]:
 
 
 @pytest.mark.parametrize("fault", assertions(), ids=lambda fault: fault.name)
-def test_a_wrong_assertion_is_rejected_with_its_check(
+def test_P3_a_wrong_assertion_is_rejected_with_its_check(
         client: Client, registered: dict[str, Authenticator], fault: Fault) -> None:
     site = site_of(fault)
     rejected(fault.flaw, lambda: sign_in(

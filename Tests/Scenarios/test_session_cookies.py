@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jwt
@@ -88,7 +88,8 @@ def test_a_cookie_survives_a_restart(baker: Server, web: Client) -> None:
     assert web.verify_session_cookie(cookie.session_cookie).active
 
 
-def test_cookies_are_off_unless_configured(client: Client) -> None:
-    made = client.create(fresh_email())
+def test_cookies_are_off_unless_configured(server: Server, connect: Callable[..., Client]) -> None:
+    plain = connect(server)
+    made = plain.create(fresh_email())
     with expect_failure(StatusCode.FAILED_PRECONDITION, "OPERATION_NOT_ALLOWED"):
-        client.create_session_cookie(made.id_token)
+        plain.create_session_cookie(made.id_token)

@@ -44,8 +44,8 @@ def test_a_second_identity_is_linked_signs_in_and_is_unlinked_by_its_subject(
     assert fresh.account.account_id != account_id
 
 
-def test_with_the_default_a_second_identity_is_rejected(client: Client, simulator: Simulator) -> None:
-    made = client.create(fresh_email())
-    id_token = session(client.link(made.id_token, assertion(simulator, "oidc.corp"))).id_token
+def test_with_the_default_a_second_identity_is_rejected(web: Client, simulator: Simulator) -> None:
+    made = web.create(fresh_email())
+    id_token = session(web.link(made.id_token, assertion(simulator, "oidc.corp"))).id_token
     with expect_failure(StatusCode.ALREADY_EXISTS, "PROVIDER_ALREADY_LINKED"):
-        client.link(id_token, assertion(simulator, "oidc.corp"))
+        web.link(id_token, assertion(simulator, "oidc.corp"))

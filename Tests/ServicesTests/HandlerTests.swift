@@ -154,8 +154,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     #expect(failure { try begin(create, request) }?.field == "valid_for_seconds")
   }
   for seconds in [300, 1_209_600] as [Int32] {
-    let request = CreateSessionCookieRequest(idToken: "good", validForSeconds: seconds)
-    #expect(failure { try begin(create, request) } == nil)
+    _ = try begin(create, CreateSessionCookieRequest(idToken: "good", validForSeconds: seconds))
   }
 }
 

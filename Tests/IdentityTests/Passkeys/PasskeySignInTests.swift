@@ -205,7 +205,7 @@ struct `Passkeys, sign-up and sign-in` {
     #expect(try world.claims(grant).methods == ["hwk", "otp", "mfa"] && grant.userInfo == nil)
   }
 
-  @Test func `passkeys that are not enabled, or belong to no relying party of the caller, are OPERATION_NOT_ALLOWED`()
+  @Test func `P1: passkeys that are off, or of no relying party of the caller, are OPERATION_NOT_ALLOWED`()
     async throws
   {
     var world = world
@@ -230,7 +230,7 @@ struct `Passkeys, sign-in with an email address` {
     return world.passkeys.lastRequest?.allowed ?? []
   }
 
-  @Test func `the account's own passkeys of the relying party are named`() async throws {
+  @Test func `P9: the account's own passkeys of the relying party are named`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     var key = FakeAuthenticator()
     try await world.register(&key, world.session(of: "account-y"))
@@ -240,7 +240,7 @@ struct `Passkeys, sign-in with an email address` {
     _ = try await world.signIn(.passkey(PasskeyResponse(.signIn(started.id), credentialJSON: response))).grant
   }
 
-  @Test func `unknown addresses and accounts without passkeys get made-up ids that stay the same`() async throws {
+  @Test func `P9: unknown addresses and accounts without passkeys get made-up ids that stay the same`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     for email in [ada, "nobody@example.com"] {
       let first = try await allowed(email)
@@ -252,7 +252,7 @@ struct `Passkeys, sign-in with an email address` {
     #expect(one != world.environment.madeUpPasskeys(for: ada, at: "other.example"))
   }
 
-  @Test func `both cases write the same rows`() async throws {
+  @Test func `P9: both cases write the same rows`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     var key = FakeAuthenticator()
     try await world.register(&key, world.session(of: "account-y"))
