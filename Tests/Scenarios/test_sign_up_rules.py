@@ -104,7 +104,6 @@ def test_a_listed_password_is_rejected_and_reported_at_sign_in(
 
 
 @pytest.mark.slow
-@pytest.mark.timed
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["passwords", "digests"])
 def test_a_large_list_is_small_in_memory_and_fast(
