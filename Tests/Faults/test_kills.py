@@ -18,6 +18,11 @@ from processes import Server, Simulator
 KILLS = 100
 START_SECONDS_MOST = 1.0
 APPEND = "INSERT INTO audit (id, at, account_id, event, caller, details) VALUES"
+# Later columns have a default.
+IDENTITY = """
+    INSERT INTO identities
+      (account_number, provider_id, subject, email, tier, display_name, photo_url, username, linked_at)
+    VALUES ({number}, 'oidc.partner', '{subject}', NULL, 0, '', '', '', 0)"""
 
 
 @pytest.mark.timeout(600)
@@ -54,7 +59,7 @@ def database(tmp_path: Path, serve: Callable[..., Server], simulator: Simulator)
     server.stop()
     rows = sqlite3.connect(server.database)
     add_account(rows, "a", 1)
-    rows.execute("INSERT INTO identities VALUES (1, 'oidc.partner', 'x', NULL, 0, '', '', '', 0)")
+    rows.execute(IDENTITY.format(number=1, subject="x"))
     add_event(rows, "a", "LINKED")
     rows.execute(
         "INSERT INTO sessions (id, account_id, caller, refresh_digest, auth_time, sign_in_provider_id, began_with, "
@@ -119,7 +124,7 @@ def test_a_link_that_was_made_twice_counts_as_doubled(database: Path) -> None:
 
 
 def test_an_identity_without_an_account_counts_as_broken(database: Path) -> None:
-    change(database, "INSERT INTO identities VALUES (9, 'oidc.partner', 'z', NULL, 0, '', '', '', 0)")
+    change(database, IDENTITY.format(number=9, subject="z"))
     assert check(database, *HISTORY) == (0, 0, 1)
 
 
