@@ -189,7 +189,7 @@ def test_a_client_that_does_not_read_its_socket(hasty: Metered) -> None:
         deadline, before = time.monotonic() + 20, hasty.counted()
         while hasty.counted()["unread_frames"] == before["unread_frames"]:
             assert time.monotonic() < deadline
-            # The answers to many at once would be more than a call may leave unsent.
+            # Larger frames would ask for more than one call may leave unsent.
             deaf.write(frame(DATA, 0, stream, attacks.LIST_SERVICES * 25))
         assert hasty.new("slow_socket") == 1
 
