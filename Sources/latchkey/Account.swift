@@ -7,7 +7,8 @@ struct Update: ServiceCommand {
     abstract: "Change the name, photo, email address or password of your account.",
     discussion: """
       latchkey update --display-name Alice
-      latchkey update --email alice@new.example.com --continue-uri http://localhost:3000/callback
+      latchkey update --email alice@new.example.com \\
+        --continue-uri http://localhost:3000/callback
       latchkey update --new-password
 
       A new email address or password requires a recent sign-in (latchkey reauthenticate) and ends every other \
@@ -66,9 +67,11 @@ struct Merge: ServiceCommand {
       The caller needs the right to merge (merge: true in its configuration). Sign in to the other account under \
       another profile. Both sign-ins must be recent:
 
-        latchkey sign-in --provider oidc.corp --id-token-file token.jwt --profile other
+        latchkey sign-in --profile other --provider oidc.corp \\
+          --id-token-file token.jwt
         latchkey merge --other-profile other --dry-run
-        latchkey merge --other-profile other --keep password=this --keep oidc.corp=other
+        latchkey merge --other-profile other --keep password=this \\
+          --keep oidc.corp=other
 
       If both accounts have a password, a phone number or an identity of the same provider, --keep selects which one \
       stays. For second factors (second_factors) it does so if both accounts have some, and more than five in total.

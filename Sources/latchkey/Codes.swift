@@ -71,7 +71,8 @@ struct SendEmailLink: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "send-email-link", abstract: "Send a sign-in link by email.",
     discussion: """
-      latchkey send-email-link --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey send-email-link --email alice@example.com \\
+        --continue-uri http://localhost:3000/callback
       latchkey sign-in --email-link alice@example.com
       """)
 
@@ -117,7 +118,8 @@ struct ChangeEmail: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "change-email", abstract: "Send a link to a new email address that makes it your account's address.",
     discussion: """
-      latchkey change-email new@example.com --continue-uri http://localhost:3000/callback
+      latchkey change-email new@example.com \\
+        --continue-uri http://localhost:3000/callback
       latchkey confirm-email
 
       After the change, the service sends a link to the old address, if verified, that reverts the change.
@@ -143,9 +145,9 @@ struct ConfirmEmail: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "confirm-email", abstract: "Follow a link that verifies, changes or reverts an email address.",
     discussion: """
-      latchkey confirm-email                           # asks for the link
+      latchkey confirm-email                 # asks for the link
       latchkey confirm-email --code-file link.txt
-      latchkey confirm-email --email-code              # asks for the six digits of send-email-code
+      latchkey confirm-email --email-code    # asks for the six digits
       """)
 
   @Flag(name: .long, help: "Use the code sent by latchkey send-email-code.")
@@ -185,9 +187,10 @@ struct ResetPassword: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "reset-password", abstract: "Send a link that resets the password, or follow it.",
     discussion: """
-      latchkey reset-password --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey reset-password --email alice@example.com \\
+        --continue-uri http://localhost:3000/callback
       latchkey reset-password --code-file link.txt
-      latchkey reset-password --email-code             # asks for the six digits of send-email-code
+      latchkey reset-password --email-code   # asks for the six digits
 
       If the service reports that the account never verified the email address, use the link again with \
       --claim-address.

@@ -40,7 +40,7 @@ struct SendEmailCode: ServiceCommand {
       latchkey send-email-code alice@example.com
       latchkey sign-in --email-code
 
-      latchkey send-email-code --for verify-email      # to your account's own address
+      latchkey send-email-code --for verify-email   # to your own address
       latchkey confirm-email --email-code
       """)
 

@@ -8,7 +8,8 @@ struct Start: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Start a sign-in flow on a provider's pages.",
     discussion: """
-      latchkey start twitter.com --redirect-uri http://localhost:3000/callback --parameter lang=de
+      latchkey start twitter.com --parameter lang=de \\
+        --redirect-uri http://localhost:3000/callback
       latchkey sign-in --flow
 
       Open the printed URL and grant access. The provider redirects the browser to the redirect URI, where no server \

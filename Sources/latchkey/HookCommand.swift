@@ -23,16 +23,18 @@ struct HookServe: ParsableCommand {
     discussion: """
       Set endpoint of `hooks` in the server's configuration to the address, and its certificate pair to one that the \
       authority of --client-ca has issued. The command runs until it is stopped. It reads the file once:
-        latchkey hook serve --rules rules.json --certificate hook.pem --key hook.key --client-ca authority.pem
+        latchkey hook serve --rules rules.json --certificate hook.pem \\
+          --key hook.key --client-ca authority.pem
 
       The first rule with the event whose conditions all hold decides. Without one, the answer allows:
 
         {"rules": [
           {"event": "before_create", "other_email_domains": ["staff.example"],
            "deny": {"code": "DOMAIN", "reason": "Only for staff."}},
-          {"event": "before_sign_in", "callers": ["shop"], "providers": ["google.com"],
+          {"event": "before_sign_in", "providers": ["google.com"],
            "allow": {"session_claims": {"by": "google"}}},
-          {"event": "before_send", "phone_prefixes": ["+1"], "deny": {"code": "COUNTRY"}}
+          {"event": "before_send", "phone_prefixes": ["+1"],
+           "deny": {"code": "COUNTRY"}}
         ]}
 
       Conditions are callers, providers, email_domains, other_email_domains and phone_prefixes. allow may have \

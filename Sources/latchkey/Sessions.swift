@@ -30,8 +30,8 @@ struct SignOut: ServiceCommand {
     commandName: "sign-out", abstract: "End the session, and delete it from the session file.",
     discussion: """
       latchkey sign-out
-      latchkey sign-out --session ID                   # of another device; sessions shows the IDs
-      latchkey sign-out --all                          # on all devices
+      latchkey sign-out --session ID   # of another device; see sessions
+      latchkey sign-out --all          # on all devices
       """)
 
   @Flag(name: .long, help: "End every session of the account, on all devices.")
@@ -95,7 +95,7 @@ struct Sessions: ServiceCommand {
     discussion: """
       latchkey sessions
       latchkey sign-out --session ID                   # if you do not recognise one
-      latchkey sessions --account ACCOUNT_ID --ended   # of any account, for administrators
+      latchkey sessions --account ACCOUNT_ID --ended   # for administrators
       """)
 
   @Option(name: .long, help: "Account ID. The caller then needs the right to AdminService.")
@@ -179,7 +179,7 @@ struct Token: ServiceCommand {
     abstract: "Print a valid ID token for other programs, refreshed if necessary.",
     discussion: """
       curl -H "Authorization: Bearer $(latchkey token)" https://service.example.com/
-      latchkey token --session-cookie 3600             # a cookie of an hour; needs a recent sign-in
+      latchkey token --session-cookie 3600     # an hour; needs a recent sign-in
       """)
 
   @Option(

@@ -11,7 +11,8 @@ struct SignUp: ServiceCommand {
 
       A service that requires a verified email address sends a link first:
 
-      latchkey sign-up --email alice@example.com --continue-uri http://localhost:3000/callback
+      latchkey sign-up --email alice@example.com \\
+        --continue-uri http://localhost:3000/callback
       latchkey sign-up --email alice@example.com --code-file link.txt
       """)
 
@@ -63,10 +64,11 @@ struct SignIn: ServiceCommand {
 
         latchkey sign-in --email alice@example.com
         latchkey sign-in --provider oidc.corp --id-token-file token.jwt
-        latchkey sign-in --provider twitter.com --access-token-file token.txt --token-secret-file secret.txt
-        latchkey sign-in --flow      # after latchkey start
-        latchkey sign-in --phone-code      # after latchkey send-phone-code
-        latchkey sign-in --email-link alice@example.com      # after latchkey send-email-link
+        latchkey sign-in --provider twitter.com --access-token-file token.txt \\
+          --token-secret-file secret.txt
+        latchkey sign-in --flow         # after latchkey start
+        latchkey sign-in --phone-code   # after send-phone-code
+        latchkey sign-in --email-link alice@example.com   # after send-email-link
         latchkey sign-in --custom-token-file token.jwt
         latchkey sign-in --anonymous
 

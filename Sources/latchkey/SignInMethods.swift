@@ -65,8 +65,8 @@ struct Link: ServiceCommand {
     abstract: "Add a sign-in method to your account.",
     discussion: """
       latchkey link --provider oidc.corp --id-token-file token.jwt
-      latchkey link --email alice@example.com      # a password for an account that has none
-      latchkey link --pending                      # the pending credential of a conflict
+      latchkey link --email alice@example.com   # a password, if there is none
+      latchkey link --pending                     # credential of a conflict
       """)
 
   @OptionGroup(title: "Credential") var credential: CredentialOptions
@@ -104,7 +104,7 @@ struct Unlink: ServiceCommand {
     discussion: """
       latchkey unlink oidc.corp
       latchkey unlink password
-      latchkey unlink google.com --subject 1048576      # one of several identities
+      latchkey unlink google.com --subject 1048576   # one of several
 
       You cannot remove the last sign-in method. The service may require a recent sign-in (latchkey reauthenticate).
       """)

@@ -62,7 +62,7 @@ class Crowd:
 @pytest.mark.timeout(1800)
 def test_changes_that_share_a_transaction_each_get_the_right_answer(patient: Patient, way: str) -> None:
     crowd = Crowd(patient)
-    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(3),
+    every_failure(patient.faults, Point.STORE_WRITE, crowd.sign_up, lambda number: crowd.ask_again(), step=step(6),
                   **WRITES[way])
     sound_after_kill(patient)
     crowd.ask_again()

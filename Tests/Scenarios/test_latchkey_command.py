@@ -474,5 +474,14 @@ def test_the_help_of_every_command_has_an_example(person: Person) -> None:
     listed = person.run("--help").stdout.partition("USAGE:")[2]
     names = re.findall(r"^  ([a-z][a-z-]+)(?=\s)", listed, re.MULTILINE)
     assert {"sign-in", "whoami", "confirm-email", "remove-factors", "move"} <= set(names)
-    told = {name: " ".join(person.run(name, "--help").stdout.partition("USAGE:")[0].split()) for name in names}
-    assert [name for name in names if f"latchkey {name}" not in told[name]] == []
+    texts = {name: person.run(name, "--help").stdout.partition("USAGE:")[0] for name in names}
+    assert [name for name in names if f"latchkey {name}" not in " ".join(texts[name].split())] == []
+    assert [line for text in texts.values() for line in broken_examples(text)] == []
+
+
+def broken_examples(text: str) -> list[str]:
+    """Examples that a terminal of 80 columns shows on two lines, so that they cannot be pasted."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line, following in zip(lines, lines[1:], strict=False)
+            if line.startswith("latchkey ") and not line.endswith("\\") and following
+            and not following.startswith("latchkey ")]

@@ -94,9 +94,9 @@ struct Disable: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Disable an account, and end its sessions.",
     discussion: """
-      latchkey lookup --email alice@example.com        # shows the ID
+      latchkey lookup --email alice@example.com   # shows the ID
       latchkey disable ID
-      latchkey disable --file accounts.txt             # IDs or email addresses, one on each line
+      latchkey disable --file accounts.txt     # a line for each ID or address
       """)
 
   @OptionGroup var accounts: NamedAccounts
@@ -158,7 +158,7 @@ struct Revoke: ServiceCommand {
     abstract: "End every session of an account and revoke its custom tokens, or end one session.",
     discussion: """
       latchkey revoke ID
-      latchkey revoke --session SESSION_ID             # as watch and ID tokens show it
+      latchkey revoke --session SESSION_ID     # as watch and ID tokens show it
       """)
 
   @Argument(help: "Account ID, or session ID with --session.") var id: String
@@ -184,7 +184,7 @@ struct DeleteAccount: ServiceCommand {
     commandName: "delete-account", abstract: "Delete an account permanently, without its user's consent.",
     discussion: """
       latchkey delete-account ID --yes
-      latchkey delete-account --file accounts.txt --yes   # IDs or email addresses, one on each line
+      latchkey delete-account --file accounts.txt --yes   # IDs or addresses
 
       With --file, accounts that are gone count as unchanged: the command can be repeated.
       """)
@@ -231,7 +231,7 @@ struct UnlinkProvider: ServiceCommand {
     commandName: "unlink-provider", abstract: "Remove a sign-in method from an account, even the last one.",
     discussion: """
       latchkey unlink-provider ID google.com
-      latchkey unlink-provider ID google.com --subject 1048576   # one of several identities
+      latchkey unlink-provider ID google.com --subject 1048576   # of several
 
       Use this for a user who has a new subject at the provider, or whose sign-in method an attacker controls. The \
       account keeps its email address, and the owner of the address can sign in with another identity. Verify who \

@@ -10,8 +10,8 @@ struct ImportCommand: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "import", abstract: "Import accounts from Firebase or from latchkey export.",
     discussion: """
-      latchkey import users.json --hash-algo SCRYPT --hash-key-file signer.key --salt-separator Bw== \\
-        --rounds 8 --mem-cost 14
+      latchkey import users.json --hash-algo SCRYPT --hash-key-file signer.key \\
+        --salt-separator Bw== --rounds 8 --mem-cost 14
       latchkey import users.jsonl --hash-algo DJANGO
 
       Reads JSON and CSV files of Firebase's auth:export, user records of its Admin SDK as {"users": [...]}, and the \

@@ -8,7 +8,8 @@ struct CreateAccount: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "create-account", abstract: "Create an account for a user.",
     discussion: """
-      latchkey create-account --email alice@example.com --verified --display-name Alice
+      latchkey create-account --email alice@example.com --verified \\
+        --display-name Alice
       latchkey create-account --id user-17 --email bob@example.com --password-file -
 
       Give --id to make a repeat safe: it fails instead of creating a second account.
@@ -127,7 +128,7 @@ struct SetFactors: ServiceCommand {
     discussion: """
       latchkey set-factors ID --phone +4915112345678
       latchkey set-factors ID --keep FACTOR_ID --totp-secret-file secret.txt
-      latchkey set-factors ID                           # removes all, as remove-factors does
+      latchkey set-factors ID                # removes all, as remove-factors does
 
       The account has exactly the given factors afterwards. The secret of an authenticator app is in base32.
       """)
@@ -178,8 +179,10 @@ struct EmailLink: ServiceCommand {
   static let configuration = CommandConfiguration(
     commandName: "email-link", abstract: "Print a link for a user instead of mailing it.",
     discussion: """
-      latchkey email-link reset alice@example.com --continue-uri https://app.example.com/action --for app
-      latchkey email-link change alice@new.example.com --id ID --continue-uri https://app.example.com/action --for app
+      latchkey email-link reset alice@example.com --for app \\
+        --continue-uri https://app.example.com/action
+      latchkey email-link change alice@new.example.com --id ID --for app \\
+        --continue-uri https://app.example.com/action
 
       Whoever opens a sign-in or reset link controls the account. The caller needs the right email_links.
       """)
@@ -209,7 +212,8 @@ struct Invite: ServiceCommand {
   static let configuration = CommandConfiguration(
     abstract: "Create an account for a user, and mail the link by which the user enters it.",
     discussion: """
-      latchkey invite alice@example.com --continue-uri https://app.example.com/action --for app
+      latchkey invite alice@example.com --for app \\
+        --continue-uri https://app.example.com/action
 
       Run it again to send another link. The link sets the first password; with --sign-in, it signs in.
       """)

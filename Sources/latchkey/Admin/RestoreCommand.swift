@@ -9,7 +9,8 @@ struct RestoreCommand: ParsableCommand {
     commandName: "restore", abstract: "Restore an embedded store from a backup, while no server runs.",
     discussion: """
       systemctl stop latchkeyd
-      latchkey restore /mnt/backups/latchkey/latchkey-….db --to /var/lib/latchkey/latchkey.db
+      latchkey restore /mnt/backups/latchkey/latchkey-….db \\
+        --to /var/lib/latchkey/latchkey.db
       systemctl start latchkeyd
 
       The command copies the backup next to the target, compares its SHA-256 with the file FILE.sha256 that the server \

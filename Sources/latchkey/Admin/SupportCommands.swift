@@ -189,7 +189,7 @@ struct Messages: ServiceCommand {
     abstract: "List the messages to the user of an account, the newest first.",
     discussion: """
       latchkey messages ID
-      latchkey resend MESSAGE_ID                       # one that waits or was given up
+      latchkey resend MESSAGE_ID               # one that waits or was given up
       """)
 
   @Argument(help: "Account ID.") var id: String
