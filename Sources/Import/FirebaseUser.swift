@@ -30,6 +30,13 @@ package struct FirebaseUser: Hashable, Sendable {
     package var passkeyRecord = ""
   }
 
+  package struct PasskeyFactor: Hashable, Sendable {
+    package var id: String
+    package var passkeyRecord: String
+    package var displayName: String
+    package var enrolledAtMillis: Int64?
+  }
+
   package struct PhoneFactor: Hashable, Sendable {
     package var id: String
     package var phoneNumber: String
@@ -52,6 +59,8 @@ package struct FirebaseUser: Hashable, Sendable {
   /// Without `password` and `phone`, which repeat members of the user.
   package var providers: [Provider] = []
   package var phoneFactors: [PhoneFactor] = []
+  /// Of Latchkey's own export only.
+  package var passkeyFactors: [PasskeyFactor] = []
   /// Names of members that were not understood, each once.
   package var leftOut: Set<String> = []
 

@@ -66,9 +66,28 @@ extension FirebaseUser {
       leftOut.insert(entry.name + ".recovery_code")
       return
     }
-    guard kind == "phone" else {
-      throw UserError(entry.name, "Only phone factors can be imported.")
+    switch kind {
+    case "phone": try readPhone(&factor, entry)
+    case "passkey": try readPasskey(&factor, entry)
+    default: throw UserError(entry.name, "Only phones and passkeys can be imported as second factors.")
     }
+    try factor.finish(rejectsAll: true)
+    leftOut.formUnion(factor.leftOut)
+  }
+
+  private mutating func readPasskey(_ factor: inout Members, _ entry: Member) throws(UserError) {
+    _ = try factor.text("masked_phone_number")
+    let record = try factor.text("passkey_record")
+    guard !record.isEmpty else {
+      throw UserError(entry.name + ".passkey_record", "It is missing. Export again with --secrets.")
+    }
+    passkeyFactors.append(
+      PasskeyFactor(
+        id: try factor.text("factor_id"), passkeyRecord: record, displayName: factor.optionalText("display_name"),
+        enrolledAtMillis: factor.millis("enrolled_at")))
+  }
+
+  private mutating func readPhone(_ factor: inout Members, _ entry: Member) throws(UserError) {
     let number = try factor.text("masked_phone_number")
     guard !number.contains("*") else {
       throw UserError(entry.name + ".masked_phone_number", "The phone number is masked. Export again with --secrets.")
@@ -77,7 +96,5 @@ extension FirebaseUser {
       PhoneFactor(
         id: try factor.text("factor_id"), phoneNumber: number, displayName: factor.optionalText("display_name"),
         enrolledAtMillis: factor.millis("enrolled_at")))
-    try factor.finish(rejectsAll: true)
-    leftOut.formUnion(factor.leftOut)
   }
 }

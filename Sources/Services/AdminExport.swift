@@ -1,3 +1,4 @@
+internal import Encodings
 internal import GRPC
 internal import Identity
 internal import Store
@@ -63,19 +64,20 @@ private final class ExportBook: Sendable {
       place.afterID = page.accounts.last?.account.id
       place.isOver = page.nextToken == nil
     }
-    return ExportAccountsResponse(accounts: page.accounts.map { ExportedAccount($0, export.includesSecrets) })
+    return ExportAccountsResponse(accounts: page.accounts.map { ExportedAccount($0, export) })
   }
 }
 
 extension ExportedAccount {
-  fileprivate init(_ state: AccountState, _ includesSecrets: Bool) {
+  fileprivate init(_ state: AccountState, _ export: ExportAccounts) {
     self.init(account: API.Account(state))
-    guard includesSecrets else { return }
+    guard export.includesSecrets else { return }
     passwordHash = state.account.passwordHash ?? ""
     account?.providers = API.Account.providers(state, includingRecords: true)
     account?.secondFactors = state.factors.map { factor in
       var hint = SecondFactorHint(factor)
       hint.maskedPhoneNumber = factor.phoneNumber ?? ""
+      hint.passkeyRecord = export.passkeyRecord(of: factor).map { Base64URL.encode($0) } ?? ""
       return hint
     }
   }

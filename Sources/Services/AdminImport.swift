@@ -143,6 +143,7 @@ private struct ImportPlan: Sendable {
       try identity(provider, leavingOut: &fields)
     }
     row.phoneFactors = try account.phoneFactors.map(factor)
+    row.passkeyFactors = try account.passkeyFactors.map(factor)
     return row
   }
 
@@ -194,6 +195,20 @@ private struct ImportPlan: Sendable {
       fields.append(failure)
       return nil
     }
+  }
+
+  private func factor(_ factor: ImportedPasskeyFactor) throws -> ImportRow.PasskeyFactor {
+    let record = try Shape.token(factor.passkeyRecord, "passkey_factors.passkey_record")
+    guard let bytes = Base64URL.decode(record), let passkey = Identity.Passkey(packed: bytes),
+      1...1_023 ~= passkey.credentialID.count
+    else { throw Shape.invalid("passkey_factors.passkey_record", "Send it as ExportAccounts returned it.") }
+    return ImportRow.PasskeyFactor(
+      id: factor.factorID.isEmpty ? nil : try Shape.required(
+        factor.factorID, "passkey_factors.factor_id", bytesMax: Shape.factorIDBytesMax),
+      passkey: passkey,
+      displayName: try Shape.shown(
+        factor.displayName, "passkey_factors.display_name", bytesMax: Shape.displayNameBytesMax),
+      enrolledAt: factor.enrolledAtMillis.map(Timestamp.init))
   }
 
   private func factor(_ factor: ImportedPhoneFactor) throws -> ImportRow.PhoneFactor {

@@ -47,7 +47,7 @@ extension WebAuthn {
     guard credential.id == answer.credentialID else { throw .credentialID }
     // Steps 21 to 24.
     let statement = Fido2.statement(object, rpID: relyingParty.id, clientDataHash: clientData.hash)
-    try checkAttestation(statement, object, credential.aaguid, relyingParty.attestation)
+    try checkAttestation(statement, parts.format, object, credential.aaguid, relyingParty.attestation)
     return VerifiedRegistration(
       credentialID: credential.id, publicKey: PasskeyPublicKey(algorithm: algorithm, bytes: credential.key),
       signCount: data.signCount, userVerified: data.userVerified, backupEligible: data.backupEligible,
@@ -58,11 +58,13 @@ extension WebAuthn {
   /// Checks the outcome of the statement's verification. A rule that trusts no attestation accepts each format, but no
   /// statement that is wrong.
   private static func checkAttestation(
-    _ statement: AttestationStatement, _ object: [UInt8], _ aaguid: [UInt8], _ rule: AttestationRule
+    _ statement: AttestationStatement, _ format: String, _ object: [UInt8], _ aaguid: [UInt8],
+    _ rule: AttestationRule
   ) throws(WebAuthnFlaw) {
     guard statement != .broken else { throw .attestation }
     guard case .direct(let trust) = rule else { return }
-    guard trust.allowedAAGUIDs.contains(aaguid) else { throw .aaguid }
+    // The signature of U2F does not cover the model (8.6), which any client can write into the data.
+    guard trust.allowedAAGUIDs.contains(aaguid), format != "fido-u2f" else { throw .aaguid }
     // Nothing but a certificate proves a model.
     guard statement == .certified else { throw .attestationRoot }
     switch AttestationCertificates.check(Fido2.certificates(object), aaguid: aaguid, rootsPEM: trust.rootsPEM) {

@@ -262,11 +262,12 @@ extension CommandContext {
 
 extension SecondFactorHint {
   var json: JSONValue {
-    .object([
-      JSONMember("factor_id", .string(factorID)), JSONMember("kind", .lowercaseWord(kind)),
-      JSONMember("display_name", .string(displayName)),
-      JSONMember("masked_phone_number", .string(maskedPhoneNumber)),
-      JSONMember("enrolled_at", .moment(enrolledAtMillis)),
-    ])
+    .object(
+      [
+        JSONMember("factor_id", .string(factorID)), JSONMember("kind", .lowercaseWord(kind)),
+        JSONMember("display_name", .string(displayName)),
+        JSONMember("masked_phone_number", .string(maskedPhoneNumber)),
+        JSONMember("enrolled_at", .moment(enrolledAtMillis)),
+      ] + (passkeyRecord.isEmpty ? [] : [JSONMember("passkey_record", .string(passkeyRecord))]))
   }
 }

@@ -190,9 +190,14 @@ def statement(**changed: Any) -> dict[str, Any]:
         key: item for key, item in (value["attStmt"] | changed).items() if item is not None}}}
 
 
+def statement_edit(name: str, edited: Callable[[bytes], bytes]) -> dict[str, Any]:
+    return {"object": lambda value: value | {"attStmt": value["attStmt"] | {name: edited(value["attStmt"][name])}}}
+
+
 AUTHORITY = Authority()
 ATTESTED = {"attestation": "packed", "aaguid": MODEL, "authority": AUTHORITY}
 U2F, SELF = ATTESTED | {"attestation": "fido-u2f"}, {"attestation": "self"}
+TPM = ATTESTED | {"attestation": "tpm", "algorithm": RS256}
 DIRECT = {"allowed_aaguids": [MODEL], "roots": AUTHORITY.pem}
 
 
@@ -262,7 +267,15 @@ def registrations() -> list[Fault]:
         Fault("attestation of an unknown algorithm", "attestation", statement(alg=-65000), {}, ATTESTED),
         Fault("U2F without certificate", "attestation", statement(x5c=None), {}, U2F),
         Fault("U2F with a wrong signature", "attestation", {"signature": flip(-1)}, {}, U2F),
-        Fault("TPM with an empty statement", "attestation", {}, {}, {"attestation": "tpm"}),
+        Fault("U2F, whose signature does not cover the model", "aaguid", {}, DIRECT, U2F),
+        Fault("TPM with an empty statement", "attestation", member("attStmt", {}), {}, TPM),
+        Fault("TPM with a wrong signature", "attestation", {"signature": flip(-1)}, {}, TPM),
+        Fault("TPM that signed other data", "attestation", statement_edit("certInfo", flip(50)), {}, TPM),
+        Fault("TPM that certified another key", "attestation", statement_edit("pubArea", flip(-1)), {}, TPM),
+        Fault("TPM that signed what it did not make", "attestation", statement_edit("certInfo", flip(0)), {}, TPM),
+        Fault("TPM without certificate", "attestation", statement(x5c=None), {}, TPM),
+        Fault("TPM with SHA-256 where a model is required", "attestation_root", statement(alg=RS256), DIRECT, TPM),
+        Fault("TPM with a key that may leave it", "attestation", statement_edit("pubArea", flip(7)), {}, TPM),
         Fault("model that is not allowed", "aaguid", {}, DIRECT, ATTESTED | {"aaguid": b"\x01" * 16}),
         Fault("certificate of another model", "aaguid", {}, DIRECT, ATTESTED | {"certified_aaguid": b"\x01" * 16}),
         Fault("certificate of another authority", "attestation_root", {}, DIRECT, ATTESTED | {

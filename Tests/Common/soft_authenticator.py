@@ -5,6 +5,7 @@ Each ceremony takes `changes`, by which a test makes the answer wrong in one pla
     client, client_bytes  members of the client data (None removes one), or an edit of its bytes
     rp_id, flags, sign_count, extensions
     data, object, signature  edits of the authenticator data, of the attestation object and of the signature
+    passkey               answers although the options do not name it
     answer, text          edits of the answer as a dictionary, and as text
 """
 
@@ -26,9 +27,11 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from fido2 import cbor
 from fido2.cose import CoseKey
 
-ES256, EDDSA, RS256 = -7, -8, -257
+ES256, EDDSA, RS256, RS1 = -7, -8, -257, -65535
 UP, UV, BE, BS, AT, ED = 0x01, 0x04, 0x08, 0x10, 0x40, 0x80
 MODEL = bytes.fromhex("2fc0579f811347eab116bb5a8db9202a")
+# TPM_ALG_SHA256.
+SHA256_OF_TPM = b"\x00\x0b"
 
 
 def encoded(value: bytes) -> str:
@@ -79,7 +82,8 @@ def certificate(
         .not_valid_before(datetime.datetime(2020, 1, 1)).not_valid_after(datetime.datetime(2120, 1, 1))
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True))
     for extension in extensions:
-        builder = builder.add_extension(extension, critical=False)
+        # Without a subject, the other name is critical (RFC 5280, 4.2.1.6).
+        builder = builder.add_extension(extension, critical=isinstance(extension, x509.SubjectAlternativeName))
     return builder.sign(signer, hashes.SHA256())
 
 
@@ -110,13 +114,24 @@ class Authority:
             subject, self.middle, self.middle_key, key, is_authority=is_authority, extensions=extensions)
         return key, [each.public_bytes(Encoding.DER) for each in (leaf, self.middle)]
 
+    def issue_for_tpm(self) -> tuple[Any, list[bytes]]:
+        """Returns the identity key of a TPM and its certificates (WebAuthn 8.3.1)."""
+        key = new_key(RS256)
+        names = [x509.NameAttribute(x509.ObjectIdentifier(f"2.23.133.2.{number}"), value)
+                 for number, value in ((1, "id:FFFFF1D0"), (2, "Model"), (3, "id:1"))]
+        extensions: list[x509.ExtensionType] = [
+            x509.SubjectAlternativeName([x509.DirectoryName(x509.Name(names))]),
+            x509.ExtendedKeyUsage([x509.ObjectIdentifier("2.23.133.8.3")])]
+        leaf = certificate([], self.middle, self.middle_key, key, is_authority=False, extensions=extensions)
+        return key, [each.public_bytes(Encoding.DER) for each in (leaf, self.middle)]
+
 
 @dataclass
 class Authenticator:
     algorithm: int = ES256
     flags: int = UP | UV
     aaguid: bytes = bytes(16)
-    # none, self (packed), packed, fido-u2f, or another format with an empty statement.
+    # none, self (packed), packed, fido-u2f, tpm (RS256 only), or another format with an empty statement.
     attestation: str = "none"
     authority: Authority | None = None
     # The model in the certificate, if it is not that of the authenticator.
@@ -125,13 +140,15 @@ class Authenticator:
     counts: bool = True
     transports: list[str] = field(default_factory=lambda: ["internal"])
     credential_id_length: int = 32
+    # The id of every passkey, instead of a random one.
+    credential_id: bytes | None = None
     passkeys: dict[bytes, Passkey] = field(default_factory=dict)
 
     def create(self, options: dict[str, Any], origin: str, **changes: Any) -> str:
         """Answers PublicKeyCredentialCreationOptionsJSON with RegistrationResponseJSON."""
         passkey = Passkey(
-            new_key(self.algorithm), os.urandom(self.credential_id_length), decoded(options["user"]["id"]),
-            options["rp"]["id"], self.algorithm)
+            new_key(self.algorithm), self.credential_id or os.urandom(self.credential_id_length),
+            decoded(options["user"]["id"]), options["rp"]["id"], self.algorithm)
         self.passkeys[passkey.credential_id] = passkey
         client_data = self._client_data("webauthn.create", options, origin, changes)
         identifier = passkey.credential_id
@@ -152,7 +169,7 @@ class Authenticator:
     def get(self, options: dict[str, Any], origin: str, **changes: Any) -> str:
         """Answers PublicKeyCredentialRequestOptionsJSON with AuthenticationResponseJSON."""
         allowed = [decoded(each["id"]) for each in options.get("allowCredentials", [])]
-        passkey = next(
+        passkey = changes.get("passkey") or next(
             each for each in self.passkeys.values()
             if each.rp_id == options["rpId"] and (not allowed or each.credential_id in allowed))
         passkey.sign_count = changes.get("sign_count", passkey.sign_count + 1 if self.counts else 0)
@@ -185,9 +202,11 @@ class Authenticator:
     ) -> tuple[str, dict[str, Any]]:
         if self.attestation == "self":
             return "packed", {"alg": self.algorithm, "sig": signature_of(passkey.sign(data + client_hash))}
+        authority = self.authority or Authority()
+        if self.attestation == "tpm":
+            return "tpm", tpm_statement(authority, passkey.key, data + client_hash, signature_of)
         if self.attestation not in ("packed", "fido-u2f"):
             return self.attestation, {}
-        authority = self.authority or Authority()
         key, chain = authority.issue(self.certified_aaguid or self.aaguid, is_authority=self.is_authority)
         message = data + client_hash
         if self.attestation == "fido-u2f":
@@ -206,3 +225,26 @@ class Authenticator:
             "authenticatorAttachment": "platform", "clientExtensionResults": results}
         answer = changes.get("answer", lambda value: value)(answer)
         return changes.get("text", lambda value: value)(json.dumps(answer))
+
+
+def sized(value: bytes) -> bytes:
+    """A TPM2B structure."""
+    return len(value).to_bytes(2, "big") + value
+
+
+def tpm_statement(
+    authority: Authority, key: Any, message: bytes, signature_of: Callable[[bytes], bytes]
+) -> dict[str, Any]:
+    """The statement of a TPM that certified an RSA key (WebAuthn 8.3; TPM 2.0 part 2, 10.12.8 and 12.2.4)."""
+    identity, chain = authority.issue_for_tpm()
+    modulus = key.public_key().public_numbers().n.to_bytes(256, "big")
+    # A key of this TPM alone, which signs: fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, sign.
+    attributes = 0x0004_0072
+    area = (0x0001).to_bytes(2, "big") + SHA256_OF_TPM + attributes.to_bytes(4, "big") + sized(os.urandom(32))
+    # Neither a symmetric algorithm nor a scheme; 2,048 bits, and the usual exponent.
+    area += b"\x00\x10\x00\x10\x08\x00\x00\x00\x00\x00" + sized(modulus)
+    clock = os.urandom(16) + b"\x01" + os.urandom(8)
+    info = b"\xffTCG\x80\x17" + sized(SHA256_OF_TPM + os.urandom(32)) + sized(hashlib.sha1(message).digest()) + clock
+    info += sized(SHA256_OF_TPM + hashlib.sha256(area).digest()) + sized(SHA256_OF_TPM + os.urandom(32))
+    signature = signature_of(identity.sign(info, padding.PKCS1v15(), hashes.SHA1()))
+    return {"ver": "2.0", "alg": RS1, "x5c": chain, "sig": signature, "certInfo": info, "pubArea": area}

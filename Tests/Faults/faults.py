@@ -34,21 +34,22 @@ class Point(IntEnum):
     MEMORY_SODIUM = 3
     MEMORY_TEXT = 4
     MEMORY_CURL = 5
-    SOCKET_ACCEPT = 6
-    SOCKET_READ = 7
-    SOCKET_WRITE = 8
-    EPOLL_MAKE = 9
-    EPOLL_WAIT = 10
-    EPOLL_CONTROL = 11
-    EVENTFD_MAKE = 12
-    EVENTFD_READ = 13
-    STORE_OPEN = 14
-    STORE_READ = 15
-    STORE_WRITE = 16
-    STORE_SYNC = 17
-    STORE_TRUNCATE = 18
-    STORE_LOCK = 19
-    STORE_MAP = 20
+    MEMORY_FIDO2 = 6
+    SOCKET_ACCEPT = 7
+    SOCKET_READ = 8
+    SOCKET_WRITE = 9
+    EPOLL_MAKE = 10
+    EPOLL_WAIT = 11
+    EPOLL_CONTROL = 12
+    EVENTFD_MAKE = 13
+    EVENTFD_READ = 14
+    STORE_OPEN = 15
+    STORE_READ = 16
+    STORE_WRITE = 17
+    STORE_SYNC = 18
+    STORE_TRUNCATE = 19
+    STORE_LOCK = 20
+    STORE_MAP = 21
 
 
 # An `error` with which the call never returns.

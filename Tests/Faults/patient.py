@@ -16,15 +16,15 @@ from waiting import comes_true
 # Exit statuses of a Swift trap. Any other signal means memory corruption.
 TRAPS = (-signal.SIGILL, -signal.SIGTRAP)
 # Intended traps: without these functions nothing that the process does is safe. Visible in debug builds only.
-MEANT = re.compile(r"(?:Crypto|Text)/\w+\.swift:\d+: Precondition failed: "
-                   r"(no HMAC|no digest|no randomness|cannot seal|utf8proc failed|libidn2 has no memory)")
+MEANT = re.compile(r"(?:Crypto|Text|WebAuthn)/\w+\.swift:\d+: (?:Precondition failed|Fatal error): (no HMAC|no digest|"
+                   r"no randomness|cannot seal|utf8proc failed|libidn2 has no memory|libfido2 has no memory)")
 TRAP_SAYS = re.compile("Fatal error|Precondition failed")
 # A fault, and an invalid configuration.
 ORDERLY_ENDS = (1, 78)
 # Maximum time of the script for a new user after the fault.
 RECOVERY_SECONDS_MOST = 1.0
 # libcrypto keeps the buffers of its error queues, sixteen for each thread, when it clears them.
-KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64}
+KEPT_MOST = {Point.MEMORY_NGHTTP2: 0, Point.MEMORY_OPENSSL: 64, Point.MEMORY_FIDO2: 0}
 
 
 class Patient:

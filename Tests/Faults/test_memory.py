@@ -10,11 +10,18 @@ shows that this loses nothing.
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 
+import passkeys
 import pytest
 from conftest import step
 from faults import Faults, Point, every_failure
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1 import passkey_service_pb2 as service_messages
+from passkeys import Device
 from patient import Patient
+from processes import Server, Simulator
+from script import Caller, Lost, Refused
 
 # The distance between tried failures in the short form; primes, so that repeated allocations are not in step.
 LIBRARIES = {Point.MEMORY_NGHTTP2: 1, Point.MEMORY_OPENSSL: 13, Point.MEMORY_SQLITE: 11, Point.MEMORY_SODIUM: 1,
@@ -68,6 +75,55 @@ def test_a_fetch_without_memory_ends_in_a_typed_answer(patient: Patient) -> None
         patient.live_undisturbed()
 
     assert every_failure(patient.faults, Point.MEMORY_CURL, run, check, step=step(11)) > 50
+
+
+@pytest.mark.timeout(1800)
+def test_a_passkey_without_memory_ends_in_a_typed_answer(
+        serve: Callable[..., Server], faults: Faults, simulator: Simulator) -> None:
+    """A right response may be rejected as a wrong one: the user starts again. A wrong one is never accepted."""
+    settings = {**passkeys.SETTINGS, "policy": {"passkey": True}}
+    server = serve(faults, reactors=1, passwords={"workers": 1}, **settings)
+    patient = Patient(server, faults, simulator)
+
+    def run() -> None:
+        device = Device()
+        try:
+            with Caller(server) as caller:
+                account = use(caller, device)
+                assert use(caller, device, wrong=True) == "INVALID_PASSKEY" and use(caller, device) == account
+            patient.outcomes["whole"] += 1
+        except Refused as refusal:
+            patient.outcomes[f"refused {refusal.reason}"] += 1
+        except Lost:
+            patient.outcomes["connection closed"] += 1
+
+    run()
+    assert patient.outcomes["whole"] == 1
+    assert every_failure(faults, Point.MEMORY_FIDO2, run, patient.check, step=step(1)) > 50
+    ends = {"whole", "connection closed", "refused INVALID_PASSKEY", "process stopped: libfido2 has no memory"}
+    assert set(patient.outcomes) <= ends, patient.outcomes
+
+
+def use(caller: Caller, device: Device, wrong: bool = False) -> str:
+    """Signs up with a device, or in if it has a passkey. Returns the account, or why a wrong response was rejected."""
+    service = "PasskeyService"
+    if device.is_registered:
+        begun = caller.call(f"{service}/StartSignIn", service_messages.StartSignInRequest(),
+                            service_messages.StartSignInResponse)
+        changes = {"signature": lambda value: value[:-1] + bytes([value[-1] ^ 1])} if wrong else {}
+        credential = passkeys.used(begun.sign_in_id, device.get(begun.options_json, **changes))
+    else:
+        begun = caller.call(f"{service}/StartRegistration", service_messages.StartRegistrationRequest(),
+                            service_messages.StartRegistrationResponse)
+        credential = passkeys.registered(begun.registration_id, device.create(begun.options_json))
+    try:
+        answer = caller.call("AuthService/SignIn", auth.SignInRequest(credential=credential), auth.SignInResponse)
+    except Refused as refusal:
+        if not wrong:
+            raise
+        return refusal.reason
+    assert not wrong, "a wrong signature was accepted"
+    return str(answer.session.account.account_id)
 
 
 def test_the_helper_stops_after_a_run_without_a_failure(faults: Faults) -> None:

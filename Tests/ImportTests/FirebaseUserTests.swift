@@ -204,6 +204,16 @@ func `the lines of Latchkey's own export are read`(parts: Int) throws {
   #expect(user.passwordHash == Array("$argon2id$x".utf8) && user.leftOut == ["second_factors.recovery_code"])
 }
 
+@Test func `a passkey of Latchkey's own export that is a second factor is read with its record`() throws {
+  let old = #""kind":"phone","display_name":"mine","masked_phone_number":"+441632960962""#
+  let new = #""kind":"passkey","display_name":"mine","masked_phone_number":"","passkey_record":"AAA""#
+  let user = try #require(try users(line.replacing(old, with: new)).first)
+  #expect(user.phoneFactors.isEmpty && user.passkeyFactors.map(\.id) == ["f1"])
+  #expect(user.passkeyFactors.map(\.passkeyRecord) == ["AAA"] && user.passkeyFactors.map(\.displayName) == ["mine"])
+  let bare = line.replacing(old, with: #""kind":"passkey","display_name":"mine","masked_phone_number":"""#)
+  #expect(error { try users(bare).first }?.field == "second_factors.passkey_record")
+}
+
 @Test(arguments: [
   (#""kind":"phone""#, #""kind":"totp""#, "second_factors"), (#""disabled":true"#, #""disabled":"true""#, "disabled"),
   ("+441632960962", "+********0962", "second_factors.masked_phone_number"), (#""disabled""#, #""Disabled""#,

@@ -1,18 +1,16 @@
-"""A software authenticator of ES256 passkeys, as a browser would use it (WebAuthn Level 3)."""
+"""A user's device with one passkey, and the calls in which a client uses it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from fido2 import cbor
+from clients import Client, session
 from latchkey.v1 import types_pb2 as types
+from soft_authenticator import BE, BS, UP, UV, Authenticator, Passkey, encoded
 
 RELYING_PARTY = "localhost"
 ORIGIN = "http://localhost:3000"
@@ -21,70 +19,53 @@ SETTINGS: dict[str, Any] = {
     "policy": {"passkey": True, "email_link": True, "phone": True},
     "relying_parties": [{"id": RELYING_PARTY, "name": "Test", "origins": [ORIGIN]}],
 }
-PRESENT, VERIFIED, ELIGIBLE, BACKED_UP, ATTESTED = 0x01, 0x04, 0x08, 0x10, 0x40
-
-
-def encode(data: bytes) -> str:
-    return urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def decode(text: str) -> bytes:
-    return urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 @dataclass
-class Authenticator:
-    """One passkey in a user's device."""
+class Device:
+    """Answers with its passkey even if the options name others, as a hostile client would."""
 
     verifies_user: bool = True
     synced: bool = False
-    credential_id: bytes = field(default_factory=lambda: secrets.token_bytes(16))
-    key: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
-    user_handle: bytes = b""
     sign_count: int = 0
+    credential_id: bytes = field(default_factory=lambda: os.urandom(16))
+    transports: list[str] = field(default_factory=lambda: ["internal"])
+
+    def __post_init__(self) -> None:
+        self._authenticator = Authenticator(credential_id=self.credential_id, transports=self.transports)
 
     def create(self, options_json: str, origin: str = ORIGIN) -> str:
         """The RegistrationResponseJSON."""
-        options = json.loads(options_json)
-        self.user_handle = decode(options["user"]["id"])
-        numbers = self.key.public_key().public_numbers()
-        cose = {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32, "big"), -3: numbers.y.to_bytes(32, "big")}
-        attested = bytes(16) + len(self.credential_id).to_bytes(2, "big") + self.credential_id + cbor.encode(cose)
-        data = self._data(options["rp"]["id"], ATTESTED) + attested
-        return self._response({
-            "clientDataJSON": encode(client_data("webauthn.create", options, origin)),
-            "attestationObject": encode(cbor.encode({"fmt": "none", "attStmt": {}, "authData": data})),
-            "transports": ["internal"],
-        })
+        return self._authenticator.create(
+            json.loads(options_json), origin, flags=self._flags, sign_count=self.sign_count)
 
-    def get(self, options_json: str, origin: str = ORIGIN, handle: bool = True) -> str:
+    def get(self, options_json: str, origin: str = ORIGIN, handle: bool = True, **changes: Any) -> str:
         """The AuthenticationResponseJSON."""
-        options = json.loads(options_json)
-        client = client_data("webauthn.get", options, origin)
-        data = self._data(options["rpId"])
-        signature = self.key.sign(data + hashlib.sha256(client).digest(), ec.ECDSA(hashes.SHA256()))
-        response = {"clientDataJSON": encode(client), "authenticatorData": encode(data), "signature": encode(signature)}
-        if handle:
-            response["userHandle"] = encode(self.user_handle)
-        return self._response(response)
+        if not handle:
+            changes["answer"] = without_handle
+        usual = {"passkey": self.passkey, "flags": self._flags, "sign_count": self.sign_count}
+        return self._authenticator.get(json.loads(options_json), origin, **(usual | changes))
 
-    def _data(self, relying_party: str, flags: int = 0) -> bytes:
-        flags |= PRESENT | (VERIFIED if self.verifies_user else 0) | (ELIGIBLE | BACKED_UP if self.synced else 0)
-        return hashlib.sha256(relying_party.encode()).digest() + bytes([flags]) + self.sign_count.to_bytes(4, "big")
+    @property
+    def is_registered(self) -> bool:
+        return bool(self._authenticator.passkeys)
 
-    def _response(self, response: dict[str, Any]) -> str:
-        identifier = encode(self.credential_id)
-        return json.dumps({"id": identifier, "rawId": identifier, "type": "public-key", "response": response,
-                           "clientExtensionResults": {}, "authenticatorAttachment": "platform"})
+    @property
+    def passkey(self) -> Passkey:
+        return self._authenticator.passkeys[self.credential_id]
 
     @property
     def passkey_id(self) -> str:
-        return encode(hashlib.sha256(self.credential_id).digest())
+        return encoded(hashlib.sha256(self.credential_id).digest())
+
+    @property
+    def _flags(self) -> int:
+        return UP | (UV if self.verifies_user else 0) | (BE | BS if self.synced else 0)
 
 
-def client_data(kind: str, options: dict[str, Any], origin: str) -> bytes:
-    return json.dumps({"type": kind, "challenge": options["challenge"], "origin": origin,
-                       "crossOrigin": False}).encode()
+def without_handle(answer: dict[str, Any]) -> dict[str, Any]:
+    del answer["response"]["userHandle"]
+    return answer
 
 
 def used(sign_in_id: str, credential_json: str) -> types.Credential:
@@ -94,3 +75,18 @@ def used(sign_in_id: str, credential_json: str) -> types.Credential:
 def registered(registration_id: str, credential_json: str, name: str = "") -> types.Credential:
     return types.Credential(passkey=types.PasskeyCredential(
         registration_id=registration_id, credential_json=credential_json, name=name))
+
+
+def sign_up(client: Client, device: Device, **fields: Any) -> types.Session:
+    started = client.start_registration()
+    return session(client.sign_in(registered(started.registration_id, device.create(started.options_json)), **fields))
+
+
+def sign_in(client: Client, device: Device, email: str = "", **fields: Any) -> Any:
+    started = client.start_passkey_sign_in(email=email)
+    return client.sign_in(used(started.sign_in_id, device.get(started.options_json)), **fields)
+
+
+def add(client: Client, device: Device, id_token: str, name: str = "") -> Any:
+    started = client.start_registration(id_token)
+    return client.finish_registration(id_token, started.registration_id, device.create(started.options_json), name=name)

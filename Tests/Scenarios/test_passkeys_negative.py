@@ -136,8 +136,10 @@ def test_a_passkey_of_each_algorithm_signs_in(client: Client, algorithm: int) ->
     assert made.account.account_id == again.account.account_id
 
 
-def test_an_attested_model_registers_where_attestation_is_required(client: Client) -> None:
-    authenticator = Authenticator(attestation="packed", aaguid=MODEL, authority=AUTHORITY)
+@pytest.mark.parametrize(("attestation", "algorithm"), [("packed", ES256), ("tpm", RS256)])
+def test_an_attested_model_registers_where_attestation_is_required(
+        client: Client, attestation: str, algorithm: int) -> None:
+    authenticator = Authenticator(algorithm, attestation=attestation, aaguid=MODEL, authority=AUTHORITY)
     site = "attested.example"
     made = session(registration(client, lambda options: authenticator.create(options, origin_of(site)), site))
     (listed,) = client.list_passkeys(made.id_token)

@@ -85,6 +85,8 @@ private func row(_ number: Int) -> ImportedAccount {
     ("providers.provider_id", ImportedAccount(providers: [LinkedProvider(subject: "g")])),
     ("providers.subject", ImportedAccount(providers: [LinkedProvider(providerID: "google.com")])),
     ("phone_factors.phone_number", ImportedAccount(phoneFactors: [ImportedPhoneFactor(factorID: "f")])),
+    ("passkey_factors.passkey_record", ImportedAccount(passkeyFactors: [ImportedPasskeyFactor(factorID: "f")])),
+    ("passkey_factors.passkey_record", ImportedAccount(passkeyFactors: [ImportedPasskeyFactor(passkeyRecord: "AAAA")])),
   ]
   let response = try await answer(try opened("ImportAccounts"), fields.map(\.1))
   #expect(response.imported == 0 && response.errors.map(\.field) == fields.map(\.0))

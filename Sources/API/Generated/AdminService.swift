@@ -797,14 +797,17 @@ package struct ImportedAccount: Sendable, Equatable {
   package var customClaimsJSON: String
   /// Identities. Only `provider_id`, `subject`, `email`, `display_name` and `photo_url` are read.
   package var providers: [LinkedProvider]
-  /// At most five.
+  /// At most five, together with `passkey_factors`.
   package var phoneFactors: [ImportedPhoneFactor]
+  /// Passkeys that are second factors. Those that sign in are in `providers`.
+  package var passkeyFactors: [ImportedPasskeyFactor]
 
   package init(
     accountID: String = "", email: String = "", emailVerified: Bool = false, displayName: String = "",
     photoURL: String = "", phoneNumber: String = "", disabled: Bool = false, passwordHash: [UInt8] = [],
     salt: [UInt8] = [], createdAtMillis: Int64? = nil, lastSignInAtMillis: Int64? = nil, customClaimsJSON: String = "",
-    providers: [LinkedProvider] = [], phoneFactors: [ImportedPhoneFactor] = []
+    providers: [LinkedProvider] = [], phoneFactors: [ImportedPhoneFactor] = [],
+    passkeyFactors: [ImportedPasskeyFactor] = []
   ) {
     self.accountID = accountID
     self.email = email
@@ -820,6 +823,7 @@ package struct ImportedAccount: Sendable, Equatable {
     self.customClaimsJSON = customClaimsJSON
     self.providers = providers
     self.phoneFactors = phoneFactors
+    self.passkeyFactors = passkeyFactors
   }
 }
 
@@ -836,7 +840,8 @@ extension ImportedAccount: ProtobufMessage, @unsafe Mapped {
       lastSignInAtMillis: Field.millis(form.pointee.last_sign_in_at),
       customClaimsJSON: Field.text(form.pointee.custom_claims_json),
       providers: Field.list(form.pointee.n_providers, form.pointee.providers),
-      phoneFactors: Field.list(form.pointee.n_phone_factors, form.pointee.phone_factors)
+      phoneFactors: Field.list(form.pointee.n_phone_factors, form.pointee.phone_factors),
+      passkeyFactors: Field.list(form.pointee.n_passkey_factors, form.pointee.passkey_factors)
     )
   }
 
@@ -855,6 +860,7 @@ extension ImportedAccount: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.custom_claims_json = arena.text(customClaimsJSON)
     unsafe (form.pointee.n_providers, form.pointee.providers) = arena.list(providers)
     unsafe (form.pointee.n_phone_factors, form.pointee.phone_factors) = arena.list(phoneFactors)
+    unsafe (form.pointee.n_passkey_factors, form.pointee.passkey_factors) = arena.list(passkeyFactors)
   }
 }
 
@@ -892,6 +898,45 @@ extension ImportedPhoneFactor: ProtobufMessage, @unsafe Mapped {
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ImportedPhoneFactor>, _ arena: Arena) {
     unsafe form.pointee.factor_id = arena.text(factorID)
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
+    unsafe form.pointee.display_name = arena.text(displayName)
+    unsafe form.pointee.enrolled_at = arena.timestamp(enrolledAtMillis)
+  }
+}
+
+/// A passkey as a second factor.
+package struct ImportedPasskeyFactor: Sendable, Equatable {
+  /// At most 128 bytes; empty: the server generates an id.
+  package var factorID: String
+  /// As ExportAccounts returned it.
+  package var passkeyRecord: String
+  /// At most 256 bytes.
+  package var displayName: String
+  /// Absent: the creation of the account.
+  package var enrolledAtMillis: Int64?
+
+  package init(
+    factorID: String = "", passkeyRecord: String = "", displayName: String = "", enrolledAtMillis: Int64? = nil
+  ) {
+    self.factorID = factorID
+    self.passkeyRecord = passkeyRecord
+    self.displayName = displayName
+    self.enrolledAtMillis = enrolledAtMillis
+  }
+}
+
+extension ImportedPasskeyFactor: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__ImportedPasskeyFactor> { unsafe latchkey__v1__imported_passkey_factor__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__ImportedPasskeyFactor>) {
+    unsafe self.init(
+      factorID: Field.text(form.pointee.factor_id), passkeyRecord: Field.text(form.pointee.passkey_record),
+      displayName: Field.text(form.pointee.display_name), enrolledAtMillis: Field.millis(form.pointee.enrolled_at)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__ImportedPasskeyFactor>, _ arena: Arena) {
+    unsafe form.pointee.factor_id = arena.text(factorID)
+    unsafe form.pointee.passkey_record = arena.text(passkeyRecord)
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.enrolled_at = arena.timestamp(enrolledAtMillis)
   }

@@ -87,6 +87,7 @@ package let messageTypes: [any ProtobufMessage.Type] = [
   ImportHash.self,
   ImportOptions.self,
   ImportedAccount.self,
+  ImportedPasskeyFactor.self,
   ImportedPhoneFactor.self,
   InviteRequest.self,
   InviteResponse.self,

@@ -850,16 +850,20 @@ package struct SecondFactorHint: Sendable, Equatable {
   package var maskedPhoneNumber: String
   /// When the factor was enrolled.
   package var enrolledAtMillis: Int64?
+  /// Passkeys only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore the factor. Opaque;
+  /// it contains the public key and no secret.
+  package var passkeyRecord: String
 
   package init(
     factorID: String = "", kind: FactorKind? = .unspecified, displayName: String = "", maskedPhoneNumber: String = "",
-    enrolledAtMillis: Int64? = nil
+    enrolledAtMillis: Int64? = nil, passkeyRecord: String = ""
   ) {
     self.factorID = factorID
     self.kind = kind
     self.displayName = displayName
     self.maskedPhoneNumber = maskedPhoneNumber
     self.enrolledAtMillis = enrolledAtMillis
+    self.passkeyRecord = passkeyRecord
   }
 }
 
@@ -871,7 +875,7 @@ extension SecondFactorHint: ProtobufMessage, @unsafe Mapped {
       factorID: Field.text(form.pointee.factor_id), kind: FactorKind(form.pointee.kind),
       displayName: Field.text(form.pointee.display_name),
       maskedPhoneNumber: Field.text(form.pointee.masked_phone_number),
-      enrolledAtMillis: Field.millis(form.pointee.enrolled_at)
+      enrolledAtMillis: Field.millis(form.pointee.enrolled_at), passkeyRecord: Field.text(form.pointee.passkey_record)
     )
   }
 
@@ -881,6 +885,7 @@ extension SecondFactorHint: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.display_name = arena.text(displayName)
     unsafe form.pointee.masked_phone_number = arena.text(maskedPhoneNumber)
     unsafe form.pointee.enrolled_at = arena.timestamp(enrolledAtMillis)
+    unsafe form.pointee.passkey_record = arena.text(passkeyRecord)
   }
 }
 

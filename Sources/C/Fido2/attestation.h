@@ -146,9 +146,15 @@ static inline enum LkStatement lk_statement_checked(
   struct LkAuthenticatorData data;
   if (!lk_authenticator_data(attestation->data, attestation->data_count, &data)) return LK_STATEMENT_BROKEN;
   int has_chain = lk_attestation_chain(attestation) != NULL, is_u2f = !strcmp(attestation->format, "fido-u2f");
+  // Of TPMs, libfido2 knows only RSA keys that are attested with SHA-1.
+  int64_t algorithm = lk_cbor_negative(lk_cbor_member(attestation->statement, "alg"));
+  if (!strcmp(attestation->format, "tpm") && has_chain && algorithm &&
+      (data.algorithm != COSE_RS256 || algorithm != COSE_RS1)) {
+    return LK_STATEMENT_UNKNOWN;
+  }
   // WebAuthn 8.2 and 8.6: a self attestation names the algorithm of its key, and U2F knows only ES256.
   if (is_u2f ? data.algorithm != COSE_ES256 || !has_chain
-             : !has_chain && lk_cbor_negative(lk_cbor_member(attestation->statement, "alg")) != data.algorithm) {
+             : !has_chain && algorithm != data.algorithm) {
     return LK_STATEMENT_BROKEN;
   }
   if (fido_cred_set_type(credential, (int)data.algorithm) != FIDO_OK ||

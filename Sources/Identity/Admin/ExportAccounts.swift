@@ -1,4 +1,4 @@
-import Store
+package import Store
 
 /// Export of all accounts, page by page.
 package struct ExportAccounts: Sendable {
@@ -14,6 +14,12 @@ package struct ExportAccounts: Sendable {
     self.environment = environment
     self.call = call
     self.includesSecrets = includesSecrets
+  }
+
+  /// Returns the passkey of a factor in the form that an import takes; nil: the factor is of another kind.
+  package func passkeyRecord(of factor: FactorRecord) -> [UInt8]? {
+    guard factor.kind == .passkey, case .passkey(let passkey) = environment.secret(of: factor) else { return nil }
+    return passkey.packed
   }
 
   /// Returns a page. With secrets, writes the audit row before the first password hash leaves the server.

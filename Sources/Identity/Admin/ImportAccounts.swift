@@ -161,7 +161,7 @@ package struct ImportAccounts: Sendable {
     return ImportDecision(
       row: row, now: environment.clock.now(), factorsMax: environment.policy.factorsMax,
       identitiesPerProviderMax: environment.policy.identitiesPerProviderMax, newID: ids.account(),
-      newFactorID: { ids.factor() })
+      newFactorID: { ids.factor() }, seal: environment.sealPasskey)
   }
 
   private func owners(of row: ImportRow) async throws -> ImportDecision.Owners {

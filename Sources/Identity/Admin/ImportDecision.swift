@@ -9,6 +9,7 @@ struct ImportDecision: Sendable {
   /// Id for a row that has none.
   let newID: String
   let newFactorID: @Sendable () -> String
+  let seal: @Sendable (Passkey, FactorRecord) -> [UInt8]
 
   enum Outcome: Hashable, Sendable {
     case insert(AccountState)
@@ -57,16 +58,7 @@ struct ImportDecision: Sendable {
     if row.passwordHash != nil, row.email == nil {
       return Failure(.invalidField, field: "email", hint: "An account with a password needs an email address.")
     }
-    if row.phoneFactors.count > factorsMax {
-      return Failure(.invalidField, field: "phone_factors", hint: "Use at most \(factorsMax).")
-    }
-    let factorIDs = row.phoneFactors.compactMap(\.id)
-    guard Set(factorIDs).count == factorIDs.count else {
-      return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different id.")
-    }
-    guard Set(row.phoneFactors.map(\.phoneNumber)).count == row.phoneFactors.count else {
-      return Failure(.invalidField, field: "phone_factors", hint: "Give each phone factor a different number.")
-    }
+    if let failure = shapeOfFactors { return failure }
     guard Set(row.identities.map(\.key)).count == row.identities.count else {
       return Failure(.invalidField, field: "providers", hint: "Give each identity once.")
     }
@@ -79,10 +71,31 @@ struct ImportDecision: Sendable {
     }
     let moments = [("created_at", row.createdAt), ("last_sign_in_at", row.lastSignInAt)]
       + row.phoneFactors.map { ("phone_factors", $0.enrolledAt) }
+      + row.passkeyFactors.map { ("passkey_factors", $0.enrolledAt) }
     for (field, moment) in moments {
       if let moment, moment > now || moment.millis < 0 {
         return Failure(.invalidField, field: field, hint: "Use a time between 1970 and now.")
       }
+    }
+    return nil
+  }
+
+  private var shapeOfFactors: Failure? {
+    func invalid(_ field: String, _ hint: String) -> Failure { Failure(.invalidField, field: field, hint: hint) }
+    let field = row.phoneFactors.count > factorsMax || row.passkeyFactors.isEmpty ? "phone_factors" : "passkey_factors"
+    guard row.phoneFactors.count + row.passkeyFactors.count <= factorsMax else {
+      return invalid(field, "Use at most \(factorsMax) factors.")
+    }
+    let factorIDs = row.phoneFactors.compactMap(\.id) + row.passkeyFactors.compactMap(\.id)
+    guard Set(factorIDs).count == factorIDs.count else { return invalid(field, "Give each factor a different id.") }
+    guard Set(row.phoneFactors.map(\.phoneNumber)).count == row.phoneFactors.count else {
+      return invalid("phone_factors", "Give each phone factor a different number.")
+    }
+    // A passkey either signs in or is a factor.
+    let credentialIDs =
+      row.passkeyFactors.map(\.passkey.credentialID) + row.identities.compactMap(\.passkey?.credentialID)
+    guard Set(credentialIDs).count == credentialIDs.count else {
+      return invalid("passkey_factors", "Give each passkey once.")
     }
     return nil
   }
@@ -152,6 +165,13 @@ struct ImportDecision: Sendable {
         id: factor.id ?? newFactorID(), accountID: account.id, kind: .phone, displayName: factor.displayName,
         phoneNumber: factor.phoneNumber, enrolledAt: factor.enrolledAt ?? account.createdAt)
     }
+      + row.passkeyFactors.map { factor in
+        var record = FactorRecord(
+          id: factor.id ?? newFactorID(), accountID: account.id, kind: .passkey, displayName: factor.displayName,
+          enrolledAt: factor.enrolledAt ?? account.createdAt)
+        record.sealedSecret = seal(factor.passkey, record)
+        return record
+      }
   }
 
   // MARK: comparison with an existing account
@@ -178,6 +198,14 @@ struct ImportDecision: Sendable {
     found.version = said.version
     return found == said && Set(there.identities.map(\.key)) == Set(row.identities.map(\.key))
       && there.factors.map(\.phoneNumber).sorted() == row.phoneFactors.map(\.phoneNumber).sorted()
+      && hasPasskeyFactors(there)
+  }
+
+  /// Whether an account has as many passkeys as factors, under the ids of the row. Each use changes their content.
+  private func hasPasskeyFactors(_ there: AccountState) -> Bool {
+    let ids = there.factors.filter { $0.kind == .passkey }.map(\.id)
+    return ids.count == row.passkeyFactors.count
+      && row.passkeyFactors.allSatisfy { $0.id.map(ids.contains) ?? true }
   }
 }
 

@@ -33,6 +33,21 @@ package struct ImportRow: Hashable, Sendable {
     }
   }
 
+  package struct PasskeyFactor: Hashable, Sendable {
+    /// nil: a new one is made.
+    package var id: String?
+    package var passkey: Passkey
+    package var displayName: String
+    package var enrolledAt: Timestamp?
+
+    package init(id: String?, passkey: Passkey, displayName: String, enrolledAt: Timestamp?) {
+      self.id = id
+      self.passkey = passkey
+      self.displayName = displayName
+      self.enrolledAt = enrolledAt
+    }
+  }
+
   /// nil: a new one is made.
   package var id: String?
   package var email: String?
@@ -49,6 +64,7 @@ package struct ImportRow: Hashable, Sendable {
   package var customClaimsJSON = ""
   package var identities: [Identity] = []
   package var phoneFactors: [PhoneFactor] = []
+  package var passkeyFactors: [PasskeyFactor] = []
 
   package init() {}
 }

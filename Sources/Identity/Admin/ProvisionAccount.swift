@@ -38,7 +38,7 @@ package struct ProvisionAccount: Sendable {
       let decision = ImportDecision(
         row: row, now: now, factorsMax: environment.policy.factorsMax,
         identitiesPerProviderMax: environment.policy.identitiesPerProviderMax, newID: newID,
-        newFactorID: { ids.factor() })
+        newFactorID: { ids.factor() }, seal: environment.sealPasskey)
       let owners = ImportDecision.Owners(
         account: facts.account, closed: facts.closedAccount, emailOwner: facts.emailOwner, phoneOwner: facts.phoneOwner)
       switch decision.provision(owners) {

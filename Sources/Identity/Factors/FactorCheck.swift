@@ -18,6 +18,8 @@ enum FactorCheck: Hashable, Sendable {
   /// The factor after the use of the code.
   case passed(FactorRecord)
   case refused(CodeFault)
+  /// The sign count of a passkey did not rise (P12). nil: rejected.
+  case suspicious(FactorRecord?)
 }
 
 extension Environment {
@@ -49,7 +51,9 @@ extension Environment {
         guard let challenge = held.passkeyChallenge, challenge.factorID == factor.id else {
           throw Failure.invalidPasskey("challenge")
         }
-        used.sealedSecret = seal(.passkey(try use(passkey, shown.credentialJSON, challenge, now)), of: factor)
+        let use = try use(passkey, shown.credentialJSON, challenge)
+        used.sealedSecret = seal(.passkey(passkey.used(use, at: now)), of: factor)
+        if passkey.isSuspicious(use) { return .suspicious(policy.passkeySignCount == .reject ? nil : used) }
       } catch let failure as Failure {
         return .refused(.invalidPasskey(failure))
       } catch {
@@ -61,15 +65,11 @@ extension Environment {
 }
 
 extension Environment {
-  /// Verifies the use of a passkey as a second factor. Returns the passkey after it.
-  private func use(
-    _ passkey: Passkey, _ json: String, _ challenge: PasskeyChallenge, _ now: Timestamp
-  ) throws -> Passkey {
+  /// Verifies the use of a passkey as a second factor.
+  private func use(_ passkey: Passkey, _ json: String, _ challenge: PasskeyChallenge) throws -> PasskeyUse {
     let presented = try passkeys.parseAssertion(json)
     guard presented.credentialID == passkey.credentialID else { throw Failure.invalidPasskey("unknown_credential") }
-    let use = try verify(presented, json, passkey, answering: challenge)
-    if passkey.isSuspicious(use), policy.passkeySignCount == .reject { throw Failure.invalidPasskey("sign_count") }
-    return passkey.used(use, at: now)
+    return try verify(presented, json, passkey, answering: challenge).1
   }
 }
 

@@ -16,6 +16,8 @@ extension Environment {
     cryptography.seal(secret.packed, context: FactorSecret.context(of: factor))
   }
 
+  func sealPasskey(_ passkey: Passkey, of factor: FactorRecord) -> [UInt8] { seal(.passkey(passkey), of: factor) }
+
   /// Opens the secret of a factor. nil: sealed with another key, or for another factor.
   func secret(of factor: FactorRecord) -> FactorSecret? {
     guard factor.kind != .phone else { return .phone }

@@ -58,7 +58,11 @@ package struct FinishEnrollment: Sendable {
         held.kind, phoneNumber: held.phoneNumber, caller, policy: environment.policy, now: now)
       if let refusal { return .refuse(refusal) }
       let admitted = try throttle.admit(facts, now: now)
-      if passkey != nil, facts.tokenSpent || facts.identityOwner != nil { return .refuse(.passkeyExists) }
+      if let passkey,
+        facts.tokenSpent || facts.identityOwner != nil || environment.isMadeUp(passkey.credentialID)
+      {
+        return .refuse(.enrolledPasskeyExists)
+      }
       switch prove(ShownCode(code: request.code).plain, passkey, held, now) {
       case .wrong:
         let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)

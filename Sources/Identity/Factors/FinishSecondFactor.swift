@@ -182,15 +182,17 @@ extension FinishSecondFactor {
     let admitted = try throttle.admit(facts, now: now)
     let shown = ShownCode(
       code: request.code, verificationID: request.verificationID, credentialJSON: request.credentialJSON)
-    let check = environment.check(shown, factor, held, attemptsLeft: row.attemptsLeft, now: now)
-    let passed: PassedFactor
-    switch check {
+    var passed = PassedFactor(factor: factor, row: row, account: owner.account, writes: admitted.reset(at: now))
+    switch environment.check(shown, factor, held, attemptsLeft: row.attemptsLeft, now: now) {
     case .refused(.expired): return .refuse(.codeHasExpired)
-    case .refused(let fault):
-      let counts = [.pending(.spendAttempt(row.digest, version: row.version))] + admitted.count(at: now)
-      return .commit(Change(counts), .wrongCode(fault, accountID: row.accountID))
-    case .passed(let used):
-      passed = PassedFactor(factor: used, row: row, account: owner.account, resets: admitted.reset(at: now))
+    case .refused(let fault): return wrong(fault, row, admitted.count(at: now))
+    case .suspicious(nil):
+      let note = suspicion(of: factor, isRejected: true, call, now)
+      return wrong(.invalidPasskey(.invalidPasskey("sign_count")), row, admitted.count(at: now) + [note])
+    case .suspicious(let used?):
+      passed.factor = used
+      passed.writes.append(suspicion(of: factor, isRejected: false, call, now))
+    case .passed(let used): passed.factor = used
     }
     let step: Step<Ended>
     do {
@@ -200,6 +202,17 @@ extension FinishSecondFactor {
     }
     guard case .refuse(let failure, let change) = step else { return step }
     return .refuse(failure.ofHeldCall, writing: change)
+  }
+
+  private func wrong(_ fault: CodeFault, _ row: PendingRecord, _ writes: [Write]) -> Step<Ended> {
+    let attempt = Write.pending(.spendAttempt(row.digest, version: row.version))
+    return .commit(Change([attempt] + writes), .wrongCode(fault, accountID: row.accountID))
+  }
+
+  /// The event of a passkey whose sign count did not rise.
+  private func suspicion(of factor: FactorRecord, isRejected: Bool, _ call: CallFacts, _ now: Timestamp) -> Write {
+    let note = AuditNote.cloneSuspected(of: factor.accountID, ["factor_id": factor.id], isRejected: isRejected)
+    return environment.audit(note, call: call, now: now)
   }
 
   private func decideAgain(

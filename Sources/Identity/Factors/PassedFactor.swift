@@ -8,8 +8,8 @@ struct PassedFactor: Hashable, Sendable {
   var row: PendingRecord
   /// The account as the decision saw it.
   var account: AccountRecord
-  /// Writes that reset the count of wrong codes.
-  var resets: [Write]
+  /// Writes that reset the count of wrong codes, and the event of a suspicious use.
+  var writes: [Write]
 
   /// Returns the call's writes with those that use up the factor.
   ///
@@ -30,7 +30,7 @@ struct PassedFactor: Hashable, Sendable {
     writes.append(
       .pending(.complete(
         row.digest, version: row.version, at: now, accountID: account.id, sessionID: sessionID ?? "")))
-    return writes + resets
+    return writes + self.writes
   }
 }
 

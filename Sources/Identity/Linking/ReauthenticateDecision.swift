@@ -31,7 +31,7 @@ enum ReauthenticateDecision: Hashable, Sendable {
     switch proof {
     case .assertion(let assertion):
       guard caller.state.proves(assertion.identity) else { return .refuse(mismatch) }
-      if assertion.passkey != nil { edit.refresh(assertion) }
+      if assertion.passkey != nil { edit.refresh(assertion, factorPassed: factorPassed) }
     case .password(let setAt, let upgraded):
       guard account.passwordHash != nil, account.passwordSetAt == setAt else {
         return .refuse(.wrongPassword)

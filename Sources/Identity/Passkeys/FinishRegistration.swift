@@ -31,8 +31,7 @@ package struct FinishRegistration: Sendable {
   package func callAsFunction(_ request: FinishRegistrationRequest, _ call: CallFacts) async throws
     -> FinishedRegistration
   {
-    let link = Link(environment)
-    switch try await link(LinkRequest(idToken: request.idToken, credential: .passkey(request.response)), call) {
+    switch try await link(request, call) {
     case .secondFactorRequired(let required): return .secondFactorRequired(required)
     case .credentialInUse: throw Failure.passkeyExists
     case .session(let grant, _):
@@ -40,5 +39,22 @@ package struct FinishRegistration: Sendable {
       guard let passkey = grant.account.passkeys.last else { throw Failure.noSuchPasskey }
       return .session(grant, passkey)
     }
+  }
+
+  /// Calls Link, whose request has other fields.
+  private func link(_ request: FinishRegistrationRequest, _ call: CallFacts) async throws -> LinkAnswer {
+    do {
+      let asked = LinkRequest(idToken: request.idToken, credential: .passkey(request.response))
+      return try await Link(environment)(asked, call)
+    } catch var failure as Failure where failure.field?.hasPrefix("credential") ?? false {
+      failure.field = failure.isOfChallenge ? "registration_id" : "credential_json"
+      throw failure
+    }
+  }
+}
+
+extension Failure {
+  fileprivate var isOfChallenge: Bool {
+    [.pendingCredentialMismatch, .pendingCredentialExpired, .pendingCredentialUsed].contains(reason)
   }
 }

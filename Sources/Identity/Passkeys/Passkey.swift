@@ -18,7 +18,8 @@ package struct Passkey: Hashable, Sendable {
   package var signCount: Int64
   package var backupEligible: Bool
   package var backedUp: Bool
-  /// Whether the authenticator verified the user at the registration.
+  /// Whether the verification of the user counts as a factor (`uvInitialized` of WebAuthn 4): the authenticator did it
+  /// at the registration, or in a sign-in with another second factor (P11).
   package var userVerified: Bool
   /// The model of the authenticator. Empty: unknown.
   package var aaguid: [UInt8]
@@ -58,9 +59,12 @@ extension Passkey {
 
   /// Returns the passkey after two uses, in the order in which they were written. The larger sign count stays, because
   /// the uses may have been verified in the other order.
-  static func later(_ old: [UInt8]?, _ new: [UInt8]?) -> [UInt8]? {
+  /// - Parameter trustingVerification: the new use was followed by another second factor, so that its verification of
+  ///   the user counts from now on.
+  static func later(_ old: [UInt8]?, _ new: [UInt8]?, trustingVerification: Bool) -> [UInt8]? {
     guard let before = Passkey(stored: old), var after = Passkey(stored: new) else { return new }
     after.signCount = max(before.signCount, after.signCount)
+    if !trustingVerification { after.userVerified = before.userVerified }
     return after.packed
   }
 }
@@ -119,6 +123,8 @@ extension ImportRow.Identity {
 extension Failure {
   static let passkeyExists = Failure(
     .passkeyExists, field: "credential", hint: "This passkey was registered before; register a new one.")
+  static let enrolledPasskeyExists = Failure(
+    .passkeyExists, field: "passkey_credential_json", hint: passkeyExists.hint)
   static let noSuchPasskey = Failure(
     .passkeyNotFound, field: "passkey_id", hint: "The account has no passkey with this id.")
   static let passkeysAreRemovedByID = Failure(

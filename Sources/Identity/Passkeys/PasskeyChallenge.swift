@@ -17,12 +17,14 @@ package struct PasskeyChallenge: Hashable, Sendable {
   package var factorID: String
   /// Whether the options name the passkeys that may answer.
   package var identified: Bool
+  /// The address that a sign-in named, whose account must have the passkey. Empty: none.
+  package var email: String
 
   static let newFactor = "new"
 
   package init(
     purpose: FlowPurpose, accountID: String = "", relyingPartyID: String, challenge: [UInt8],
-    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false
+    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = ""
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -31,6 +33,7 @@ package struct PasskeyChallenge: Hashable, Sendable {
     self.userHandle = userHandle
     self.factorID = factorID
     self.identified = identified
+    self.email = email
   }
 
   /// Whether the passkey only follows another factor, so that possession alone counts.
@@ -97,12 +100,12 @@ extension PasskeyChallenge: SealedContent {
     self.init(
       purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID,
       relyingPartyID: try message.rpID.required(), challenge: try message.challenge.required(),
-      userHandle: message.userHandle, factorID: message.factorID, identified: message.identified)
+      userHandle: message.userHandle, factorID: message.factorID, identified: message.identified, email: message.email)
   }
 
   package var message: Sealed.PasskeyChallenge {
     Sealed.PasskeyChallenge(
       purpose: purpose.message, accountID: accountID, rpID: relyingPartyID, challenge: challenge,
-      userHandle: userHandle, factorID: factorID, identified: identified)
+      userHandle: userHandle, factorID: factorID, identified: identified, email: email)
   }
 }

@@ -44,9 +44,10 @@ package struct StartPasskeySignIn: Sendable {
         challenge.accountID = state.account.id
         allowed = state.named(at: relyingPartyID)
       } else if let email = request.email {
+        challenge.email = email
         // Made in every case, so that both need the same work.
-        let madeUp = environment.madeUpPasskeys(for: email, at: relyingPartyID)
-        let own = facts.emailOwner?.named(at: relyingPartyID) ?? []
+        let madeUp = environment.madeUpPasskeys(for: email, at: relyingPartyID, now: now)
+        let own = facts.emailOwner?.named(at: relyingPartyID).map(\.withCommonTransports) ?? []
         allowed = own.isEmpty ? madeUp : own
       }
       challenge.identified = !allowed.isEmpty
@@ -73,32 +74,5 @@ extension AccountState {
   /// The account's passkeys of one relying party.
   fileprivate func named(at relyingPartyID: String) -> [NamedPasskey] {
     passkeys.compactMap { Passkey(of: $0) }.filter { $0.relyingPartyID == relyingPartyID }.map { NamedPasskey($0) }
-  }
-}
-
-extension Environment {
-  /// Credential ids for an email address without passkeys (P9).
-  ///
-  /// A keyed digest makes them, so they are the same at each call, and no caller can compute them. Their number and
-  /// lengths are those of common authenticators.
-  func madeUpPasskeys(for email: String, at relyingPartyID: String) -> [NamedPasskey] {
-    let ids = (0..<2).map { number in
-      keyed("\(number)", email, relyingPartyID)
-    }
-    let shape = keyed("shape", email, relyingPartyID)
-    let lengths = [16, 20, 32, 32]
-    let count = shape[0] % 4 == 0 ? 2 : 1
-    return (0..<count).map { index in
-      let isPhone = shape[1 + index] % 2 == 0
-      return NamedPasskey(
-        credentialID: Array(ids[index].prefix(lengths[Int(shape[3 + index]) % lengths.count])),
-        transports: isPhone ? ["hybrid", "internal"] : ["internal"])
-    }
-  }
-
-  private func keyed(_ parts: String...) -> [UInt8] {
-    var packer = Packer()
-    for part in parts { packer.append(part) }
-    return cryptography.keyedDigest(packer.bytes, purpose: "made-up passkeys").bytes
   }
 }

@@ -102,7 +102,7 @@ struct CompletionDecision: Sendable {
     var upgradedHash: String?
     switch way {
     case .password(let password): upgradedHash = password.check.upgradedHash
-    case .identity(let own): edit.refresh(own)
+    case .identity(let own): edit.refresh(own, factorPassed: passedFor == owner.account.id)
     case .customToken: edit.edited.account.customToken = true
     case .code(let proof):
       if !edit.edited.holds(proof.identity) {

@@ -32,7 +32,7 @@ extension AssertionDecision {
     }
     var edit = AccountEdit(known)
     let news = known.identities.first { $0.key == assertion.identity }?.email != assertion.email
-    edit.refresh(assertion)
+    edit.refresh(assertion, factorPassed: passedFor == known.account.id)
     var notes: [AuditNote] = []
     if policy.oneAccountPerEmail, let email = assertion.email {
       if emailOwner == nil || emailOwner?.account.id == known.account.id {

@@ -18,14 +18,17 @@ extension AccountEdit {
   ///
   /// Apple returns the name at the first consent only, and GitHub returns the email address only on request. The
   /// account's name and photo belong to its user and are set only while empty.
-  mutating func refresh(_ assertion: Assertion) {
+  /// - Parameter factorPassed: the account's second factor was passed in the same call (P11).
+  mutating func refresh(_ assertion: Assertion, factorPassed: Bool) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
     var new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
     if new.email == nil { (new.email, new.tier) = (old.email, old.tier) }
-    if assertion.passkey != nil { new.passkey = Passkey.later(old.passkey, new.passkey) }
+    if assertion.passkey != nil {
+      new.passkey = Passkey.later(old.passkey, new.passkey, trustingVerification: factorPassed)
+    }
     let (name, photo) = (assertion.displayName, assertion.photoURL)
     if edited.account.displayName.isEmpty, !name.isEmpty { edited.account.displayName = name }
     if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }

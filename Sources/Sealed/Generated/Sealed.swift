@@ -568,7 +568,7 @@ package struct Passkey: Sendable, Equatable {
   package var signCount: Int64
   package var backupEligible: Bool
   package var backedUp: Bool
-  /// Whether the authenticator verified the user at the registration.
+  /// Whether the verification of the user by the authenticator is trusted.
   package var userVerified: Bool
   /// Empty: unknown.
   package var aaguid: [UInt8]
@@ -645,10 +645,12 @@ package struct PasskeyChallenge: Sendable, Equatable {
   package var factorID: String
   /// The options named the passkeys that may answer.
   package var identified: Bool
+  /// The address that a sign-in named. Empty: none.
+  package var email: String
 
   package init(
     purpose: FlowPurpose? = .unspecified, accountID: String = "", rpID: String = "", challenge: [UInt8] = [],
-    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false
+    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = ""
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -657,6 +659,7 @@ package struct PasskeyChallenge: Sendable, Equatable {
     self.userHandle = userHandle
     self.factorID = factorID
     self.identified = identified
+    self.email = email
   }
 }
 
@@ -668,7 +671,7 @@ extension PasskeyChallenge: ProtobufMessage, @unsafe Mapped {
       purpose: FlowPurpose(form.pointee.purpose), accountID: Field.text(form.pointee.account_id),
       rpID: Field.text(form.pointee.rp_id), challenge: Field.bytes(form.pointee.challenge),
       userHandle: Field.bytes(form.pointee.user_handle), factorID: Field.text(form.pointee.factor_id),
-      identified: form.pointee.identified != 0
+      identified: form.pointee.identified != 0, email: Field.text(form.pointee.email)
     )
   }
 
@@ -680,6 +683,7 @@ extension PasskeyChallenge: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.user_handle = arena.bytes(userHandle)
     unsafe form.pointee.factor_id = arena.text(factorID)
     unsafe form.pointee.identified = identified ? 1 : 0
+    unsafe form.pointee.email = arena.text(email)
   }
 }
 

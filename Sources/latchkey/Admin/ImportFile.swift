@@ -106,6 +106,11 @@ extension ImportedAccount {
         ImportedPhoneFactor(
           factorID: factor.id, phoneNumber: factor.phoneNumber, displayName: factor.displayName,
           enrolledAtMillis: factor.enrolledAtMillis)
+      },
+      passkeyFactors: user.passkeyFactors.map { factor in
+        ImportedPasskeyFactor(
+          factorID: factor.id, passkeyRecord: factor.passkeyRecord, displayName: factor.displayName,
+          enrolledAtMillis: factor.enrolledAtMillis)
       })
   }
 }

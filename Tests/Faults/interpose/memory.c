@@ -34,7 +34,7 @@ static enum point_name unmark(void *block) {
   if (!points || !block) return NO_POINT;
   memcpy(&mark, mark_place(block), MARK_BYTES);
   uint64_t library = mark - mark_of(block, 0);
-  if (library > MEMORY_CURL) return NO_POINT;
+  if (library > MEMORY_LAST) return NO_POINT;
   memcpy(mark_place(block), &none, MARK_BYTES);
   atomic_fetch_sub(&points[library].live, 1);
   return (enum point_name)library;
@@ -42,7 +42,7 @@ static enum point_name unmark(void *block) {
 
 static enum point_name asking(const void *address) {
   enum point_name library = points ? library_of(address) : NO_POINT;
-  return library <= MEMORY_CURL ? library : NO_POINT;
+  return library <= MEMORY_LAST ? library : NO_POINT;
 }
 
 void *malloc(size_t bytes) {

@@ -15,6 +15,7 @@ static const struct { const char *name; enum point_name point; } libraries[] = {
     {"libnghttp2.", MEMORY_NGHTTP2}, {"libcrypto.", MEMORY_OPENSSL}, {"libssl.", MEMORY_OPENSSL},
     {"libsqlite3.", MEMORY_SQLITE},  {"libsodium.", MEMORY_SODIUM},  {"libidn2.", MEMORY_TEXT},
     {"libunistring.", MEMORY_TEXT},  {"libutf8proc.", MEMORY_TEXT},  {"libcurl.", MEMORY_CURL},
+    {"libfido2.", MEMORY_FIDO2},     {"libcbor.", MEMORY_FIDO2},
 };
 
 #define RANGES_MAX 40

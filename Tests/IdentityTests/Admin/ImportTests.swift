@@ -41,7 +41,7 @@ private struct RowEdit: Sendable {
 private func decide(_ row: ImportRow, _ owners: ImportDecision.Owners = .init()) -> ImportDecision.Outcome {
   ImportDecision(
     row: row, now: Timestamp(millis: 1_800_000_000_000), factorsMax: 5, identitiesPerProviderMax: 1, newID: "new-id",
-    newFactorID: { "new-factor" }
+    newFactorID: { "new-factor" }, seal: { passkey, factor in passkey.credentialID + factor.id.utf8 }
   ).decide(owners)
 }
 
@@ -130,6 +130,37 @@ struct `A row of an import` {
     wrong.edit(&row)
     let failure = refusal(row)
     #expect(failure?.reason == .invalidField && failure?.field == wrong.field)
+  }
+
+  private func withPasskeys(_ ids: [String?], edit: (inout ImportRow) -> Void = { _ in }) -> ImportRow {
+    var row = fullRow()
+    row.passkeyFactors = ids.enumerated().map { number, id in
+      let passkey = Passkey(
+        relyingPartyID: "example.com", credentialID: [UInt8(number)], userHandle: [1], publicKey: [1], algorithm: -7)
+      return ImportRow.PasskeyFactor(id: id, passkey: passkey, displayName: "key", enrolledAt: nil)
+    }
+    edit(&row)
+    return row
+  }
+
+  @Test func `restores passkeys that are second factors, and is unchanged when it comes again`() throws {
+    let row = withPasskeys(["mfa-2", nil])
+    let state = try made(row)
+    #expect(state.factors.map(\.kind) == [.phone, .passkey, .passkey] && state.passkeys.isEmpty)
+    #expect(state.factors.map(\.id) == ["mfa-1", "mfa-2", "new-factor"])
+    #expect(state.factors[1].sealedSecret == [0] + Array("mfa-2".utf8) && state.factors[1].enrolledAt == beginning)
+    #expect(decide(row, .init(account: state)) == .unchanged)
+    #expect(refusal(withPasskeys(["mfa-3", nil]), .init(account: state))?.field == "account_id")
+    #expect(refusal(withPasskeys(["mfa-2"]), .init(account: state))?.field == "account_id")
+  }
+
+  @Test func `in error about passkeys names them`() {
+    let wrong = [
+      withPasskeys(["mfa-1"]), withPasskeys(["a", "a"]), withPasskeys([nil, nil, nil, nil, nil]),
+      withPasskeys([nil, nil]) { $0.passkeyFactors[1].passkey.credentialID = [0] },
+      withPasskeys([nil]) { $0.passkeyFactors[0].enrolledAt = Timestamp(millis: 1_800_000_000_001) },
+    ]
+    #expect(wrong.map { refusal($0)?.field } == Array(repeating: "passkey_factors", count: 5))
   }
 
   @Test func `keeps an id of 128 printable characters`() throws {

@@ -50,7 +50,7 @@ struct `Passkeys, sign-up and sign-in` {
   @Test func `P10: an unknown passkey creates no account, and fails like a wrong signature`() async throws {
     let key = FakeAuthenticator()
     let failure = await refused(.invalidPasskey) { try await world.signIn(try await world.credential(key)) }
-    #expect(failure?.metadata == ["check": "unknown_credential"] && failure?.accountID == nil)
+    #expect(failure?.metadata == ["check": "signature"] && failure?.accountID == nil)
     #expect(world.store.contents.accounts.isEmpty)
   }
 
@@ -205,6 +205,32 @@ struct `Passkeys, sign-up and sign-in` {
     #expect(try world.claims(grant).methods == ["hwk", "otp", "mfa"] && grant.userInfo == nil)
   }
 
+  @Test func `P11: a verification that the registration lacked counts only after another second factor`() async throws {
+    world.insertPerson()
+    var key = FakeAuthenticator(verifiesUser: false)
+    try await world.register(&key, world.session(of: "account-y", secondFactor: "totp"))
+    // A thief can set the PIN of a security key that has none.
+    key.verifiesUser = true
+    _ = try await world.signIn(try await world.credential(key)).required
+    #expect(world.stored(key)?.userVerified == false)
+    let required = try await world.signIn(try await world.credential(key)).required
+    #expect(try world.claims(try await world.finish(required).grant).methods == ["hwk", "otp", "mfa"])
+    #expect(world.stored(key)?.userVerified == true)
+    let grant = try await world.signIn(try await world.credential(key)).grant
+    #expect(try world.claims(grant).methods == ["hwk", "user", "mfa"])
+  }
+
+  @Test func `P11: without a second factor, a verification that the registration lacked never counts`() async throws {
+    var key = FakeAuthenticator(verifiesUser: false)
+    _ = try await world.signUp(&key)
+    key.verifiesUser = true
+    for _ in 0..<2 {
+      let grant = try await world.signIn(try await world.credential(key)).grant
+      #expect(try world.claims(grant).methods == ["hwk"])
+    }
+    #expect(world.stored(key)?.userVerified == false)
+  }
+
   @Test func `P1: passkeys that are off, or of no relying party of the caller, are OPERATION_NOT_ALLOWED`()
     async throws
   {
@@ -218,49 +244,5 @@ struct `Passkeys, sign-up and sign-in` {
     }
     world.policy.passkeyEnabled = false
     await refused(.operationNotAllowed) { try await world.startPasskeySignIn() }
-  }
-}
-
-/// Row P9: a sign-in with an email address shows nothing of its account.
-struct `Passkeys, sign-in with an email address` {
-  let world = World { $0.passkeyEnabled = true }
-
-  func allowed(_ email: String) async throws -> [NamedPasskey] {
-    _ = try await world.startPasskeySignIn(email: email)
-    return world.passkeys.lastRequest?.allowed ?? []
-  }
-
-  @Test func `P9: the account's own passkeys of the relying party are named`() async throws {
-    world.store.insert(account(.verified(ada), password: true))
-    var key = FakeAuthenticator()
-    try await world.register(&key, world.session(of: "account-y"))
-    #expect(try await allowed(ada).map(\.credentialID) == [Array("key-1".utf8)])
-    let started = try await world.startPasskeySignIn(email: ada)
-    let response = key.response(to: started.optionsJSON, withHandle: false)
-    _ = try await world.signIn(.passkey(PasskeyResponse(.signIn(started.id), credentialJSON: response))).grant
-  }
-
-  @Test func `P9: unknown addresses and accounts without passkeys get made-up ids that stay the same`() async throws {
-    world.store.insert(account(.verified(ada), password: true))
-    for email in [ada, "nobody@example.com"] {
-      let first = try await allowed(email)
-      #expect(try await allowed(email) == first && (1...2).contains(first.count))
-      #expect(first.allSatisfy { (16...32).contains($0.credentialID.count) && !$0.transports.isEmpty })
-    }
-    #expect(try await allowed(ada) != allowed("nobody@example.com"))
-    let one = world.environment.madeUpPasskeys(for: ada, at: "example.com")
-    #expect(one != world.environment.madeUpPasskeys(for: ada, at: "other.example"))
-  }
-
-  @Test func `P9: both cases write the same rows`() async throws {
-    world.store.insert(account(.verified(ada), password: true))
-    var key = FakeAuthenticator()
-    try await world.register(&key, world.session(of: "account-y"))
-    world.store.edit { $0.pendings = [:] }
-    _ = try await allowed(ada)
-    _ = try await allowed("nobody@example.com")
-    let rows = Array(world.store.contents.pendings.values)
-    #expect(rows.count == 2 && rows.allSatisfy { $0.accountID.isEmpty && $0.purpose == .passkeySignIn })
-    #expect(rows[0].sealed.count == rows[1].sealed.count)
   }
 }

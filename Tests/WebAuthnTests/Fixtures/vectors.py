@@ -8,19 +8,23 @@ for a running server.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+from fido2.attestation.tpm import TpmAttestation
+from fido2.webauthn import AttestationObject
+
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER.parents[1] / "Common"))
 
 from soft_authenticator import (  # noqa: E402
-    BE, BS, EDDSA, ES256, MODEL, RS256, UP, UV, Authenticator, encoded)
+    BE, BS, EDDSA, ES256, MODEL, RS256, UP, UV, Authenticator, decoded, encoded)
 from passkey_faults import (  # noqa: E402
-    ATTESTED, DIRECT, SELF, U2F, Fault, assertions, registrations)
+    ATTESTED, DIRECT, SELF, TPM, U2F, Fault, assertions, registrations, statement)
 
 ORIGIN = "https://example.com"
 APP = "android:apk-key-hash:3Pv1nX-hashOfASigningCertificate"
@@ -63,6 +67,8 @@ def sound(ceremony: str) -> list[Fault]:
         Fault("attested with extensions, and trusted", "", {"extensions": extensions}, DIRECT, ATTESTED),
         Fault("attested by U2F", "", {}, {}, U2F), Fault("attested by nobody known", "", {}, {}, ATTESTED),
         Fault("attested in an unknown format", "", {}, {}, {"attestation": "apple"}),
+        Fault("attested by a TPM", "", {}, {}, TPM), Fault("attested by a TPM, and trusted", "", {}, DIRECT, TPM),
+        Fault("attested in another form of TPMs", "", statement(alg=RS256), {}, TPM),
         Fault("with an id of one byte", "", {}, {}, {"credential_id_length": 1}),
         Fault("with an id of 1,023 bytes", "", {}, {}, {"credential_id_length": 1023}),
         Fault("with eight transports of 32 letters", "", {}, {}, {"transports": ["a" * 32] * 8}),
@@ -89,6 +95,7 @@ def raw(cose_key: Any) -> bytes:
 
 def vector(ceremony: str, fault: Fault, algorithm: int) -> dict[str, Any]:
     authenticator = Authenticator(**({"algorithm": algorithm} | fault.authenticator))
+    algorithm = authenticator.algorithm
     handle, challenge = os.urandom(32), encoded(os.urandom(32))
     creation = {"user": {"id": encoded(handle)}, "rp": {"id": "example.com"}, "challenge": challenge}
     request = {"rpId": "example.com", "challenge": challenge}
@@ -112,6 +119,17 @@ def vector(ceremony: str, fault: Fault, algorithm: int) -> dict[str, Any]:
     return made
 
 
+def check_by_another_library(vectors: list[dict[str, Any]]) -> None:
+    """The package fido2 must accept what a TPM attests here, too."""
+    attested = [each for each in vectors if not each["flaw"] and "by a TPM" in each["name"]]
+    assert len(attested) == 2
+    for each in attested:
+        response = json.loads(each["answer"])["response"]
+        made = AttestationObject(decoded(response["attestationObject"]))
+        digest = hashlib.sha256(decoded(response["clientDataJSON"])).digest()
+        TpmAttestation().verify(made.att_stmt, made.auth_data, digest)
+
+
 def main() -> None:
     for ceremony, faults, file in (
         ("create", registrations(), "registrations.jsonl"), ("get", assertions(), "assertions.jsonl")
@@ -120,6 +138,8 @@ def main() -> None:
                    for algorithm in (NAMES if fault.name in EACH_ALGORITHM else [ES256])]
         # The tests make an answer that is too large from another one.
         vectors += [vector(ceremony, fault, ES256) for fault in faults if fault.name != "answer is too large"]
+        if ceremony == "create":
+            check_by_another_library(vectors)
         # Those of a browser, which chromium.py adds.
         kept = [line for line in (FOLDER / file).read_text().splitlines() if '"name": "Chromium' in line]
         (FOLDER / file).write_text("".join(line + "\n" for line in [*map(json.dumps, vectors), *kept]))

@@ -1087,6 +1087,51 @@ void   latchkey__v1__imported_phone_factor__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__imported_phone_factor__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__imported_passkey_factor__init
+                     (Latchkey__V1__ImportedPasskeyFactor         *message)
+{
+  static const Latchkey__V1__ImportedPasskeyFactor init_value = LATCHKEY__V1__IMPORTED_PASSKEY_FACTOR__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__imported_passkey_factor__get_packed_size
+                     (const Latchkey__V1__ImportedPasskeyFactor *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_passkey_factor__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__imported_passkey_factor__pack
+                     (const Latchkey__V1__ImportedPasskeyFactor *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_passkey_factor__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__imported_passkey_factor__pack_to_buffer
+                     (const Latchkey__V1__ImportedPasskeyFactor *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__imported_passkey_factor__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__ImportedPasskeyFactor *
+       latchkey__v1__imported_passkey_factor__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__ImportedPasskeyFactor *)
+     protobuf_c_message_unpack (&latchkey__v1__imported_passkey_factor__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__imported_passkey_factor__free_unpacked
+                     (Latchkey__V1__ImportedPasskeyFactor *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__imported_passkey_factor__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__import_accounts_response__init
                      (Latchkey__V1__ImportAccountsResponse         *message)
 {
@@ -2710,7 +2755,7 @@ const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor =
   (ProtobufCMessageInit) latchkey__v1__import_hash__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__imported_account__field_descriptors[14] =
+static const ProtobufCFieldDescriptor latchkey__v1__imported_account__field_descriptors[15] =
 {
   {
     "account_id",
@@ -2880,6 +2925,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__imported_account__field_desc
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_factors",
+    15,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__ImportedAccount, n_passkey_factors),
+    offsetof(Latchkey__V1__ImportedAccount, passkey_factors),
+    &latchkey__v1__imported_passkey_factor__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__imported_account__field_indices_by_name[] = {
   0,   /* field[0] = account_id */
@@ -2890,6 +2947,7 @@ static const unsigned latchkey__v1__imported_account__field_indices_by_name[] = 
   1,   /* field[1] = email */
   2,   /* field[2] = email_verified */
   10,   /* field[10] = last_sign_in_at */
+  14,   /* field[14] = passkey_factors */
   7,   /* field[7] = password_hash */
   13,   /* field[13] = phone_factors */
   5,   /* field[5] = phone_number */
@@ -2900,7 +2958,7 @@ static const unsigned latchkey__v1__imported_account__field_indices_by_name[] = 
 static const ProtobufCIntRange latchkey__v1__imported_account__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 14 }
+  { 0, 15 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__imported_account__descriptor =
 {
@@ -2910,7 +2968,7 @@ const ProtobufCMessageDescriptor latchkey__v1__imported_account__descriptor =
   "Latchkey__V1__ImportedAccount",
   "latchkey.v1",
   sizeof(Latchkey__V1__ImportedAccount),
-  14,
+  15,
   latchkey__v1__imported_account__field_descriptors,
   latchkey__v1__imported_account__field_indices_by_name,
   1,  latchkey__v1__imported_account__number_ranges,
@@ -2992,6 +3050,83 @@ const ProtobufCMessageDescriptor latchkey__v1__imported_phone_factor__descriptor
   latchkey__v1__imported_phone_factor__field_indices_by_name,
   1,  latchkey__v1__imported_phone_factor__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__imported_phone_factor__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__imported_passkey_factor__field_descriptors[4] =
+{
+  {
+    "factor_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPasskeyFactor, factor_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "passkey_record",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPasskeyFactor, passkey_record),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "display_name",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPasskeyFactor, display_name),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "enrolled_at",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__ImportedPasskeyFactor, enrolled_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__imported_passkey_factor__field_indices_by_name[] = {
+  2,   /* field[2] = display_name */
+  3,   /* field[3] = enrolled_at */
+  0,   /* field[0] = factor_id */
+  1,   /* field[1] = passkey_record */
+};
+static const ProtobufCIntRange latchkey__v1__imported_passkey_factor__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__imported_passkey_factor__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ImportedPasskeyFactor",
+  "ImportedPasskeyFactor",
+  "Latchkey__V1__ImportedPasskeyFactor",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__ImportedPasskeyFactor),
+  4,
+  latchkey__v1__imported_passkey_factor__field_descriptors,
+  latchkey__v1__imported_passkey_factor__field_indices_by_name,
+  1,  latchkey__v1__imported_passkey_factor__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__imported_passkey_factor__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__import_accounts_response__field_descriptors[4] =

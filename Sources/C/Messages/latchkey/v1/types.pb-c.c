@@ -2261,7 +2261,7 @@ const ProtobufCMessageDescriptor latchkey__v1__second_factor_required__descripto
   (ProtobufCMessageInit) latchkey__v1__second_factor_required__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__second_factor_hint__field_descriptors[5] =
+static const ProtobufCFieldDescriptor latchkey__v1__second_factor_hint__field_descriptors[6] =
 {
   {
     "factor_id",
@@ -2323,6 +2323,18 @@ static const ProtobufCFieldDescriptor latchkey__v1__second_factor_hint__field_de
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "passkey_record",
+    6,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__SecondFactorHint, passkey_record),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__second_factor_hint__field_indices_by_name[] = {
   2,   /* field[2] = display_name */
@@ -2330,11 +2342,12 @@ static const unsigned latchkey__v1__second_factor_hint__field_indices_by_name[] 
   0,   /* field[0] = factor_id */
   1,   /* field[1] = kind */
   3,   /* field[3] = masked_phone_number */
+  5,   /* field[5] = passkey_record */
 };
 static const ProtobufCIntRange latchkey__v1__second_factor_hint__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 5 }
+  { 0, 6 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__second_factor_hint__descriptor =
 {
@@ -2344,7 +2357,7 @@ const ProtobufCMessageDescriptor latchkey__v1__second_factor_hint__descriptor =
   "Latchkey__V1__SecondFactorHint",
   "latchkey.v1",
   sizeof(Latchkey__V1__SecondFactorHint),
-  5,
+  6,
   latchkey__v1__second_factor_hint__field_descriptors,
   latchkey__v1__second_factor_hint__field_indices_by_name,
   1,  latchkey__v1__second_factor_hint__number_ranges,

@@ -46,6 +46,7 @@ typedef struct Latchkey__V1__ImportOptions Latchkey__V1__ImportOptions;
 typedef struct Latchkey__V1__ImportHash Latchkey__V1__ImportHash;
 typedef struct Latchkey__V1__ImportedAccount Latchkey__V1__ImportedAccount;
 typedef struct Latchkey__V1__ImportedPhoneFactor Latchkey__V1__ImportedPhoneFactor;
+typedef struct Latchkey__V1__ImportedPasskeyFactor Latchkey__V1__ImportedPasskeyFactor;
 typedef struct Latchkey__V1__ImportAccountsResponse Latchkey__V1__ImportAccountsResponse;
 typedef struct Latchkey__V1__ImportError Latchkey__V1__ImportError;
 typedef struct Latchkey__V1__ExportAccountsRequest Latchkey__V1__ExportAccountsRequest;
@@ -728,14 +729,19 @@ struct  Latchkey__V1__ImportedAccount
   size_t n_providers;
   Latchkey__V1__LinkedProvider **providers;
   /*
-   * At most five.
+   * At most five, together with `passkey_factors`.
    */
   size_t n_phone_factors;
   Latchkey__V1__ImportedPhoneFactor **phone_factors;
+  /*
+   * Passkeys that are second factors. Those that sign in are in `providers`.
+   */
+  size_t n_passkey_factors;
+  Latchkey__V1__ImportedPasskeyFactor **passkey_factors;
 };
 #define LATCHKEY__V1__IMPORTED_ACCOUNT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__imported_account__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, {0,NULL}, {0,NULL}, NULL, NULL, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, {0,NULL}, {0,NULL}, NULL, NULL, (char *)protobuf_c_empty_string, 0,NULL, 0,NULL, 0,NULL }
 
 
 /*
@@ -763,6 +769,34 @@ struct  Latchkey__V1__ImportedPhoneFactor
 };
 #define LATCHKEY__V1__IMPORTED_PHONE_FACTOR__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__imported_phone_factor__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+
+
+/*
+ * A passkey as a second factor.
+ */
+struct  Latchkey__V1__ImportedPasskeyFactor
+{
+  ProtobufCMessage base;
+  /*
+   * At most 128 bytes; empty: the server generates an id.
+   */
+  char *factor_id;
+  /*
+   * As ExportAccounts returned it.
+   */
+  char *passkey_record;
+  /*
+   * At most 256 bytes.
+   */
+  char *display_name;
+  /*
+   * Absent: the creation of the account.
+   */
+  Google__Protobuf__Timestamp *enrolled_at;
+};
+#define LATCHKEY__V1__IMPORTED_PASSKEY_FACTOR__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__imported_passkey_factor__descriptor) \
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
 
 
@@ -1481,6 +1515,25 @@ Latchkey__V1__ImportedPhoneFactor *
 void   latchkey__v1__imported_phone_factor__free_unpacked
                      (Latchkey__V1__ImportedPhoneFactor *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__ImportedPasskeyFactor methods */
+void   latchkey__v1__imported_passkey_factor__init
+                     (Latchkey__V1__ImportedPasskeyFactor         *message);
+size_t latchkey__v1__imported_passkey_factor__get_packed_size
+                     (const Latchkey__V1__ImportedPasskeyFactor   *message);
+size_t latchkey__v1__imported_passkey_factor__pack
+                     (const Latchkey__V1__ImportedPasskeyFactor   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__imported_passkey_factor__pack_to_buffer
+                     (const Latchkey__V1__ImportedPasskeyFactor   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__ImportedPasskeyFactor *
+       latchkey__v1__imported_passkey_factor__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__imported_passkey_factor__free_unpacked
+                     (Latchkey__V1__ImportedPasskeyFactor *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__ImportAccountsResponse methods */
 void   latchkey__v1__import_accounts_response__init
                      (Latchkey__V1__ImportAccountsResponse         *message);
@@ -1763,6 +1816,9 @@ typedef void (*Latchkey__V1__ImportedAccount_Closure)
                   void *closure_data);
 typedef void (*Latchkey__V1__ImportedPhoneFactor_Closure)
                  (const Latchkey__V1__ImportedPhoneFactor *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__ImportedPasskeyFactor_Closure)
+                 (const Latchkey__V1__ImportedPasskeyFactor *message,
                   void *closure_data);
 typedef void (*Latchkey__V1__ImportAccountsResponse_Closure)
                  (const Latchkey__V1__ImportAccountsResponse *message,
@@ -2139,6 +2195,7 @@ extern const ProtobufCMessageDescriptor latchkey__v1__import_options__descriptor
 extern const ProtobufCMessageDescriptor latchkey__v1__import_hash__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__imported_account__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__imported_phone_factor__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__imported_passkey_factor__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_accounts_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__import_error__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__export_accounts_request__descriptor;

@@ -691,10 +691,15 @@ struct  Latchkey__V1__SecondFactorHint
    * When the factor was enrolled.
    */
   Google__Protobuf__Timestamp *enrolled_at;
+  /*
+   * Passkeys only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore the factor. Opaque;
+   * it contains the public key and no secret.
+   */
+  char *passkey_record;
 };
 #define LATCHKEY__V1__SECOND_FACTOR_HINT__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__second_factor_hint__descriptor) \
-    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
 /*

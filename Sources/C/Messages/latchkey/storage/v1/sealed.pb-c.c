@@ -1809,7 +1809,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__passkey__descriptor =
   (ProtobufCMessageInit) latchkey__storage__v1__passkey__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__field_descriptors[7] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__field_descriptors[8] =
 {
   {
     "purpose",
@@ -1895,20 +1895,34 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "email",
+    70,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, email),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__passkey_challenge__field_indices_by_name[] = {
   1,   /* field[1] = account_id */
   3,   /* field[3] = challenge */
+  7,   /* field[7] = email */
   5,   /* field[5] = factor_id */
   6,   /* field[6] = identified */
   0,   /* field[0] = purpose */
   2,   /* field[2] = rp_id */
   4,   /* field[4] = user_handle */
 };
-static const ProtobufCIntRange latchkey__storage__v1__passkey_challenge__number_ranges[1 + 1] =
+static const ProtobufCIntRange latchkey__storage__v1__passkey_challenge__number_ranges[2 + 1] =
 {
   { 1, 0 },
-  { 0, 7 }
+  { 70, 7 },
+  { 0, 8 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descriptor =
 {
@@ -1918,10 +1932,10 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descr
   "Latchkey__Storage__V1__PasskeyChallenge",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PasskeyChallenge),
-  7,
+  8,
   latchkey__storage__v1__passkey_challenge__field_descriptors,
   latchkey__storage__v1__passkey_challenge__field_indices_by_name,
-  1,  latchkey__storage__v1__passkey_challenge__number_ranges,
+  2,  latchkey__storage__v1__passkey_challenge__number_ranges,
   (ProtobufCMessageInit) latchkey__storage__v1__passkey_challenge__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

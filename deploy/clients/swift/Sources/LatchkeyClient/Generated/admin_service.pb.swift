@@ -796,75 +796,116 @@ public nonisolated struct Latchkey_V1_ImportHash: Sendable {
 }
 
 /// One account to import.
-public nonisolated struct Latchkey_V1_ImportedAccount: Sendable {
+public nonisolated struct Latchkey_V1_ImportedAccount: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   /// 1 to 128 printable ASCII characters; empty: the server generates an id.
-  public var accountID: String = String()
+  public var accountID: String {
+    get {_storage._accountID}
+    set {_uniqueStorage()._accountID = newValue}
+  }
 
   /// At most 254 bytes; empty: none.
-  public var email: String = String()
+  public var email: String {
+    get {_storage._email}
+    set {_uniqueStorage()._email = newValue}
+  }
 
   /// Whether the address counts as verified, by an administrator's statement.
-  public var emailVerified: Bool = false
+  public var emailVerified: Bool {
+    get {_storage._emailVerified}
+    set {_uniqueStorage()._emailVerified = newValue}
+  }
 
   /// At most 1,024 bytes.
-  public var displayName: String = String()
+  public var displayName: String {
+    get {_storage._displayName}
+    set {_uniqueStorage()._displayName = newValue}
+  }
 
   /// An http or https URL of at most 2,048 bytes.
-  public var photoURL: String = String()
+  public var photoURL: String {
+    get {_storage._photoURL}
+    set {_uniqueStorage()._photoURL = newValue}
+  }
 
   /// In E.164.
-  public var phoneNumber: String = String()
+  public var phoneNumber: String {
+    get {_storage._phoneNumber}
+    set {_uniqueStorage()._phoneNumber = newValue}
+  }
 
   /// Whether the account is disabled.
-  public var disabled: Bool = false
+  public var disabled: Bool {
+    get {_storage._disabled}
+    set {_uniqueStorage()._disabled = newValue}
+  }
 
   /// The bytes of the hash, not a text of them. BCRYPT: its text, such as `$2b$10$…`. PHPASS, DJANGO and WERKZEUG: the
   /// text too. ARGON2: the bytes of an Argon2id hash, or a PHC string (`$argon2id$v=19$…`, `$argon2i$v=19$…`) with its
   /// own parameters and salt.
-  public var passwordHash: Data = Data()
+  public var passwordHash: Data {
+    get {_storage._passwordHash}
+    set {_uniqueStorage()._passwordHash = newValue}
+  }
 
   /// Salt of this row, at most 256 bytes. Unused with texts, which contain it.
-  public var salt: Data = Data()
+  public var salt: Data {
+    get {_storage._salt}
+    set {_uniqueStorage()._salt = newValue}
+  }
 
   /// Between 1970 and now.
   public var createdAt: SwiftProtobuf.Google_Protobuf_Timestamp {
-    get {_createdAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
-    set {_createdAt = newValue}
+    get {_storage._createdAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_uniqueStorage()._createdAt = newValue}
   }
   /// Returns true if `createdAt` has been explicitly set.
-  public var hasCreatedAt: Bool {self._createdAt != nil}
+  public var hasCreatedAt: Bool {_storage._createdAt != nil}
   /// Clears the value of `createdAt`. Subsequent reads from it will return its default value.
-  public mutating func clearCreatedAt() {self._createdAt = nil}
+  public mutating func clearCreatedAt() {_uniqueStorage()._createdAt = nil}
 
   /// Between 1970 and now; absent: none.
   public var lastSignInAt: SwiftProtobuf.Google_Protobuf_Timestamp {
-    get {_lastSignInAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
-    set {_lastSignInAt = newValue}
+    get {_storage._lastSignInAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_uniqueStorage()._lastSignInAt = newValue}
   }
   /// Returns true if `lastSignInAt` has been explicitly set.
-  public var hasLastSignInAt: Bool {self._lastSignInAt != nil}
+  public var hasLastSignInAt: Bool {_storage._lastSignInAt != nil}
   /// Clears the value of `lastSignInAt`. Subsequent reads from it will return its default value.
-  public mutating func clearLastSignInAt() {self._lastSignInAt = nil}
+  public mutating func clearLastSignInAt() {_uniqueStorage()._lastSignInAt = nil}
 
   /// As in SetCustomClaimsRequest.
-  public var customClaimsJson: String = String()
+  public var customClaimsJson: String {
+    get {_storage._customClaimsJson}
+    set {_uniqueStorage()._customClaimsJson = newValue}
+  }
 
   /// Identities. Only `provider_id`, `subject`, `email`, `display_name` and `photo_url` are read.
-  public var providers: [Latchkey_V1_LinkedProvider] = []
+  public var providers: [Latchkey_V1_LinkedProvider] {
+    get {_storage._providers}
+    set {_uniqueStorage()._providers = newValue}
+  }
 
-  /// At most five.
-  public var phoneFactors: [Latchkey_V1_ImportedPhoneFactor] = []
+  /// At most five, together with `passkey_factors`.
+  public var phoneFactors: [Latchkey_V1_ImportedPhoneFactor] {
+    get {_storage._phoneFactors}
+    set {_uniqueStorage()._phoneFactors = newValue}
+  }
+
+  /// Passkeys that are second factors. Those that sign in are in `providers`.
+  public var passkeyFactors: [Latchkey_V1_ImportedPasskeyFactor] {
+    get {_storage._passkeyFactors}
+    set {_uniqueStorage()._passkeyFactors = newValue}
+  }
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
 
-  fileprivate var _createdAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
-  fileprivate var _lastSignInAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+  fileprivate var _storage = _StorageClass.defaultInstance
 }
 
 /// A phone as a second factor.
@@ -878,6 +919,38 @@ public nonisolated struct Latchkey_V1_ImportedPhoneFactor: Sendable {
 
   /// In E.164.
   public var phoneNumber: String = String()
+
+  /// At most 256 bytes.
+  public var displayName: String = String()
+
+  /// Absent: the creation of the account.
+  public var enrolledAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_enrolledAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_enrolledAt = newValue}
+  }
+  /// Returns true if `enrolledAt` has been explicitly set.
+  public var hasEnrolledAt: Bool {self._enrolledAt != nil}
+  /// Clears the value of `enrolledAt`. Subsequent reads from it will return its default value.
+  public mutating func clearEnrolledAt() {self._enrolledAt = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _enrolledAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
+/// A passkey as a second factor.
+public nonisolated struct Latchkey_V1_ImportedPasskeyFactor: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// At most 128 bytes; empty: the server generates an id.
+  public var factorID: String = String()
+
+  /// As ExportAccounts returned it.
+  public var passkeyRecord: String = String()
 
   /// At most 256 bytes.
   public var displayName: String = String()
@@ -2027,98 +2100,167 @@ nonisolated extension Latchkey_V1_ImportHash: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Latchkey_V1_ImportedAccount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".ImportedAccount"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{1}email\0\u{3}email_verified\0\u{3}display_name\0\u{3}photo_url\0\u{3}phone_number\0\u{1}disabled\0\u{3}password_hash\0\u{1}salt\0\u{3}created_at\0\u{3}last_sign_in_at\0\u{3}custom_claims_json\0\u{1}providers\0\u{3}phone_factors\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}account_id\0\u{1}email\0\u{3}email_verified\0\u{3}display_name\0\u{3}photo_url\0\u{3}phone_number\0\u{1}disabled\0\u{3}password_hash\0\u{1}salt\0\u{3}created_at\0\u{3}last_sign_in_at\0\u{3}custom_claims_json\0\u{1}providers\0\u{3}phone_factors\0\u{3}passkey_factors\0")
+
+  fileprivate class _StorageClass {
+    var _accountID: String = String()
+    var _email: String = String()
+    var _emailVerified: Bool = false
+    var _displayName: String = String()
+    var _photoURL: String = String()
+    var _phoneNumber: String = String()
+    var _disabled: Bool = false
+    var _passwordHash: Data = Data()
+    var _salt: Data = Data()
+    var _createdAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+    var _lastSignInAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+    var _customClaimsJson: String = String()
+    var _providers: [Latchkey_V1_LinkedProvider] = []
+    var _phoneFactors: [Latchkey_V1_ImportedPhoneFactor] = []
+    var _passkeyFactors: [Latchkey_V1_ImportedPasskeyFactor] = []
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _accountID = source._accountID
+      _email = source._email
+      _emailVerified = source._emailVerified
+      _displayName = source._displayName
+      _photoURL = source._photoURL
+      _phoneNumber = source._phoneNumber
+      _disabled = source._disabled
+      _passwordHash = source._passwordHash
+      _salt = source._salt
+      _createdAt = source._createdAt
+      _lastSignInAt = source._lastSignInAt
+      _customClaimsJson = source._customClaimsJson
+      _providers = source._providers
+      _phoneFactors = source._phoneFactors
+      _passkeyFactors = source._passkeyFactors
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    while let fieldNumber = try decoder.nextFieldNumber() {
-      // The use of inline closures is to circumvent an issue where the compiler
-      // allocates stack space for every case branch when no optimizations are
-      // enabled. https://github.com/apple/swift-protobuf/issues/1034
-      switch fieldNumber {
-      case 1: try { try decoder.decodeSingularStringField(value: &self.accountID) }()
-      case 2: try { try decoder.decodeSingularStringField(value: &self.email) }()
-      case 3: try { try decoder.decodeSingularBoolField(value: &self.emailVerified) }()
-      case 4: try { try decoder.decodeSingularStringField(value: &self.displayName) }()
-      case 5: try { try decoder.decodeSingularStringField(value: &self.photoURL) }()
-      case 6: try { try decoder.decodeSingularStringField(value: &self.phoneNumber) }()
-      case 7: try { try decoder.decodeSingularBoolField(value: &self.disabled) }()
-      case 8: try { try decoder.decodeSingularBytesField(value: &self.passwordHash) }()
-      case 9: try { try decoder.decodeSingularBytesField(value: &self.salt) }()
-      case 10: try { try decoder.decodeSingularMessageField(value: &self._createdAt) }()
-      case 11: try { try decoder.decodeSingularMessageField(value: &self._lastSignInAt) }()
-      case 12: try { try decoder.decodeSingularStringField(value: &self.customClaimsJson) }()
-      case 13: try { try decoder.decodeRepeatedMessageField(value: &self.providers) }()
-      case 14: try { try decoder.decodeRepeatedMessageField(value: &self.phoneFactors) }()
-      default: break
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularStringField(value: &_storage._accountID) }()
+        case 2: try { try decoder.decodeSingularStringField(value: &_storage._email) }()
+        case 3: try { try decoder.decodeSingularBoolField(value: &_storage._emailVerified) }()
+        case 4: try { try decoder.decodeSingularStringField(value: &_storage._displayName) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._photoURL) }()
+        case 6: try { try decoder.decodeSingularStringField(value: &_storage._phoneNumber) }()
+        case 7: try { try decoder.decodeSingularBoolField(value: &_storage._disabled) }()
+        case 8: try { try decoder.decodeSingularBytesField(value: &_storage._passwordHash) }()
+        case 9: try { try decoder.decodeSingularBytesField(value: &_storage._salt) }()
+        case 10: try { try decoder.decodeSingularMessageField(value: &_storage._createdAt) }()
+        case 11: try { try decoder.decodeSingularMessageField(value: &_storage._lastSignInAt) }()
+        case 12: try { try decoder.decodeSingularStringField(value: &_storage._customClaimsJson) }()
+        case 13: try { try decoder.decodeRepeatedMessageField(value: &_storage._providers) }()
+        case 14: try { try decoder.decodeRepeatedMessageField(value: &_storage._phoneFactors) }()
+        case 15: try { try decoder.decodeRepeatedMessageField(value: &_storage._passkeyFactors) }()
+        default: break
+        }
       }
     }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    // The use of inline closures is to circumvent an issue where the compiler
-    // allocates stack space for every if/case branch local when no optimizations
-    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
-    // https://github.com/apple/swift-protobuf/issues/1182
-    if !self.accountID.isEmpty {
-      try visitor.visitSingularStringField(value: self.accountID, fieldNumber: 1)
-    }
-    if !self.email.isEmpty {
-      try visitor.visitSingularStringField(value: self.email, fieldNumber: 2)
-    }
-    if self.emailVerified != false {
-      try visitor.visitSingularBoolField(value: self.emailVerified, fieldNumber: 3)
-    }
-    if !self.displayName.isEmpty {
-      try visitor.visitSingularStringField(value: self.displayName, fieldNumber: 4)
-    }
-    if !self.photoURL.isEmpty {
-      try visitor.visitSingularStringField(value: self.photoURL, fieldNumber: 5)
-    }
-    if !self.phoneNumber.isEmpty {
-      try visitor.visitSingularStringField(value: self.phoneNumber, fieldNumber: 6)
-    }
-    if self.disabled != false {
-      try visitor.visitSingularBoolField(value: self.disabled, fieldNumber: 7)
-    }
-    if !self.passwordHash.isEmpty {
-      try visitor.visitSingularBytesField(value: self.passwordHash, fieldNumber: 8)
-    }
-    if !self.salt.isEmpty {
-      try visitor.visitSingularBytesField(value: self.salt, fieldNumber: 9)
-    }
-    try { if let v = self._createdAt {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
-    } }()
-    try { if let v = self._lastSignInAt {
-      try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
-    } }()
-    if !self.customClaimsJson.isEmpty {
-      try visitor.visitSingularStringField(value: self.customClaimsJson, fieldNumber: 12)
-    }
-    if !self.providers.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.providers, fieldNumber: 13)
-    }
-    if !self.phoneFactors.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.phoneFactors, fieldNumber: 14)
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if !_storage._accountID.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._accountID, fieldNumber: 1)
+      }
+      if !_storage._email.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._email, fieldNumber: 2)
+      }
+      if _storage._emailVerified != false {
+        try visitor.visitSingularBoolField(value: _storage._emailVerified, fieldNumber: 3)
+      }
+      if !_storage._displayName.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._displayName, fieldNumber: 4)
+      }
+      if !_storage._photoURL.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._photoURL, fieldNumber: 5)
+      }
+      if !_storage._phoneNumber.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._phoneNumber, fieldNumber: 6)
+      }
+      if _storage._disabled != false {
+        try visitor.visitSingularBoolField(value: _storage._disabled, fieldNumber: 7)
+      }
+      if !_storage._passwordHash.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._passwordHash, fieldNumber: 8)
+      }
+      if !_storage._salt.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._salt, fieldNumber: 9)
+      }
+      try { if let v = _storage._createdAt {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
+      } }()
+      try { if let v = _storage._lastSignInAt {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 11)
+      } }()
+      if !_storage._customClaimsJson.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._customClaimsJson, fieldNumber: 12)
+      }
+      if !_storage._providers.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._providers, fieldNumber: 13)
+      }
+      if !_storage._phoneFactors.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._phoneFactors, fieldNumber: 14)
+      }
+      if !_storage._passkeyFactors.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._passkeyFactors, fieldNumber: 15)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Latchkey_V1_ImportedAccount, rhs: Latchkey_V1_ImportedAccount) -> Bool {
-    if lhs.accountID != rhs.accountID {return false}
-    if lhs.email != rhs.email {return false}
-    if lhs.emailVerified != rhs.emailVerified {return false}
-    if lhs.displayName != rhs.displayName {return false}
-    if lhs.photoURL != rhs.photoURL {return false}
-    if lhs.phoneNumber != rhs.phoneNumber {return false}
-    if lhs.disabled != rhs.disabled {return false}
-    if lhs.passwordHash != rhs.passwordHash {return false}
-    if lhs.salt != rhs.salt {return false}
-    if lhs._createdAt != rhs._createdAt {return false}
-    if lhs._lastSignInAt != rhs._lastSignInAt {return false}
-    if lhs.customClaimsJson != rhs.customClaimsJson {return false}
-    if lhs.providers != rhs.providers {return false}
-    if lhs.phoneFactors != rhs.phoneFactors {return false}
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._accountID != rhs_storage._accountID {return false}
+        if _storage._email != rhs_storage._email {return false}
+        if _storage._emailVerified != rhs_storage._emailVerified {return false}
+        if _storage._displayName != rhs_storage._displayName {return false}
+        if _storage._photoURL != rhs_storage._photoURL {return false}
+        if _storage._phoneNumber != rhs_storage._phoneNumber {return false}
+        if _storage._disabled != rhs_storage._disabled {return false}
+        if _storage._passwordHash != rhs_storage._passwordHash {return false}
+        if _storage._salt != rhs_storage._salt {return false}
+        if _storage._createdAt != rhs_storage._createdAt {return false}
+        if _storage._lastSignInAt != rhs_storage._lastSignInAt {return false}
+        if _storage._customClaimsJson != rhs_storage._customClaimsJson {return false}
+        if _storage._providers != rhs_storage._providers {return false}
+        if _storage._phoneFactors != rhs_storage._phoneFactors {return false}
+        if _storage._passkeyFactors != rhs_storage._passkeyFactors {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2166,6 +2308,55 @@ nonisolated extension Latchkey_V1_ImportedPhoneFactor: SwiftProtobuf.Message, Sw
   public static func ==(lhs: Latchkey_V1_ImportedPhoneFactor, rhs: Latchkey_V1_ImportedPhoneFactor) -> Bool {
     if lhs.factorID != rhs.factorID {return false}
     if lhs.phoneNumber != rhs.phoneNumber {return false}
+    if lhs.displayName != rhs.displayName {return false}
+    if lhs._enrolledAt != rhs._enrolledAt {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_ImportedPasskeyFactor: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".ImportedPasskeyFactor"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}factor_id\0\u{3}passkey_record\0\u{3}display_name\0\u{3}enrolled_at\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.factorID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.passkeyRecord) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.displayName) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._enrolledAt) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.factorID.isEmpty {
+      try visitor.visitSingularStringField(value: self.factorID, fieldNumber: 1)
+    }
+    if !self.passkeyRecord.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyRecord, fieldNumber: 2)
+    }
+    if !self.displayName.isEmpty {
+      try visitor.visitSingularStringField(value: self.displayName, fieldNumber: 3)
+    }
+    try { if let v = self._enrolledAt {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_ImportedPasskeyFactor, rhs: Latchkey_V1_ImportedPasskeyFactor) -> Bool {
+    if lhs.factorID != rhs.factorID {return false}
+    if lhs.passkeyRecord != rhs.passkeyRecord {return false}
     if lhs.displayName != rhs.displayName {return false}
     if lhs._enrolledAt != rhs._enrolledAt {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}

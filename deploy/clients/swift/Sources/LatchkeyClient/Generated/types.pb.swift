@@ -910,6 +910,10 @@ public nonisolated struct Latchkey_V1_SecondFactorHint: Sendable {
   /// Clears the value of `enrolledAt`. Subsequent reads from it will return its default value.
   public mutating func clearEnrolledAt() {self._enrolledAt = nil}
 
+  /// Passkeys only, from ExportAccounts with `include_secrets`: what ImportAccounts needs to restore the factor. Opaque;
+  /// it contains the public key and no secret.
+  public var passkeyRecord: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -2100,7 +2104,7 @@ nonisolated extension Latchkey_V1_SecondFactorRequired: SwiftProtobuf.Message, S
 
 nonisolated extension Latchkey_V1_SecondFactorHint: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".SecondFactorHint"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}factor_id\0\u{1}kind\0\u{3}display_name\0\u{3}masked_phone_number\0\u{3}enrolled_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}factor_id\0\u{1}kind\0\u{3}display_name\0\u{3}masked_phone_number\0\u{3}enrolled_at\0\u{3}passkey_record\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2113,6 +2117,7 @@ nonisolated extension Latchkey_V1_SecondFactorHint: SwiftProtobuf.Message, Swift
       case 3: try { try decoder.decodeSingularStringField(value: &self.displayName) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.maskedPhoneNumber) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._enrolledAt) }()
+      case 6: try { try decoder.decodeSingularStringField(value: &self.passkeyRecord) }()
       default: break
       }
     }
@@ -2138,6 +2143,9 @@ nonisolated extension Latchkey_V1_SecondFactorHint: SwiftProtobuf.Message, Swift
     try { if let v = self._enrolledAt {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 5)
     } }()
+    if !self.passkeyRecord.isEmpty {
+      try visitor.visitSingularStringField(value: self.passkeyRecord, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2147,6 +2155,7 @@ nonisolated extension Latchkey_V1_SecondFactorHint: SwiftProtobuf.Message, Swift
     if lhs.displayName != rhs.displayName {return false}
     if lhs.maskedPhoneNumber != rhs.maskedPhoneNumber {return false}
     if lhs._enrolledAt != rhs._enrolledAt {return false}
+    if lhs.passkeyRecord != rhs.passkeyRecord {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

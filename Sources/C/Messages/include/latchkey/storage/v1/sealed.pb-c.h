@@ -336,7 +336,7 @@ struct  Latchkey__Storage__V1__Passkey
   protobuf_c_boolean backup_eligible;
   protobuf_c_boolean backed_up;
   /*
-   * Whether the authenticator verified the user at the registration.
+   * Whether the verification of the user by the authenticator is trusted.
    */
   protobuf_c_boolean user_verified;
   /*
@@ -379,10 +379,14 @@ struct  Latchkey__Storage__V1__PasskeyChallenge
    * The options named the passkeys that may answer.
    */
   protobuf_c_boolean identified;
+  /*
+   * The address that a sign-in named. Empty: none.
+   */
+  char *email;
 };
 #define LATCHKEY__STORAGE__V1__PASSKEY_CHALLENGE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__passkey_challenge__descriptor) \
-    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, (char *)protobuf_c_empty_string, 0 }
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string }
 
 
 struct  Latchkey__Storage__V1__StoredAnswer__AccountExists
