@@ -3779,7 +3779,7 @@ const ProtobufCEnumDescriptor latchkey__v1__master_key_state__descriptor =
   latchkey__v1__master_key_state__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[33] =
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[34] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -3806,6 +3806,7 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "DeleteAccounts", &latchkey__v1__delete_accounts_request__descriptor, &latchkey__v1__delete_accounts_response__descriptor },
   { "SetAccountsDisabled", &latchkey__v1__set_accounts_disabled_request__descriptor, &latchkey__v1__set_accounts_disabled_response__descriptor },
   { "ForgetAccount", &latchkey__v1__forget_account_request__descriptor, &latchkey__v1__forget_account_response__descriptor },
+  { "SetTransferSubjects", &latchkey__v1__set_transfer_subjects_request__descriptor, &latchkey__v1__set_transfer_subjects_response__descriptor },
   { "Search", &latchkey__v1__search_request__descriptor, &latchkey__v1__search_response__descriptor },
   { "ExportAccount", &latchkey__v1__export_account_request__descriptor, &latchkey__v1__export_account_response__descriptor },
   { "ListEvents", &latchkey__v1__list_events_request__descriptor, &latchkey__v1__list_events_response__descriptor },
@@ -3822,8 +3823,8 @@ const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   20,        /* CreateEmailLink */
   5,        /* DeleteAccount */
   22,        /* DeleteAccounts */
-  28,        /* DiagnoseSignIn */
-  26,        /* ExportAccount */
+  29,        /* DiagnoseSignIn */
+  27,        /* ExportAccount */
   9,        /* ExportAccounts */
   24,        /* ForgetAccount */
   12,        /* GetMasterKeyStatus */
@@ -3831,23 +3832,24 @@ const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   21,        /* Invite */
   18,        /* LinkIdentity */
   1,        /* List */
-  27,        /* ListEvents */
-  31,        /* ListMessages */
-  30,        /* ListSessions */
+  28,        /* ListEvents */
+  32,        /* ListMessages */
+  31,        /* ListSessions */
   13,        /* ListSigningKeys */
   0,        /* Lookup */
   6,        /* RemoveSecondFactors */
-  32,        /* ResendMessage */
+  33,        /* ResendMessage */
   4,        /* RevokeSessions */
   15,        /* RevokeSigningKey */
   14,        /* RotateSigningKeys */
-  25,        /* Search */
+  26,        /* Search */
   23,        /* SetAccountsDisabled */
   3,        /* SetCustomClaims */
   2,        /* SetDisabled */
   19,        /* SetSecondFactors */
+  25,        /* SetTransferSubjects */
   7,        /* UnlinkProvider */
-  29,        /* Unlock */
+  30,        /* Unlock */
   17         /* UpdateAccount */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
@@ -3857,7 +3859,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  33,
+  34,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -4061,13 +4063,21 @@ void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 24, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__set_transfer_subjects(ProtobufCService *service,
+                                                        const Latchkey__V1__SetTransferSubjectsRequest *input,
+                                                        Latchkey__V1__SetTransferSubjectsResponse_Closure closure,
+                                                        void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__search(ProtobufCService *service,
                                          const Latchkey__V1__SearchRequest *input,
                                          Latchkey__V1__SearchResponse_Closure closure,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  const Latchkey__V1__ExportAccountRequest *input,
@@ -4075,7 +4085,7 @@ void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               const Latchkey__V1__ListEventsRequest *input,
@@ -4083,7 +4093,7 @@ void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    const Latchkey__V1__DiagnoseSignInRequest *input,
@@ -4091,7 +4101,7 @@ void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          const Latchkey__V1__UnlockRequest *input,
@@ -4099,7 +4109,7 @@ void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 const Latchkey__V1__AdminServiceListSessionsRequest *input,
@@ -4107,7 +4117,7 @@ void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 const Latchkey__V1__ListMessagesRequest *input,
@@ -4115,7 +4125,7 @@ void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 32, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  const Latchkey__V1__ResendMessageRequest *input,
@@ -4123,7 +4133,7 @@ void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 32, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 33, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)
