@@ -125,6 +125,7 @@ extension Settings {
       ("audience_check_url", \.audienceCheck, "audience of an access token" + own),
       ("emails_url", \.emails, "the user's email addresses" + own),
       ("request_token_url", \.requestToken, "request token endpoint of OAuth 1.0a" + own),
+      ("revocation_url", \.revocation, "revocation of the provider's tokens (RFC 7009)" + own),
     ]
     for (name, endpoint, meaning) in asked {
       let url = try reader.text(name, "", meaning)

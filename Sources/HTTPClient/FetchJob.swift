@@ -2,6 +2,7 @@ import CCurl
 
 /// A validated request. All checks precede any use by libcurl.
 struct FetchJob: Sendable {
+  let method: FetchRequest.Method
   let target: Target
   let provider: String
   /// Header fields in libcurl's format.
@@ -11,6 +12,7 @@ struct FetchJob: Sendable {
   let mail: MailRequest?
 
   init(_ request: FetchRequest, _ limits: FetchLimits) throws(FetchError) {
+    method = request.method
     target = try Target(request.url)
     provider = request.provider
     body = request.body

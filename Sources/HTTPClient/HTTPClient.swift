@@ -31,15 +31,26 @@ package struct FetchRequest: Hashable, Sendable {
     }
   }
 
+  package enum Method: String, Hashable, Sendable {
+    case get = "GET"
+    case post = "POST"
+    case delete = "DELETE"
+  }
+
+  package var method: Method
   /// The query may contain a secret: never log it.
   package var url: String
   /// The provider whose concurrency limit and circuit breaker apply.
   package var provider: String
   package var fields: [Field]
-  /// nil: GET. Otherwise POST with these bytes; `fields` contains their content type.
+  /// `fields` contains its content type. A GET request has none.
   package var body: [UInt8]?
 
-  package init(_ url: String, for provider: String = "", fields: [Field] = [], body: [UInt8]? = nil) {
+  /// - Parameter method: nil: GET, or POST with a body.
+  package init(
+    _ url: String, for provider: String = "", fields: [Field] = [], body: [UInt8]? = nil, method: Method? = nil
+  ) {
+    self.method = method ?? (body == nil ? .get : .post)
     self.url = url
     self.provider = provider
     self.fields = fields
@@ -102,7 +113,7 @@ package enum FetchError: Error, Hashable, Sendable {
 // Printed values never contain a field's value, a query or a body.
 
 extension FetchRequest: CustomStringConvertible, CustomReflectable {
-  package var description: String { "\(body == nil ? "GET" : "POST") \(url.prefix { $0 != "?" && $0 != "#" })" }
+  package var description: String { "\(method.rawValue) \(url.prefix { $0 != "?" && $0 != "#" })" }
   package var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -56,6 +56,7 @@ extension FetchJob {
     guard MailRule.isName(mail.host), MailRule.isName(mail.heloName), MailRule.isAddress(mail.sender),
       MailRule.isRecipient(mail.recipient), MailRule.isLine(mail.user), MailRule.isLine(mail.password)
     else { throw .refusedField }
+    method = .post
     let host = mail.host.lowercased()
     let scheme = mail.security == .tls ? "smtps" : "smtp"
     let authority = host.contains(":") ? "[\(host)]" : host

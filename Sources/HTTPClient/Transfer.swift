@@ -83,6 +83,11 @@ import Glibc
     }
     if let mail = exchange.job.mail { return setMail(mail) }
     guard unsafe latchkey_curl_set_fields(easy, fieldLines) == CURLE_OK else { return false }
+    if exchange.job.method == .delete,
+      unsafe latchkey_curl_set_string(easy, CURLOPT_CUSTOMREQUEST, FetchRequest.Method.delete.rawValue) != CURLE_OK
+    {
+      return false
+    }
     guard let body = exchange.job.body else { return true }
     return unsafe latchkey_curl_set_body(easy, body, body.count) == CURLE_OK
   }

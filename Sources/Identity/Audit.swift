@@ -67,6 +67,10 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case passkeyRenamed = "PASSKEY_RENAMED"
   /// The sign count of a passkey did not rise.
   case passkeyCloneSuspected = "PASSKEY_CLONE_SUSPECTED"
+  /// A provider revoked one of its tokens for the user, also of an account that was just deleted.
+  case providerTokenRevoked = "PROVIDER_TOKEN_REVOKED"
+  /// An identity got the subject of an application's new team.
+  case identityTransferred = "IDENTITY_TRANSFERRED"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

@@ -275,6 +275,8 @@ package protocol Providers: Sendable {
   var flowProviderIDs: Set<String> { get }
   /// Starts a flow. Throws `Failure`.
   func start(_ flow: FlowOrder, at now: Timestamp) async throws -> StartedFlow
+  /// Revokes a token of the provider. A token that is invalid already is no failure (T5). Throws `Failure`.
+  func revoke(_ token: TokenToRevoke, at now: Timestamp) async throws
   /// Redeems the response of the provider. Called at most once for a flow, after its state was compared. Throws
   /// `Failure`.
   func finish(_ flow: PendingFlow, with parameters: [String: String], at now: Timestamp) async throws

@@ -70,6 +70,8 @@ package enum ProviderRefusal: Error, Hashable, Sendable {
   case flowMismatch(why: String)
   /// The caller may not set this parameter.
   case reservedParameter(name: String)
+  /// The provider revokes no tokens, or is not configured for it.
+  case cannotRevoke(hint: String)
   /// The provider does not accept the caller's parameter or scope.
   case invalidParameter(name: String, hint: String)
 }

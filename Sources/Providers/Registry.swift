@@ -9,6 +9,7 @@ package struct Registry: Sendable {
     let idTokens: (any VerifiesIDTokens)?
     let accessTokens: (any VerifiesAccessTokens)?
     let flows: (any StartsFlows)?
+    let revoker: (any RevokesTokens)?
 
     init(_ provider: any IdentityProvider) {
       self.provider = provider
@@ -16,6 +17,7 @@ package struct Registry: Sendable {
       accessTokens = provider as? any VerifiesAccessTokens
       let flows = provider as? any StartsFlows
       self.flows = flows?.flowsAreConfigured == true ? flows : nil
+      revoker = provider as? any RevokesTokens
     }
 
     func takes(_ kind: CredentialKind) -> Bool {
@@ -136,6 +138,15 @@ package struct Registry: Sendable {
     _ callback: Callback, of flow: FlowState, at providerID: String, at now: Timestamp
   ) async throws -> VerifiedToken {
     try await flows(providerID).finish(callback, of: flow, at: now)
+  }
+
+  /// Revokes a token of the provider. Throws `ProviderRefusal`.
+  package func revoke(_ token: RevocableToken, of providerID: String, at now: Timestamp) async throws {
+    guard let revoker = try entry(providerID).revoker else {
+      throw ProviderRefusal.cannotRevoke(hint: "\(providerID) has no call that revokes a token.")
+    }
+    try token.check(for: revoker)
+    try await revoker.revoke(token, at: now)
   }
 
   private func entry(_ id: String) throws(ProviderRefusal) -> Entry {

@@ -80,11 +80,23 @@ package struct AccountService: Sendable {
         context, message, client: request.client,
         idempotencyKey: IdempotencyKey(request.idempotencyKey, of: DeleteRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
+      guard request.tokensToRevoke.count <= Shape.tokensToRevokeMax else {
+        throw Shape.invalid("tokens_to_revoke", "Send at most \(Shape.tokensToRevokeMax) tokens.")
+      }
+      let tokens = try request.tokensToRevoke.map { try Shape.tokenToRevoke($0, "tokens_to_revoke") }
       let delete = DeleteAccount(shared.environment)
       return .task {
-        try await delete(idToken: idToken, call)
-        return DeleteResponse()
+        DeleteResponse(revocations: try await delete(idToken: idToken, revoking: tokens, call).map { .init($0) })
       }
     }
+  }
+}
+
+extension API.TokenRevocation {
+  fileprivate init(_ revocation: Identity.TokenRevocation) {
+    self.init(
+      providerID: revocation.providerID, revoked: revocation.failure == nil,
+      reason: revocation.failure.map { ErrorReason($0.reason) } ?? .unspecified,
+      message: revocation.failure?.hint ?? "")
   }
 }

@@ -116,7 +116,7 @@ extension AdminService {
 
 extension AdminService {
   /// Time limit of a batch, whose changes wait for the disk one after the other.
-  private static let batchMillisMax: Int64 = 120_000
+  static let batchMillisMax: Int64 = 120_000
 
   private var deleteAccounts: Method {
     batch(AdminRPC.deleteAccounts) { request, call in
@@ -143,7 +143,7 @@ extension AdminService {
     }
   }
 
-  private func batch<Request, Response>(
+  func batch<Request, Response>(
     _ rpc: RPC<Request, Response>, _ start: @escaping @Sendable (Request, CallFacts) throws -> Work
   ) -> Method {
     Method(

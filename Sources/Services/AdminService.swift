@@ -17,7 +17,7 @@ package struct AdminService: Sendable {
       lookup, list, setDisabled, setCustomClaims, revokeSessions, deleteAccount, removeSecondFactors, unlinkProvider,
       importAccounts, exportAccounts, createCustomToken, backup, getMasterKeyStatus,
       listSigningKeys, rotateSigningKeys, revokeSigningKey,
-    ] + accountMethods + supportMethods
+    ] + accountMethods + supportMethods + transferMethods
   }
 
   private var lookup: Method {

@@ -60,6 +60,8 @@ extension AuditEvent {
     case .sessionCookieCreated: .sessionCookieCreated
     case .passkeyRenamed: .passkeyRenamed
     case .passkeyCloneSuspected: .passkeyCloneSuspected
+    case .providerTokenRevoked: .providerTokenRevoked
+    case .identityTransferred: .identityTransferred
     }
   }
 }
@@ -150,6 +152,15 @@ extension ResponseMode {
 // MARK: Values in requests
 
 extension Shape {
+  static func tokenKind(_ kind: ProviderTokenKind?, _ field: String) throws -> Identity.TokenToRevoke.Kind {
+    switch kind {
+    case .accessToken: .accessToken
+    case .refreshToken: .refreshToken
+    case .authorizationCode: .authorizationCode
+    case .unspecified, nil: throw invalid(field, "Set kind to a value of ProviderTokenKind.")
+    }
+  }
+
   static func factorKind(_ kind: API.FactorKind?) throws -> StoredFactorKind {
     switch kind {
     case .totp: .totp

@@ -30,6 +30,8 @@ enum Shape {
   static let subjectBytesMax = 255
   static let userJSONBytesMax = 4_096
   static let accountIDBytesMax = 128
+  /// A user has few providers. All tokens together are within the limit of a message.
+  static let tokensToRevokeMax = 8
   /// A page token is an account ID in base64url. The limit leaves room for longer tokens of later versions.
   static let pageTokenBytesMax = 256
   /// A longer user agent is truncated.

@@ -13,6 +13,8 @@ package struct Query: Hashable, Sendable {
   package var accountID: String?
   /// The owner of this identity.
   package var identity: IdentityKey?
+  /// The owner of the identity with this provider and `transferSubject`. Held, because few calls have it.
+  @Held package var transfer: IdentityKey?
   /// With `identity` or `sessionID`: the caller does not use `lastSignInAt`, which may then predate later sign-ins. All
   /// other fields of the account are current.
   package var lastSignInMayLag = false
@@ -243,6 +245,7 @@ package struct Facts: Hashable, Sendable {
   @Held package var sessionAccount: AccountState?
   @Held package var account: AccountState?
   @Held package var identityOwner: AccountState?
+  @Held package var transferOwner: AccountState?
   @Held package var emailOwner: AccountState?
   @Held package var phoneOwner: AccountState?
   @Held package var pending: PendingRecord?

@@ -77,6 +77,7 @@ extension IdentityRecord: StoredRecord {
     visitor.column("username", &username)
     visitor.column("linked_at", &linkedAt)
     visitor.column("passkey", &passkey)
+    visitor.column("transfer_subject", &transferSubject)
   }
 }
 

@@ -57,6 +57,9 @@ package struct IdentityRecord: Hashable, Sendable {
   package var linkedAt: Timestamp
   /// The key of a passkey with what belongs to it, as a packed message. nil: the identity is of a provider.
   package var passkey: [UInt8]?
+  /// By what the provider identifies the user while an application moves to another team. An administrator sets it.
+  /// Unique for each provider. nil: none.
+  package var transferSubject: String?
 
   package init(assertion: Assertion, accountID: String, linkedAt: Timestamp) {
     key = assertion.identity

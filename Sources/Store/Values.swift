@@ -74,10 +74,13 @@ package struct Assertion: Hashable, Sendable {
   package var profileJSON: String
   /// The passkey after this use or registration, as `IdentityRecord.passkey`.
   package var passkey: [UInt8]?
+  /// By what the provider identified the user at the application's former team. Empty: none.
+  package var transferSubject: String
 
   package init(
     identity: IdentityKey, email: String? = nil, tier: TrustTier = .unverified, displayName: String = "",
-    photoURL: String = "", username: String = "", profileJSON: String = "", passkey: [UInt8]? = nil
+    photoURL: String = "", username: String = "", profileJSON: String = "", passkey: [UInt8]? = nil,
+    transferSubject: String = ""
   ) {
     self.identity = identity
     self.email = email
@@ -87,5 +90,6 @@ package struct Assertion: Hashable, Sendable {
     self.username = username
     self.profileJSON = profileJSON
     self.passkey = passkey
+    self.transferSubject = transferSubject
   }
 }

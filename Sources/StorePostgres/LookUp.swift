@@ -94,6 +94,9 @@ final class LookUp {
     if let key = query.identity {
       askAccount(.identity, into: \.facts.identityOwner) { $0.bind(key.providerID).bind(key.subject) }
     }
+    if let key = query.transfer {
+      askAccount(.transfer, into: \.facts.transferOwner) { $0.bind(key.providerID).bind(key.subject) }
+    }
     if let email = query.email { askAccount(.email, into: \.facts.emailOwner) { $0.bind(email) } }
     if let number = query.phoneNumber { askAccount(.phoneNumber, into: \.facts.phoneOwner) { $0.bind(number) } }
   }

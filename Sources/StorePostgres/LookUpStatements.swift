@@ -19,10 +19,12 @@ struct AccountSelector {
   static let phoneNumber = AccountSelector("phone_number", "SELECT id FROM accounts WHERE phone_number = $1")
   static let identity = AccountSelector(
     "identity", "SELECT account_id AS id FROM identities WHERE provider_id = $1 AND subject = $2")
+  static let transfer = AccountSelector(
+    "transfer", "SELECT account_id AS id FROM identities WHERE provider_id = $1 AND transfer_subject = $2")
   static let session = AccountSelector("session", "SELECT account_id AS id FROM sessions WHERE id = $1")
   static let pending = AccountSelector("pending", "SELECT account_id AS id FROM pendings WHERE digest = $1")
 
-  fileprivate static let all = [id, email, phoneNumber, identity, session, pending]
+  fileprivate static let all = [id, email, phoneNumber, identity, transfer, session, pending]
 }
 
 extension Statement {

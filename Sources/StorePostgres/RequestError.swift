@@ -98,7 +98,7 @@ struct ServerError: Hashable, Sendable {
     case "accounts_id": .accountID
     case "accounts_email": .email
     case "accounts_phone_number": .phoneNumber
-    case "identities_key", "identities_of_account": .identity
+    case "identities_key", "identities_of_account", "identities_transfer": .identity
     case "idempotency_key": .idempotency
     case "spent_tokens_digest": .spentToken
     case "signing_keys_key_id": .signingKey

@@ -8,7 +8,7 @@ enum Migrations {
   static let steps: [SchemaStep] = [
     SchemaStep([Schema.baseline]), masterKeys, SchemaStep(Schema.forgottenAccounts),
     SchemaStep(index: "audit_by_account", on: "audit (account_id, position)"), SchemaStep(Schema.support),
-    SchemaStep(Schema.passkeysAndEmailCodes), SchemaStep(Schema.passkeyColumn),
+    SchemaStep(Schema.passkeysAndEmailCodes), SchemaStep(Schema.passkeyColumn), SchemaStep(Schema.transferSubject),
   ]
 
   private static let masterKeys = SchemaStep([

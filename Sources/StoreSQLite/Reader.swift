@@ -11,7 +11,7 @@ final class Reader {
   /// The last commit that the snapshot certainly shows.
   private var snapshotCommit: UInt64 = 0
   private let begin, end: Statement
-  private let accountByID, accountByEmail, accountByPhone, accountByIdentity: Statement
+  private let accountByID, accountByEmail, accountByPhone, accountByIdentity, accountByTransfer: Statement
   private let methodsByEmail, methodsByLinkedEmail: Statement
   private let identities, factors, unlinks: Statement
   private let session, pending, idempotency, spentToken, signingKeys: Statement
@@ -38,6 +38,7 @@ final class Reader {
     accountByEmail = try connection.prepare("\(account) WHERE a.email = ?")
     accountByPhone = try connection.prepare("\(account) WHERE a.phone_number = ?")
     accountByIdentity = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.subject = ?")
+    accountByTransfer = try connection.prepare("\(ownerByIdentity) WHERE i.provider_id = ? AND i.transfer_subject = ?")
     let methods = """
       SELECT \(SignInMethodsRow.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_number = a.number
       """
@@ -92,9 +93,7 @@ final class Reader {
       facts.account = try state(accountByID.bind(id))
       if facts.account == nil { facts.closedAccount = try one(closedAccount.bind(id)) }
     }
-    if let key = query.identity {
-      facts.$identityOwner = try owner(of: key, lastSignInMayLag: query.lastSignInMayLag)
-    }
+    try readIdentities(query, &facts)
     if let email = query.email {
       // An address has one owner, who usually also owns the identity that asserts it.
       if facts.identityOwner?.account.email == email {
@@ -137,6 +136,15 @@ final class Reader {
       }
     }
     return facts
+  }
+
+  private func readIdentities(_ query: Query, _ facts: inout Facts) throws(SQLiteError) {
+    if let key = query.identity {
+      facts.$identityOwner = try owner(of: key, lastSignInMayLag: query.lastSignInMayLag)
+    }
+    if let key = query.transfer {
+      facts.transferOwner = try state(accountByTransfer.bind(key.providerID).bind(key.subject))
+    }
   }
 
   private func readOpenSessions(_ wanted: OpenSessionsQuery, _ facts: inout Facts) throws(SQLiteError) {

@@ -87,7 +87,7 @@ struct SQLiteError: Error {
     case "accounts.id": .accountID
     case "accounts.email": .email
     case "accounts.phone_number": .phoneNumber
-    case "identities.provider_id, identities.subject": .identity
+    case "identities.provider_id, identities.subject", "identities.provider_id, identities.transfer_subject": .identity
     case "idempotency.key": .idempotency
     case "spent_tokens.digest": .spentToken
     case "signing_keys.key_id": .signingKey

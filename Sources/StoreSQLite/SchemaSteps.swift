@@ -9,6 +9,15 @@ extension Schema {
   /// The key of a passkey.
   static let passkeyColumn = ["ALTER TABLE identities ADD COLUMN passkey BLOB"]
 
+  /// By what Apple identifies a user while an application moves to another team.
+  static let transferSubject = [
+    "ALTER TABLE identities ADD COLUMN transfer_subject TEXT",
+    """
+    CREATE UNIQUE INDEX identities_transfer ON identities (provider_id, transfer_subject)
+    WHERE transfer_subject IS NOT NULL
+    """,
+  ]
+
   /// Accepts the pending rows and the second factors of passkeys, and codes by email.
   ///
   /// SQLite cannot change a check, so the tables are made again with their rows.

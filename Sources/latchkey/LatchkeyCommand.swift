@@ -44,7 +44,7 @@ struct Latchkey: ParsableCommand {
         Lookup.self, List.self, Disable.self, Enable.self, SetClaims.self, Revoke.self, RemoveFactors.self,
         UnlinkProvider.self, DeleteAccount.self, ImportCommand.self, Export.self, Backup.self, Keys.self,
         CreateAccount.self, Invite.self, UpdateAccount.self, LinkIdentity.self, SetFactors.self, EmailLink.self,
-        ForgetAccount.self, SearchCommand.self, ExportAccount.self,
+        ForgetAccount.self, SetTransferIDs.self, SearchCommand.self, ExportAccount.self,
       ]),
       CommandGroup(
         name: "Help for a user", subcommands: [Why.self, Events.self, Unlock.self, Messages.self, Resend.self]),

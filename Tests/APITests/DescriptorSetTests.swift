@@ -54,8 +54,8 @@ func `a symbol is found in the file that declares it`(symbol: String, name: Stri
     names.dropFirst().sorted() == [
       "google/protobuf/duration.proto", "google/protobuf/field_mask.proto", "google/protobuf/timestamp.proto",
       "latchkey/v1/admin_accounts.proto", "latchkey/v1/admin_signing_keys.proto", "latchkey/v1/admin_support.proto",
-      "latchkey/v1/errors.proto", "latchkey/v1/event_service.proto", "latchkey/v1/types.proto",
-      "latchkey/v1/verification_service.proto",
+      "latchkey/v1/admin_transfers.proto", "latchkey/v1/errors.proto", "latchkey/v1/event_service.proto",
+      "latchkey/v1/types.proto", "latchkey/v1/verification_service.proto",
     ])
 }
 

@@ -45,6 +45,19 @@ private func provider(_ text: String) throws -> ProviderSettings {
   #expect(yahoo.keys == .discovery(url: "https://api.login.yahoo.com/.well-known/openid-configuration"))
 }
 
+@Test func `the endpoint that revokes tokens is a setting of every provider that can use one`() throws {
+  let apple = try provider(
+    "id: 'apple.com', client_ids: ['a'], team_id: 'T', key_id: 'K', private_key_file: 'apple.p8'")
+  #expect(apple.endpoints.revocation == "https://appleid.apple.com/auth/revoke")
+  #expect(try provider(corp + ", revocation_url: 'https://r.example'").endpoints.revocation == "https://r.example")
+  let x = "id: 'twitter.com', client_ids: ['a'], client_secret_env: 'X', revocation_url: 'https://r.example'"
+  #expect(try provider(x + ", protocol: 'oauth2'").endpoints.revocation == "https://r.example")
+  let yahoo = "id: 'yahoo.com', client_ids: ['a'], client_secret_env: 'X', revocation_url: 'https://r.example'"
+  for unused in [x, yahoo] {
+    #expect(throws: ConfigurationError.self) { try provider(unused) }
+  }
+}
+
 @Test func `another discovery document provides all endpoints that are not set`() throws {
   let google = try provider(
     "id: 'google.com', client_ids: ['a'], discovery_url: 'https://idp.example/d', token_url: 'https://t.example'")

@@ -74,6 +74,7 @@ struct FetchJobTests {
     let printed = "\(request) \([request]) \(request.fields) \(answer) \(String(reflecting: request))"
       + "\(String(reflecting: answer)) \(String(reflecting: field))" + dumped
     #expect(!printed.contains("secret") && !printed.contains("115, 101"))
+    #expect("\(FetchRequest("https://a.example/b?c", method: .delete))" == "DELETE https://a.example/b")
     #expect("\(request)" == "POST https://a.example/b" && "\(field)" == "Authorization: …")
     #expect("\(answer)" == "200 a/b, 6 bytes")
   }

@@ -96,6 +96,18 @@ struct RequestTests {
     #expect(sent.body == body)
   }
 
+  @Test func `a DELETE may have a body`() async throws {
+    let type = FetchRequest.Field("Content-Type", "application/json")
+    let sent = try await echo(FetchRequest("", fields: [type], body: [0x7B, 0x7D], method: .delete))
+    #expect(
+      sent.lines == [
+        "DELETE", "Accept: */*", "Content-Length: 2", "Content-Type: application/json", host, "User-Agent: latchkey",
+      ])
+    #expect(sent.body == [0x7B, 0x7D])
+    let none = try await echo(FetchRequest("", method: .delete))
+    #expect(none.lines == ["DELETE", "Accept: */*", host, "User-Agent: latchkey"])
+  }
+
   @Test func `an empty body, or one that begins with a NUL, is sent unchanged`() async throws {
     let none = try await echo(FetchRequest("", body: []))
     #expect(none.lines == ["POST", "Accept: */*", "Content-Length: 0", host, "User-Agent: latchkey"])

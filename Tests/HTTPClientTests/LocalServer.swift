@@ -87,7 +87,7 @@ import Glibc
             name, *rest = self.path[1:].split("/")
             page = getattr(self, "page_" + name.replace("-", "_"), None)
             page(*rest) if page else self.answer(404, b"no such page")
-        do_POST = do_GET
+        do_POST = do_DELETE = do_GET
 
         def page_ok(self):
             self.answer(200, b'{"keys":[]}', Content_Type="application/json",

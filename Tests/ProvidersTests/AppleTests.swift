@@ -37,6 +37,20 @@ struct AppleTests {
         + "&response_type=code&scope=openid%20email%20name&state=\(Flow.state)")
   }
 
+  @Test func `X8: the transfer identifier comes from the signed token of Apple only`() async throws {
+    let bench = try bench()
+    for (claim, expected) in [
+      (JSONValue.string("t-1"), "t-1"), (.string(""), ""), (.int(1), ""), (nil, ""),
+      (.string(String(repeating: "t", count: 256)), ""),
+    ] as [(JSONValue?, String)] {
+      try bench.redeems(claims(bench, ["transfer_sub": claim]))
+      #expect(try await bench.finish().assertion.transferSubject == expected)
+    }
+    let other = try FlowBench()
+    try other.redeems(other.claims(["transfer_sub": .string("t-1")]))
+    #expect(try await other.finish().assertion.transferSubject.isEmpty)
+  }
+
   @Test func `the client secret is a JWT of the team that expires after minutes`()
     async throws
   {

@@ -156,6 +156,9 @@ class Client:
         request = flows.StartFlowRequest(provider_id=provider_id, redirect_uri=redirect_uri, **fields)
         return _call(self._flows.StartFlow, request)
 
+    def revoke_token(self, id_token: str, token: types.TokenToRevoke, **fields: Any) -> None:
+        _call(self._flows.RevokeToken, flows.RevokeTokenRequest(id_token=id_token, token=token, **fields))
+
     def create(self, email: str, password: str = PASSWORD, **fields: Any) -> types.Session:
         request = accounts.CreateRequest(email=email, password=password, **fields)
         return session(_call(self._accounts.Create, request))
@@ -184,8 +187,8 @@ class Client:
             request.keep.add(field=name, from_account_id=owner.account.account_id)
         return _call(self._accounts.Merge, request)
 
-    def delete(self, id_token: str, **fields: Any) -> None:
-        _call(self._accounts.Delete, accounts.DeleteRequest(id_token=id_token, **fields))
+    def delete(self, id_token: str, **fields: Any) -> accounts.DeleteResponse:
+        return _call(self._accounts.Delete, accounts.DeleteRequest(id_token=id_token, **fields))
 
     def refresh(self, refresh_token: str, **fields: Any) -> types.Session:
         return _call(self._sessions.Refresh, sessions.RefreshRequest(refresh_token=refresh_token, **fields)).session

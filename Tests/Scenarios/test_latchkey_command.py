@@ -484,4 +484,4 @@ def broken_examples(text: str) -> list[str]:
     lines = [line.strip() for line in text.splitlines()]
     return [line for line, following in zip(lines, lines[1:], strict=False)
             if line.startswith("latchkey ") and not line.endswith("\\") and following
-            and not following.startswith("latchkey ")]
+            and not following.startswith(("latchkey ", "latchkeyd "))]

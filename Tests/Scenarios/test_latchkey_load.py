@@ -88,12 +88,13 @@ WORKLOADS = {
 }
 
 # Calls without a workload; the tool states the reason.
-LEFT_OUT = {"ServerReflection/ServerReflectionInfo"} | {f"AdminService/{name}" for name in (
-    "Backup", "GetMasterKeyStatus", "ListSigningKeys", "RotateSigningKeys", "RevokeSigningKey", "CreateEmailLink",
-    "Invite",
-    "SetSecondFactors", "LinkIdentity", "DeleteAccounts", "SetAccountsDisabled", "ForgetAccount", "ExportAccount",
-    "ResendMessage")} | {f"PasskeyService/{name}" for name in (
-    "StartRegistration", "FinishRegistration", "StartSignIn", "ListPasskeys", "RenamePasskey", "RemovePasskey")}
+LEFT_OUT = {"ServerReflection/ServerReflectionInfo", "ProviderFlowService/RevokeToken"} | {
+    f"AdminService/{name}" for name in (
+        "Backup", "GetMasterKeyStatus", "ListSigningKeys", "RotateSigningKeys", "RevokeSigningKey", "CreateEmailLink",
+        "Invite", "SetSecondFactors", "LinkIdentity", "DeleteAccounts", "SetAccountsDisabled", "ForgetAccount",
+        "SetTransferSubjects", "ExportAccount", "ResendMessage")} | {
+    f"PasskeyService/{name}" for name in (
+        "StartRegistration", "FinishRegistration", "StartSignIn", "ListPasskeys", "RenamePasskey", "RemovePasskey")}
 
 
 @pytest.fixture(scope="module")

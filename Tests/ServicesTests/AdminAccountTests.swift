@@ -91,6 +91,17 @@ func `a batch has 1 to 1,000 ids`(count: Int, isTaken: Bool) throws {
   let deletion = rejection { try begin(try served("DeleteAccounts"), DeleteAccountsRequest(accountIDs: ids)) }
   let sanction = rejection { try begin(try served("SetAccountsDisabled"), SetAccountsDisabledRequest(accountIDs: ids)) }
   #expect(deletion?.field == (isTaken ? nil : "account_ids") && sanction?.field == deletion?.field)
+  let rows = ids.map { TransferRow(subject: $0, transferSubject: $0) }
+  let transfer = rejection { try begin(try served("SetTransferSubjects"), SetTransferSubjectsRequest(rows: rows)) }
+  #expect(transfer?.field == (isTaken ? nil : "rows"))
+}
+
+@Test func `SetTransferSubjects reports each rejected row`() async throws {
+  let rows = [TransferRow(subject: "a", transferSubject: "t"), TransferRow(subject: "b", transferSubject: "u")]
+  let response = try await answer(
+    try served("SetTransferSubjects"), SetTransferSubjectsRequest(rows: rows), as: SetTransferSubjectsResponse.self)
+  #expect(response.changed == 0 && response.errors.map(\.row) == [0, 1] && response.errors.map(\.subject) == ["a", "b"])
+  #expect(response.errors.allSatisfy { $0.reason == .accountNotFound && !$0.message.isEmpty })
 }
 
 @Test func `a batch reports each rejected row`() async throws {

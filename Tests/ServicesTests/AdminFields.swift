@@ -74,6 +74,12 @@ let adminFields: [TextField] = [
   TextField(path: admin + "SetAccountsDisabled", name: "account_ids", bytesMax: 128, mayBeEmpty: false) {
     SetAccountsDisabledRequest(accountIDs: [$0])
   },
+  TextField(path: admin + "SetTransferSubjects", name: "rows.subject", bytesMax: 255, mayBeEmpty: false) {
+    SetTransferSubjectsRequest(rows: [TransferRow(subject: $0, transferSubject: "t")])
+  },
+  TextField(path: admin + "SetTransferSubjects", name: "rows.transfer_subject", bytesMax: 255, mayBeEmpty: false) {
+    SetTransferSubjectsRequest(rows: [TransferRow(subject: "s", transferSubject: $0)])
+  },
   TextField(path: admin + "ForgetAccount", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     ForgetAccountRequest(accountID: $0)
   },

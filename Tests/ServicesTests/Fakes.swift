@@ -128,6 +128,8 @@ struct TrustingProviders: Providers {
     StartedFlow(authorizationURL: "https://google.com/authorize", responseMode: .query)
   }
 
+  func revoke(_ token: TokenToRevoke, at now: Timestamp) async throws {}
+
   func finish(
     _ flow: PendingFlow, with parameters: [String: String], at now: Timestamp
   ) async throws -> VerifiedCredential {

@@ -20,7 +20,7 @@ private func served(_ name: String, _ world: World = World(facts: .adaSignedIn))
     let (bytesMax, millisMax): (Int?, Int64) = switch method.path.split(separator: "/").last {
     case "ImportAccounts": (524_288, 3_600_000)
     case "ExportAccounts", "ExportAccount", "Backup": (nil, 3_600_000)
-    case "DeleteAccounts", "SetAccountsDisabled": (524_288, 120_000)
+    case "DeleteAccounts", "SetAccountsDisabled", "SetTransferSubjects": (524_288, 120_000)
     case "GetMasterKeyStatus": (nil, 600_000)
     default: (nil, 30_000)
     }

@@ -302,12 +302,53 @@ private let passkeyFields: [TextField] = [
   },
 ]
 
-private let fields = credentialFields + callFields + adminFields + tokenFields + passkeyFields
+private let flows = "/latchkey.v1.ProviderFlowService/"
+
+private func revocation(_ change: (inout API.TokenToRevoke) -> Void) -> RevokeTokenRequest {
+  var token = API.TokenToRevoke(providerID: "apple.com", token: "t", kind: .authorizationCode)
+  change(&token)
+  return RevokeTokenRequest(idToken: "id", token: token)
+}
+
+private let revocationFields: [TextField] = [
+  TextField(path: flows + "RevokeToken", name: "id_token", bytesMax: tokenBytesMax, mayBeEmpty: false) { text in
+    var request = revocation { _ in }
+    request.idToken = text
+    return request
+  },
+  TextField(path: flows + "RevokeToken", name: "token.provider_id", bytesMax: 72, mayBeEmpty: false) { text in
+    revocation { $0.providerID = text }
+  },
+  TextField(path: flows + "RevokeToken", name: "token.token", bytesMax: tokenBytesMax, mayBeEmpty: false) { text in
+    revocation { $0.token = text }
+  },
+  TextField(path: flows + "RevokeToken", name: "token.client_id", bytesMax: 255) { text in
+    revocation { $0.clientID = text }
+  },
+  TextField(path: flows + "RevokeToken", name: "token.redirect_uri", bytesMax: 2_048) { text in
+    revocation { $0.redirectURI = text }
+  },
+  TextField(
+    path: accounts + "Delete", name: "tokens_to_revoke.token", bytesMax: tokenBytesMax, mayBeEmpty: false
+  ) { text in
+    DeleteRequest(
+      idToken: "id", tokensToRevoke: [API.TokenToRevoke(providerID: "google.com", token: text, kind: .accessToken)])
+  },
+]
+
+private let fields =
+  credentialFields + callFields + adminFields + tokenFields + passkeyFields + revocationFields
+
+/// The methods of users and administrators, and those of flows.
+private var served: [Method] {
+  let world = World(facts: .adaSignedIn)
+  return methods(world) + ProviderFlowService(world.shared).methods
+}
 
 /// The failure of the request's shape check before any look-up, or nil if it passes.
 private func refusal(_ field: TextField, _ text: String) throws -> Failure? {
   do {
-    _ = try begin(try method(field.path, of: methods(World(facts: .adaSignedIn))), field.request(text))
+    _ = try begin(try method(field.path, of: served), field.request(text))
     return nil
   } catch let failure as Failure where failure.reason == .invalidField {
     return failure

@@ -1,4 +1,5 @@
 import Identity
+import Store
 import Testing
 import API
 
@@ -142,6 +143,41 @@ func `a photo URL is a web address, or empty`(url: String) throws {
     let failure = failure { try credential(flowID, uri) }
     #expect(failure?.reason == .invalidField && failure?.field == "credential.authorization_response." + field)
   }
+}
+
+@Test func `the error for a token to revoke names the wrong field`() throws {
+  var right = API.TokenToRevoke(
+    providerID: "apple.com", token: "t", kind: .authorizationCode, clientID: "app", redirectURI: "https://app.example/")
+  let token = try Shape.tokenToRevoke(right, "token")
+  #expect(token.kind == .authorizationCode && token.clientID == "app")
+  #expect(failure { try Shape.tokenToRevoke(nil, "token") }?.field == "token.provider_id")
+  let wrong: [(field: String, change: (inout API.TokenToRevoke) -> Void)] = [
+    ("kind", { $0.kind = nil }), ("kind", { $0.kind = .unspecified }), ("client_id", { $0.providerID = "google.com" }),
+    ("redirect_uri", { $0.kind = .accessToken }), ("token", { $0.token = "" }),
+  ]
+  for (field, change) in wrong {
+    var request = right
+    change(&request)
+    let failure = failure { try Shape.tokenToRevoke(request, "token") }
+    #expect(failure?.reason == .invalidField && failure?.field == "token." + field)
+  }
+  right.kind = .refreshToken
+  right.redirectURI = ""
+  #expect(try Shape.tokenToRevoke(right, "token").kind == .refreshToken)
+}
+
+@Test func `Delete takes at most 8 tokens to revoke, and states a result for each`() async throws {
+  let token = API.TokenToRevoke(providerID: "google.com", token: "t", kind: .accessToken)
+  var facts = Facts.adaSignedIn
+  facts.sessionAccount?.factors = []
+  let delete = try method("/latchkey.v1.AccountService/Delete", of: methods(World(facts: facts)))
+  var request = DeleteRequest(idToken: "good", tokensToRevoke: Array(repeating: token, count: Shape.tokensToRevokeMax))
+  let response = try await answer(delete, request, as: DeleteResponse.self)
+  #expect(response.revocations.count == Shape.tokensToRevokeMax)
+  #expect(response.revocations.allSatisfy { $0.providerID == "google.com" })
+  request.tokensToRevoke.append(token)
+  let failure = failure { try begin(delete, request) }
+  #expect(failure?.reason == .invalidField && failure?.field == "tokens_to_revoke")
 }
 
 @Test func `the error for a flow request names the wrong field`() throws {

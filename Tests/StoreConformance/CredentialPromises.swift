@@ -56,6 +56,27 @@ extension Promise {
       try await bench.prepare(.identity(.update(passkey)))
       try bench.equal(try await bench.loadAccount("ann")?.identities, [passkey])
     },
+    Promise("a transfer identifier belongs to one identity of its provider, and is found by it") { bench in
+      var (anns, bobs) = (bench.identity("1", of: "ann"), bench.identity("2", of: "bob"))
+      anns.transferSubject = "t"
+      let key = IdentityKey(providerID: anns.key.providerID, subject: "t")
+      try await bench.prepare(
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))), .identity(.insert(anns)),
+        .identity(.insert(bobs)))
+      try bench.equal(try await bench.load { $0.transfer = key }.transferOwner?.identities, [anns])
+      bobs.transferSubject = "t"
+      try bench.equal(try await bench.commit(.identity(.update(bobs))), .conflict(.identity))
+      // Another provider has identifiers of its own.
+      var other = bench.identity("3", of: "bob", provider: "oidc.corp")
+      other.transferSubject = "t"
+      try await bench.prepare(.identity(.insert(other)))
+      // The sign-in that replaces the subject frees the identifier.
+      try await bench.prepare(
+        .identity(.delete(anns.key, accountID: "ann")), .identity(.insert(bench.identity("4", of: "ann"))))
+      try bench.equal(try await bench.load { $0.transfer = key }.transferOwner, nil)
+      try await bench.prepare(.identity(.update(bobs)))
+      try bench.equal(try await bench.load { $0.transfer = key }.transferOwner?.account.id, "bob")
+    },
     Promise("an update of an identity that was deleted, or is another account's, is stale") { bench in
       try await bench.prepare(
         .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),

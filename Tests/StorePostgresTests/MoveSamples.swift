@@ -67,8 +67,10 @@ final class Embedded: Sendable {
         email: index == 1 ? nil : "p@example.com", tier: TrustTier(rawValue: index % 3) ?? .verified,
         displayName: odd, photoURL: index == 1 ? "" : "https://example.com/", username: "ann",
         passkey: index == 2 ? [0, 0xFF] : nil)
+      var identity = IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index)))
+      identity.transferSubject = index == 3 ? odd : nil
       try await put(
-        store, .identity(.insert(IdentityRecord(assertion: assertion, accountID: id, linkedAt: at(Int64(index))))),
+        store, .identity(.insert(identity)),
         .unlink(.remember(UnlinkRecord(accountID: id, key: IdentityKey(providerID: "x", subject: odd), at: noon))))
     }
     try await put(

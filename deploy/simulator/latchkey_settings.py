@@ -45,7 +45,8 @@ def github(base: str, folder: str) -> Settings:
     return client("github.com", folder, "github") | {
         "authorization_url": root + "/login/oauth/authorize", "token_url": root + "/login/oauth/access_token",
         "profile_url": root + "/user", "emails_url": root + "/user/emails",
-        "audience_check_url": root + "/applications/{client_id}/token"}
+        "audience_check_url": root + "/applications/{client_id}/token",
+        "revocation_url": root + "/applications/{client_id}/grant"}
 
 
 def google(base: str, folder: str) -> Settings:
@@ -60,7 +61,7 @@ def facebook(base: str, folder: str) -> Settings:
     return client("facebook.com", folder, "facebook") | {
         "jwks_url": root + "/.well-known/oauth/openid/jwks", "authorization_url": root + "/v25.0/dialog/oauth",
         "token_url": root + "/v25.0/oauth/access_token", "profile_url": root + "/v25.0/me",
-        "audience_check_url": root + "/v25.0/debug_token"}
+        "audience_check_url": root + "/v25.0/debug_token", "revocation_url": root + "/v25.0/me/permissions"}
 
 
 def yahoo(base: str, folder: str) -> Settings:
@@ -72,7 +73,8 @@ def apple(base: str, folder: str) -> Settings:
     root = base + "/apple"
     return {"id": "apple.com", "client_ids": ["latchkey"], "private_key_file": f"{folder}/client-keys/apple.pem",
             "key_id": "apple-client-key", "team_id": TEAM_ID, "jwks_url": root + "/auth/keys",
-            "authorization_url": root + "/auth/authorize", "token_url": root + "/auth/token"}
+            "authorization_url": root + "/auth/authorize", "token_url": root + "/auth/token",
+            "revocation_url": root + "/auth/revoke"}
 
 
 def microsoft(base: str, folder: str, tenant: str = "common") -> Settings:
@@ -91,7 +93,8 @@ def discord(base: str, folder: str) -> Settings:
     root = base + "/discord"
     return client("discord.com", folder, "discord") | {
         "authorization_url": root + "/oauth2/authorize", "token_url": root + "/api/oauth2/token",
-        "profile_url": root + "/api/users/@me", "audience_check_url": root + "/api/oauth2/@me"}
+        "profile_url": root + "/api/users/@me", "audience_check_url": root + "/api/oauth2/@me",
+        "revocation_url": root + "/api/oauth2/token/revoke"}
 
 
 def openid(base: str, folder: str, name: str) -> Settings:
@@ -103,7 +106,7 @@ def plain_oauth2(base: str, folder: str, name: str) -> Settings:
     root = f"{base}/oauth2.{name}"
     return client(f"oauth2.{name}", folder, f"oauth2.{name}") | {
         "authorization_url": root + "/authorize", "token_url": root + "/token", "profile_url": root + "/userinfo",
-        "scopes": ["profile"],
+        "revocation_url": root + "/revoke", "scopes": ["profile"],
         "claims": {"subject": "user_id", "email": "mail", "email_verified": "mail_confirmed", "name": "display_name",
                    "picture": "avatar", "username": "login"}}
 

@@ -196,11 +196,18 @@ package struct DeleteRequest: Sendable, Equatable {
   package var idempotencyKey: String
   /// The user's client.
   package var client: ClientContext?
+  /// Tokens that their providers revoke once the account is deleted, at most 8. Apple requires this of apps.
+  /// `revocations` has the results, which do not affect the deletion.
+  package var tokensToRevoke: [TokenToRevoke]
 
-  package init(idToken: String = "", idempotencyKey: String = "", client: ClientContext? = nil) {
+  package init(
+    idToken: String = "", idempotencyKey: String = "", client: ClientContext? = nil,
+    tokensToRevoke: [TokenToRevoke] = []
+  ) {
     self.idToken = idToken
     self.idempotencyKey = idempotencyKey
     self.client = client
+    self.tokensToRevoke = tokensToRevoke
   }
 }
 
@@ -210,7 +217,8 @@ extension DeleteRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__DeleteRequest>) {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), idempotencyKey: Field.text(form.pointee.idempotency_key),
-      client: Field.one(form.pointee.client)
+      client: Field.one(form.pointee.client),
+      tokensToRevoke: Field.list(form.pointee.n_tokens_to_revoke, form.pointee.tokens_to_revoke)
     )
   }
 
@@ -218,12 +226,18 @@ extension DeleteRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.id_token = arena.text(idToken)
     unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
     unsafe form.pointee.client = arena.one(client)
+    unsafe (form.pointee.n_tokens_to_revoke, form.pointee.tokens_to_revoke) = arena.list(tokensToRevoke)
   }
 }
 
 /// Response of Delete.
 package struct DeleteResponse: Sendable, Equatable {
-  package init() {
+  /// A result for each of `tokens_to_revoke`, in order. Empty in a repeat of the call: the events
+  /// PROVIDER_TOKEN_REVOKED then state what was revoked.
+  package var revocations: [TokenRevocation]
+
+  package init(revocations: [TokenRevocation] = []) {
+    self.revocations = revocations
   }
 }
 
@@ -231,10 +245,51 @@ extension DeleteResponse: ProtobufMessage, @unsafe Mapped {
   package static var blank: Blank<Latchkey__V1__DeleteResponse> { unsafe latchkey__v1__delete_response__init }
 
   package init(_ form: UnsafePointer<Latchkey__V1__DeleteResponse>) {
-    self.init()
+    unsafe self.init(revocations: Field.list(form.pointee.n_revocations, form.pointee.revocations))
   }
 
   package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__DeleteResponse>, _ arena: Arena) {
+    unsafe (form.pointee.n_revocations, form.pointee.revocations) = arena.list(revocations)
+  }
+}
+
+/// What became of a token of a deleted account.
+package struct TokenRevocation: Sendable, Equatable {
+  /// The provider of the token.
+  package var providerID: String
+  /// Whether the token is invalid now.
+  package var revoked: Bool
+  /// If `revoked` is false: why, such as ERROR_REASON_PROVIDER_UNAVAILABLE. The user can remove the access of your
+  /// application at the provider.
+  package var reason: ErrorReason?
+  /// A sentence for developers.
+  package var message: String
+
+  package init(
+    providerID: String = "", revoked: Bool = false, reason: ErrorReason? = .unspecified, message: String = ""
+  ) {
+    self.providerID = providerID
+    self.revoked = revoked
+    self.reason = reason
+    self.message = message
+  }
+}
+
+extension TokenRevocation: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__TokenRevocation> { unsafe latchkey__v1__token_revocation__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__TokenRevocation>) {
+    unsafe self.init(
+      providerID: Field.text(form.pointee.provider_id), revoked: form.pointee.revoked != 0,
+      reason: ErrorReason(form.pointee.reason), message: Field.text(form.pointee.message)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__TokenRevocation>, _ arena: Arena) {
+    unsafe form.pointee.provider_id = arena.text(providerID)
+    unsafe form.pointee.revoked = revoked ? 1 : 0
+    unsafe form.pointee.reason = (reason ?? .unspecified).form
+    unsafe form.pointee.message = arena.text(message)
   }
 }
 
@@ -499,7 +554,7 @@ package enum AccountRPC {
   /// Deletes the account of `id_token` permanently. The server never reuses its id.
   ///
   /// Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
-  /// key.
+  /// key, with which a repeat deletes nothing else and asks no provider.
   ///
   /// Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
   package static let delete = RPC<DeleteRequest, DeleteResponse>("/latchkey.v1.AccountService/Delete", number: 6)

@@ -1411,36 +1411,39 @@ package enum AdminRPC {
   ///
   /// Errors: OPERATION_NOT_ALLOWED if the account exists; ACCOUNT_NOT_FOUND if no account ever had the id.
   package static let forgetAccount = RPC<ForgetAccountRequest, ForgetAccountResponse>("/latchkey.v1.AdminService/ForgetAccount", number: 42)
+  /// Stores the transfer identifiers of up to 1,000 users of apple.com, before an application moves to another team
+  /// (SEMANTICS.md, section 18). Rejected rows do not affect the others.
+  package static let setTransferSubjects = RPC<SetTransferSubjectsRequest, SetTransferSubjectsResponse>("/latchkey.v1.AdminService/SetTransferSubjects", number: 43)
   /// Finds accounts by a part of their email address, name, phone number or provider subject. Requires `store.search`.
   ///
   /// Errors: OPERATION_NOT_ALLOWED if search is disabled; SEARCH_NOT_READY while the index is built.
-  package static let search = RPC<SearchRequest, SearchResponse>("/latchkey.v1.AdminService/Search", number: 43)
+  package static let search = RPC<SearchRequest, SearchResponse>("/latchkey.v1.AdminService/Search", number: 44)
   /// Returns everything that is kept about an account, as one JSON document in parts, for an access request of its
   /// user. Append the parts. administration.md lists the members. Writes the event ACCOUNT_EXPORTED.
-  package static let exportAccount = RPC<ExportAccountRequest, ExportAccountResponse>("/latchkey.v1.AdminService/ExportAccount", number: 44)
+  package static let exportAccount = RPC<ExportAccountRequest, ExportAccountResponse>("/latchkey.v1.AdminService/ExportAccount", number: 45)
   /// Returns what happened to an account: its events and its failed attempts to sign in, newest first.
   ///
   /// Events are kept for `store.audit_days`, failed attempts for `store.failure_days` (30 days). Under attack, alike
   /// attempts of an hour are one row. A crash of the server loses failed attempts of the last second.
-  package static let listEvents = RPC<ListEventsRequest, ListEventsResponse>("/latchkey.v1.AdminService/ListEvents", number: 45)
+  package static let listEvents = RPC<ListEventsRequest, ListEventsResponse>("/latchkey.v1.AdminService/ListEvents", number: 46)
   /// States why a user probably cannot sign in, with all that the server knows about it: account, methods, blocks,
   /// failed attempts, messages, pending credentials and sessions. An address without an account is a response
   /// (SIGN_IN_CAUSE_NO_ACCOUNT), not an error.
-  package static let diagnoseSignIn = RPC<DiagnoseSignInRequest, DiagnoseSignInResponse>("/latchkey.v1.AdminService/DiagnoseSignIn", number: 46)
+  package static let diagnoseSignIn = RPC<DiagnoseSignInRequest, DiagnoseSignInResponse>("/latchkey.v1.AdminService/DiagnoseSignIn", number: 47)
   /// Ends the blocks of a user and starts the counts of failed attempts again. Writes the event UNLOCKED.
   ///
   /// Limits of networks and calling services cover other users too and stay. Make sure that the attempts were the
   /// user's own.
-  package static let unlock = RPC<UnlockRequest, UnlockResponse>("/latchkey.v1.AdminService/Unlock", number: 47)
+  package static let unlock = RPC<UnlockRequest, UnlockResponse>("/latchkey.v1.AdminService/Unlock", number: 48)
   /// Returns the sessions of an account, the latest first, with the client of each. SessionService.EndSession ends one.
-  package static let listSessions = RPC<AdminServiceListSessionsRequest, AdminServiceListSessionsResponse>("/latchkey.v1.AdminService/ListSessions", number: 48)
+  package static let listSessions = RPC<AdminServiceListSessionsRequest, AdminServiceListSessionsResponse>("/latchkey.v1.AdminService/ListSessions", number: 49)
   /// Returns the messages to the user of an account: what was sent when, what waits, and what was given up.
-  package static let listMessages = RPC<ListMessagesRequest, ListMessagesResponse>("/latchkey.v1.AdminService/ListMessages", number: 49)
+  package static let listMessages = RPC<ListMessagesRequest, ListMessagesResponse>("/latchkey.v1.AdminService/ListMessages", number: 50)
   /// Sends a message that waits, or that was given up and has not expired. Writes the event MESSAGE_RESENT.
   ///
   /// A sent message is not sent again, because its content is no longer kept. A message whose attempt is in progress may
   /// arrive twice.
   ///
   /// Errors: MESSAGE_NOT_FOUND; MESSAGE_CONTENT_GONE; TOO_MANY_ATTEMPTS.
-  package static let resendMessage = RPC<ResendMessageRequest, ResendMessageResponse>("/latchkey.v1.AdminService/ResendMessage", number: 50)
+  package static let resendMessage = RPC<ResendMessageRequest, ResendMessageResponse>("/latchkey.v1.AdminService/ResendMessage", number: 51)
 }

@@ -554,7 +554,7 @@ package enum AuthRPC {
   /// PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and PROVIDER_MISCONFIGURED. With `pending_token` also
   /// PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED, PENDING_CREDENTIAL_MISMATCH, PROVIDER_ALREADY_LINKED and
   /// EMAIL_ALREADY_IN_USE.
-  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 51)
+  package static let signIn = RPC<SignInRequest, SignInResponse>("/latchkey.v1.AuthService/SignIn", number: 52)
   /// Adds a sign-in method to the account of `id_token` (SEMANTICS.md, section 4).
   ///
   /// An anonymous account becomes permanent and keeps its id. The session continues under its id, except where the
@@ -564,7 +564,7 @@ package enum AuthRPC {
   /// Errors: the reasons of the credential; REQUIRES_RECENT_LOGIN; PROVIDER_ALREADY_LINKED; EMAIL_ALREADY_IN_USE;
   /// OPERATION_NOT_ALLOWED; UNSUPPORTED_FIRST_FACTOR; WEAK_PASSWORD; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED. With a
   /// pending token also PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
-  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 52)
+  package static let link = RPC<LinkRequest, LinkResponse>("/latchkey.v1.AuthService/Link", number: 53)
   /// Removes a sign-in method from the account of `id_token`, but never the last usable one (SEMANTICS.md, section 5).
   ///
   /// Requires a recent login, and the second factor if the account has one. Ends every session that began with the
@@ -572,7 +572,7 @@ package enum AuthRPC {
   ///
   /// Errors: NO_SUCH_PROVIDER; LAST_SIGN_IN_METHOD, with `addable_methods`; REQUIRES_RECENT_LOGIN;
   /// REQUIRES_SECOND_FACTOR.
-  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 53)
+  package static let unlink = RPC<UnlinkRequest, UnlinkResponse>("/latchkey.v1.AuthService/Unlink", number: 54)
   /// Verifies a credential of the signed-in user again and opens a new session with a recent login (SEMANTICS.md,
   /// section 6).
   ///
@@ -581,11 +581,11 @@ package enum AuthRPC {
   ///
   /// Errors: the reasons of the credential; USER_MISMATCH; REQUIRES_RECENT_LOGIN if the provider's `auth_time` is older
   /// than `policy.recent_login_seconds`; UNSUPPORTED_FIRST_FACTOR; TOO_MANY_ATTEMPTS.
-  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 54)
+  package static let reauthenticate = RPC<ReauthenticateRequest, ReauthenticateResponse>("/latchkey.v1.AuthService/Reauthenticate", number: 55)
   /// Returns the sign-in methods of the owner of an email address or of a pending credential (SEMANTICS.md, section 7).
   ///
   /// For a pending token it may send one email, so it is not free of side effects; a repeat sends nothing.
   ///
   /// Errors: PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH.
-  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 55)
+  package static let fetchProviders = RPC<FetchProvidersRequest, FetchProvidersResponse>("/latchkey.v1.AuthService/FetchProviders", number: 56)
 }

@@ -98,6 +98,10 @@ package enum EventType: Int32, ProtobufEnum {
   case passkeyRenamed = 38
   /// The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
   case passkeyCloneSuspected = 39
+  /// A provider revoked one of its tokens for the user.
+  case providerTokenRevoked = 61
+  /// A sign-in replaced the subject of an identity by the one of the application's new team (apple.com).
+  case identityTransferred = 62
 
   package var name: String {
     switch self {
@@ -146,6 +150,8 @@ package enum EventType: Int32, ProtobufEnum {
     case .sessionCookieCreated: "SESSION_COOKIE_CREATED"
     case .passkeyRenamed: "PASSKEY_RENAMED"
     case .passkeyCloneSuspected: "PASSKEY_CLONE_SUSPECTED"
+    case .providerTokenRevoked: "PROVIDER_TOKEN_REVOKED"
+    case .identityTransferred: "IDENTITY_TRANSFERRED"
     }
   }
 }

@@ -515,14 +515,14 @@ package enum PasskeyRPC {
   /// key: after a lost response, start again.
   ///
   /// Errors: OPERATION_NOT_ALLOWED; PASSKEY_LIMIT; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED.
-  package static let startRegistration = RPC<StartRegistrationRequest, StartRegistrationResponse>("/latchkey.v1.PasskeyService/StartRegistration", number: 56)
+  package static let startRegistration = RPC<StartRegistrationRequest, StartRegistrationResponse>("/latchkey.v1.PasskeyService/StartRegistration", number: 57)
   /// Adds the registered passkey to the account of `id_token`.
   ///
   /// The same as AuthService.Link with the registration as its credential. Takes an idempotency key.
   ///
   /// Errors: INVALID_PASSKEY; PASSKEY_EXISTS; PASSKEY_LIMIT; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and
   /// PENDING_CREDENTIAL_MISMATCH; REQUIRES_RECENT_LOGIN; OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS.
-  package static let finishRegistration = RPC<FinishRegistrationRequest, FinishRegistrationResponse>("/latchkey.v1.PasskeyService/FinishRegistration", number: 57)
+  package static let finishRegistration = RPC<FinishRegistrationRequest, FinishRegistrationResponse>("/latchkey.v1.PasskeyService/FinishRegistration", number: 58)
   /// Starts a sign-in or a reauthentication with a passkey.
   ///
   /// Pass `options_json` to `navigator.credentials.get` in the user's browser. The result is the credential `passkey` of
@@ -530,13 +530,13 @@ package enum PasskeyRPC {
   /// key.
   ///
   /// Errors: OPERATION_NOT_ALLOWED; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED.
-  package static let startSignIn = RPC<StartSignInRequest, StartSignInResponse>("/latchkey.v1.PasskeyService/StartSignIn", number: 58)
+  package static let startSignIn = RPC<StartSignInRequest, StartSignInResponse>("/latchkey.v1.PasskeyService/StartSignIn", number: 59)
   /// Returns the passkeys of the account, oldest first.
-  package static let listPasskeys = RPC<ListPasskeysRequest, ListPasskeysResponse>("/latchkey.v1.PasskeyService/ListPasskeys", number: 59)
+  package static let listPasskeys = RPC<ListPasskeysRequest, ListPasskeysResponse>("/latchkey.v1.PasskeyService/ListPasskeys", number: 60)
   /// Changes the name of a passkey.
   ///
   /// Errors: PASSKEY_NOT_FOUND.
-  package static let renamePasskey = RPC<RenamePasskeyRequest, RenamePasskeyResponse>("/latchkey.v1.PasskeyService/RenamePasskey", number: 60)
+  package static let renamePasskey = RPC<RenamePasskeyRequest, RenamePasskeyResponse>("/latchkey.v1.PasskeyService/RenamePasskey", number: 61)
   /// Removes a passkey, but never the last usable sign-in method.
   ///
   /// Requires a recent login, and the second factor if the account has one. Ends every session that began with a
@@ -544,5 +544,5 @@ package enum PasskeyRPC {
   ///
   /// Errors: PASSKEY_NOT_FOUND; LAST_SIGN_IN_METHOD, with `addable_methods`; REQUIRES_RECENT_LOGIN;
   /// REQUIRES_SECOND_FACTOR.
-  package static let removePasskey = RPC<RemovePasskeyRequest, RemovePasskeyResponse>("/latchkey.v1.PasskeyService/RemovePasskey", number: 61)
+  package static let removePasskey = RPC<RemovePasskeyRequest, RemovePasskeyResponse>("/latchkey.v1.PasskeyService/RemovePasskey", number: 62)
 }

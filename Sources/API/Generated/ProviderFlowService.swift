@@ -156,6 +156,62 @@ extension StartFlowResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
+/// Request of RevokeToken.
+package struct RevokeTokenRequest: Sendable, Equatable {
+  /// Token of the account, at most 16,384 bytes.
+  package var idToken: String
+  /// The provider's token.
+  package var token: TokenToRevoke?
+  /// As in SignInRequest.
+  package var idempotencyKey: String
+  /// The user's client.
+  package var client: ClientContext?
+
+  package init(
+    idToken: String = "", token: TokenToRevoke? = nil, idempotencyKey: String = "", client: ClientContext? = nil
+  ) {
+    self.idToken = idToken
+    self.token = token
+    self.idempotencyKey = idempotencyKey
+    self.client = client
+  }
+}
+
+extension RevokeTokenRequest: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__RevokeTokenRequest> { unsafe latchkey__v1__revoke_token_request__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__RevokeTokenRequest>) {
+    unsafe self.init(
+      idToken: Field.text(form.pointee.id_token), token: Field.one(form.pointee.token),
+      idempotencyKey: Field.text(form.pointee.idempotency_key), client: Field.one(form.pointee.client)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RevokeTokenRequest>, _ arena: Arena) {
+    unsafe form.pointee.id_token = arena.text(idToken)
+    unsafe form.pointee.token = arena.one(token)
+    unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
+    unsafe form.pointee.client = arena.one(client)
+  }
+}
+
+/// Response of RevokeToken.
+package struct RevokeTokenResponse: Sendable, Equatable {
+  package init() {
+  }
+}
+
+extension RevokeTokenResponse: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__RevokeTokenResponse> { unsafe latchkey__v1__revoke_token_response__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__RevokeTokenResponse>) {
+    self.init()
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__RevokeTokenResponse>, _ arena: Arena) {
+  }
+}
+
 /// Request of ListProviders.
 package struct ListProvidersRequest: Sendable, Equatable {
   package init() {
@@ -202,7 +258,7 @@ extension ListProvidersResponse: ProtobufMessage, @unsafe Mapped {
   }
 }
 
-/// Starts flows, and lists the configured providers.
+/// Starts flows, revokes tokens of providers, and lists the configured providers.
 package enum ProviderFlowRPC {
   package static let service = "latchkey.v1.ProviderFlowService"
   /// Starts a flow and returns the URL to open in the user's browser.
@@ -214,7 +270,18 @@ package enum ProviderFlowRPC {
   /// Errors: OPERATION_NOT_ALLOWED for a provider that is not configured for flows; REDIRECT_URI_NOT_ALLOWED;
   /// RESERVED_PARAMETER; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED; PROVIDER_UNAVAILABLE, PROVIDER_REFUSED and
   /// PROVIDER_MISCONFIGURED.
-  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 62)
+  package static let startFlow = RPC<StartFlowRequest, StartFlowResponse>("/latchkey.v1.ProviderFlowService/StartFlow", number: 63)
+  /// Has a provider revoke one of its tokens, so that your application loses access to the user's data there.
+  ///
+  /// The provider must be linked to the account of `id_token`. Requires no recent login. Succeeds if the token is
+  /// invalid already. Supported are apple.com, discord.com, facebook.com, github.com, google.com, and each `oidc.*` and
+  /// `oauth2.*` with a revocation endpoint (RFC 7009). To revoke at a deletion, use DeleteRequest.tokens_to_revoke.
+  /// Takes an idempotency key.
+  ///
+  /// Errors: OPERATION_NOT_ALLOWED for a provider that is not enabled or revokes no tokens; NO_SUCH_PROVIDER;
+  /// INVALID_CREDENTIAL for an authorization code that is used up; TOO_MANY_ATTEMPTS; PROVIDER_UNAVAILABLE,
+  /// PROVIDER_REFUSED and PROVIDER_MISCONFIGURED.
+  package static let revokeToken = RPC<RevokeTokenRequest, RevokeTokenResponse>("/latchkey.v1.ProviderFlowService/RevokeToken", number: 64)
   /// Returns the configured providers.
-  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 63)
+  package static let listProviders = RPC<ListProvidersRequest, ListProvidersResponse>("/latchkey.v1.ProviderFlowService/ListProviders", number: 65)
 }

@@ -443,7 +443,7 @@ package enum SecondFactorRPC {
   /// Errors: SECOND_FACTOR_NOT_FOUND; OPERATION_NOT_ALLOWED without a transport for text messages;
   /// UNSUPPORTED_FIRST_FACTOR; PENDING_CREDENTIAL_EXPIRED, PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH;
   /// USER_DISABLED; TOO_MANY_ATTEMPTS.
-  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 64)
+  package static let startSecondFactor = RPC<StartSecondFactorRequest, StartSecondFactorResponse>("/latchkey.v1.SecondFactorService/StartSecondFactor", number: 66)
   /// Finishes the SignIn, Link or Reauthenticate that required the factor.
   ///
   /// The server decides that call again on current data and writes its changes only now. Five wrong codes end the
@@ -452,7 +452,7 @@ package enum SecondFactorRPC {
   /// Errors: INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; SECOND_FACTOR_NOT_FOUND; PENDING_CREDENTIAL_EXPIRED,
   /// PENDING_CREDENTIAL_USED and PENDING_CREDENTIAL_MISMATCH; TOO_MANY_ATTEMPTS; and the reasons of the call that it
   /// finishes, without `field`.
-  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 65)
+  package static let finishSecondFactor = RPC<FinishSecondFactorRequest, FinishSecondFactorResponse>("/latchkey.v1.SecondFactorService/FinishSecondFactor", number: 67)
   /// Starts the enrolment of a factor. The account does not change yet.
   ///
   /// Requires a verified email address, a recent login that passed a factor if there is one, and a session that began
@@ -462,7 +462,7 @@ package enum SecondFactorRPC {
   /// Errors: UNVERIFIED_EMAIL; UNSUPPORTED_FIRST_FACTOR; SECOND_FACTOR_LIMIT; SECOND_FACTOR_EXISTS;
   /// SECOND_FACTOR_NOT_FOUND for recovery codes without a factor; LAST_SIGN_IN_METHOD; OPERATION_NOT_ALLOWED;
   /// REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS; QUOTA_EXCEEDED.
-  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 66)
+  package static let startEnrollment = RPC<StartEnrollmentRequest, StartEnrollmentResponse>("/latchkey.v1.SecondFactorService/StartEnrollment", number: 68)
   /// Enrols the factor when the user proves to have it. Ends every other session of the account.
   ///
   /// The first factor brings ten recovery codes. The server returns them once, and to repeats under the same idempotency
@@ -471,11 +471,11 @@ package enum SecondFactorRPC {
   /// Errors: those of StartEnrollment; INVALID_CODE; EXPIRED_CODE; INVALID_PASSKEY; PASSKEY_EXISTS;
   /// PENDING_CREDENTIAL_USED;
   /// PENDING_CREDENTIAL_MISMATCH, also if the enrolment started in another session.
-  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 67)
+  package static let finishEnrollment = RPC<FinishEnrollmentRequest, FinishEnrollmentResponse>("/latchkey.v1.SecondFactorService/FinishEnrollment", number: 69)
   /// Removes a factor, and with the last one the recovery codes.
   ///
   /// Requires a recent login that passed a factor. Takes an idempotency key.
   ///
   /// Errors: SECOND_FACTOR_NOT_FOUND; LAST_SIGN_IN_METHOD; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
-  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 68)
+  package static let withdraw = RPC<WithdrawRequest, WithdrawResponse>("/latchkey.v1.SecondFactorService/Withdraw", number: 70)
 }

@@ -549,28 +549,28 @@ package enum SessionRPC {
   /// ends the session, because someone has copied it. Only the caller that received the session may refresh it.
   ///
   /// Errors: INVALID_REFRESH_TOKEN; TOKEN_EXPIRED; TOKEN_REVOKED; USER_DISABLED.
-  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 69)
+  package static let refresh = RPC<RefreshRequest, RefreshResponse>("/latchkey.v1.SessionService/Refresh", number: 71)
   /// Ends one session. Succeeds again if the session has already ended.
   ///
   /// Errors: INVALID_REFRESH_TOKEN; INVALID_ID_TOKEN; TOKEN_EXPIRED for an expired ID token.
-  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 70)
+  package static let signOut = RPC<SignOutRequest, SignOutResponse>("/latchkey.v1.SessionService/SignOut", number: 72)
   /// Ends every session of the account, including that of the call, and makes earlier custom tokens invalid. Requires no
   /// recent login, and no throttle limits it.
-  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 71)
+  package static let revokeAll = RPC<RevokeAllRequest, RevokeAllResponse>("/latchkey.v1.SessionService/RevokeAll", number: 73)
   /// Ends one session, such as that of a lost phone. All other sessions continue. Needs no recent login.
   ///
   /// With `id_token`, a user ends a session of their own account. Without it, an administrator ends a session of any
   /// account; the caller then needs the right to AdminService.RevokeSessions, otherwise CALLER_NOT_ALLOWED. A session
   /// that has ended, never existed, or belongs to another account is a response, not an error, so the call can be
   /// repeated.
-  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 72)
+  package static let endSession = RPC<EndSessionRequest, EndSessionResponse>("/latchkey.v1.SessionService/EndSession", number: 74)
   /// Returns the open sessions of the account, the latest first, at most 200.
-  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 73)
+  package static let listSessions = RPC<ListSessionsRequest, ListSessionsResponse>("/latchkey.v1.SessionService/ListSessions", number: 75)
   /// Reports whether an ID token is valid now: its signature, expiry and audience, and that its session is open.
   ///
   /// An invalid token is a response, not an error. Verify tokens locally where an ended session may count until its
   /// token expires; proto/guides/verify-tokens.md shows how.
-  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 74)
+  package static let verifyIDToken = RPC<VerifyIdTokenRequest, VerifyIdTokenResponse>("/latchkey.v1.SessionService/VerifyIdToken", number: 76)
   /// Creates a session cookie: a token that a web server keeps in its user's browser, up to 14 days, without a refresh.
   ///
   /// It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
@@ -579,12 +579,12 @@ package enum SessionRPC {
   /// `tokens.session_cookies` is set.
   ///
   /// Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
-  package static let createSessionCookie = RPC<CreateSessionCookieRequest, CreateSessionCookieResponse>("/latchkey.v1.SessionService/CreateSessionCookie", number: 75)
+  package static let createSessionCookie = RPC<CreateSessionCookieRequest, CreateSessionCookieResponse>("/latchkey.v1.SessionService/CreateSessionCookie", number: 77)
   /// Reports whether a session cookie is valid now, as VerifyIdToken does for an ID token.
   ///
   /// An ID token is not a session cookie, and a session cookie is not an ID token.
-  package static let verifySessionCookie = RPC<VerifySessionCookieRequest, VerifySessionCookieResponse>("/latchkey.v1.SessionService/VerifySessionCookie", number: 76)
+  package static let verifySessionCookie = RPC<VerifySessionCookieRequest, VerifySessionCookieResponse>("/latchkey.v1.SessionService/VerifySessionCookie", number: 78)
   /// Returns the public keys that verify ID tokens and session cookies. The same keys are served over HTTPS if
   /// `keys.address` is set.
-  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 77)
+  package static let getSigningKeys = RPC<GetSigningKeysRequest, GetSigningKeysResponse>("/latchkey.v1.SessionService/GetSigningKeys", number: 79)
 }

@@ -88,6 +88,35 @@ extension FactorKind {
   var form: Latchkey__V1__FactorKind { Latchkey__V1__FactorKind(rawValue: UInt32(bitPattern: rawValue)) }
 }
 
+/// A kind of token of a provider.
+package enum ProviderTokenKind: Int32, ProtobufEnum {
+  /// Not a kind.
+  case unspecified = 0
+  /// An access token.
+  case accessToken = 1
+  /// A refresh token.
+  case refreshToken = 2
+  /// apple.com only: an authorization code that was not redeemed yet. The server redeems it, and Apple revokes the
+  /// refresh token that it returns.
+  case authorizationCode = 3
+
+  package var name: String {
+    switch self {
+    case .unspecified: "UNSPECIFIED"
+    case .accessToken: "ACCESS_TOKEN"
+    case .refreshToken: "REFRESH_TOKEN"
+    case .authorizationCode: "AUTHORIZATION_CODE"
+    }
+  }
+}
+
+extension ProviderTokenKind {
+  /// Nil: the number is of a newer schema.
+  init?(_ form: Latchkey__V1__ProviderTokenKind) { self.init(rawValue: Int32(bitPattern: form.rawValue)) }
+
+  var form: Latchkey__V1__ProviderTokenKind { Latchkey__V1__ProviderTokenKind(rawValue: UInt32(bitPattern: rawValue)) }
+}
+
 /// A proof of the user's identity. Set exactly one field.
 package struct Credential: Sendable, Equatable {
   package enum Kind: Sendable, Equatable {
@@ -1033,5 +1062,51 @@ extension LinkedProvider: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.phone_number = arena.text(phoneNumber)
     unsafe form.pointee.linked_at = arena.timestamp(linkedAtMillis)
     unsafe form.pointee.passkey_record = arena.text(passkeyRecord)
+  }
+}
+
+/// A token of a provider, from `ProviderCredential` or from the provider's SDK, that the provider shall revoke.
+package struct TokenToRevoke: Sendable, Equatable {
+  /// Such as `apple.com`; at most 72 bytes.
+  package var providerID: String
+  /// The token, in visible ASCII, at most 16,384 bytes. facebook.com and github.com: an access token of at most 8,192.
+  package var token: String
+  /// The kind of the token. facebook.com and github.com revoke access tokens only.
+  package var kind: ProviderTokenKind?
+  /// apple.com only: the `client_ids` entry that the token was issued to, such as the bundle id of your app. At most 255
+  /// bytes. Empty: the first entry.
+  package var clientID: String
+  /// For an authorization code that came by a redirect: the URI of the redirect, at most 2,048 bytes.
+  package var redirectURI: String
+
+  package init(
+    providerID: String = "", token: String = "", kind: ProviderTokenKind? = .unspecified, clientID: String = "",
+    redirectURI: String = ""
+  ) {
+    self.providerID = providerID
+    self.token = token
+    self.kind = kind
+    self.clientID = clientID
+    self.redirectURI = redirectURI
+  }
+}
+
+extension TokenToRevoke: ProtobufMessage, @unsafe Mapped {
+  package static var blank: Blank<Latchkey__V1__TokenToRevoke> { unsafe latchkey__v1__token_to_revoke__init }
+
+  package init(_ form: UnsafePointer<Latchkey__V1__TokenToRevoke>) {
+    unsafe self.init(
+      providerID: Field.text(form.pointee.provider_id), token: Field.text(form.pointee.token),
+      kind: ProviderTokenKind(form.pointee.kind), clientID: Field.text(form.pointee.client_id),
+      redirectURI: Field.text(form.pointee.redirect_uri)
+    )
+  }
+
+  package func fill(_ form: UnsafeMutablePointer<Latchkey__V1__TokenToRevoke>, _ arena: Arena) {
+    unsafe form.pointee.provider_id = arena.text(providerID)
+    unsafe form.pointee.token = arena.text(token)
+    unsafe form.pointee.kind = (kind ?? .unspecified).form
+    unsafe form.pointee.client_id = arena.text(clientID)
+    unsafe form.pointee.redirect_uri = arena.text(redirectURI)
   }
 }

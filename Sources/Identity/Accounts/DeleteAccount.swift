@@ -6,18 +6,25 @@ package struct DeleteAccount: Sendable {
 
   package init(_ environment: Environment) { self.environment = environment }
 
-  package func callAsFunction(idToken: String, _ call: CallFacts) async throws {
-    guard try await environment.recorded(call) == nil else { return }
+  /// Returns the result for each token, once the account is deleted. A repeat of the call returns none, and asks no
+  /// provider.
+  @discardableResult
+  package func callAsFunction(
+    idToken: String, revoking tokens: [TokenToRevoke] = [], _ call: CallFacts
+  ) async throws -> [TokenRevocation] {
+    guard try await environment.recorded(call) == nil else { return [] }
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     var query = Query()
     query.sessionID = token.sessionID
     query.look(for: call.idempotency)
     let facts = try await environment.first(query)
-    _ = try await environment.settle(query, facts, call: call) { facts, now -> Step<Void> in
+    let end = try await environment.settle(query, facts, call: call) { facts, now -> Step<AccountState> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       if let refusal = DeleteAccount.refusal(caller, policy: environment.policy, now: now) { return .refuse(refusal) }
-      return .commit(delete(caller, call, now), ())
+      return .commit(delete(caller, call, now), caller.state)
     }
+    guard !tokens.isEmpty, case .decided(let state) = end else { return [] }
+    return await environment.revoke(tokens, of: state, call: call)
   }
 
   /// Returns why the deletion is rejected, or nil. An anonymous user cannot log in again, so needs no recent login

@@ -54,7 +54,8 @@ extension PendingAssertion: SealedContent {
       email: message.email.presence,
       tier: try message.tier.flatMap { .init(rawValue: Int($0.rawValue) - 1) }.required(),
       displayName: message.displayName, photoURL: message.photoURL, username: message.username,
-      profileJSON: message.profileJSON, passkey: message.passkey.isEmpty ? nil : message.passkey)
+      profileJSON: message.profileJSON, passkey: message.passkey.isEmpty ? nil : message.passkey,
+      transferSubject: message.transferSubject)
     self.init(
       assertion,
       firstFactor: FirstFactor(
@@ -81,7 +82,7 @@ extension PendingAssertion: SealedContent {
       singleUse: singleUse?.message, sessionID: sessionID ?? "", passwordHash: passwordHash ?? "",
       completing: completing?.bytes ?? [], existingOnly: existingOnly, claimAddress: claimAddress,
       sentCode: sentCode?.message, passkey: assertion.passkey ?? [],
-      passkeyChallenge: passkeyChallenge?.message)
+      passkeyChallenge: passkeyChallenge?.message, transferSubject: assertion.transferSubject)
   }
 }
 

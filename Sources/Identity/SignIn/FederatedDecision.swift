@@ -5,11 +5,13 @@ extension AssertionDecision {
   ///
   /// The first match decides:
   /// - known identity: S10, S11, S1
+  /// - identity of the application's former team: S10, S11, X6
   /// - no email address to compare, or an unused one: S9, else create
   /// - email address of an account: S8, S12, S10, then S5 to S7, with S11 before any write to that account
   func federated(_ facts: Facts) -> SignInDecision {
     if facts.tokenSpent { return .refuse(.tokenWasSpent) }
     if let owner = facts.identityOwner { return signIn(owner, emailOwner: facts.emailOwner) }
+    if let owner = facts.transferOwner { return transfer(owner, emailOwner: facts.emailOwner) }
     if policy.oneAccountPerEmail, assertion.email != nil, let owner = facts.emailOwner { return meet(owner) }
     return refusalToCreate.map { .refuse($0) } ?? .open(create())
   }
@@ -33,18 +35,38 @@ extension AssertionDecision {
     var edit = AccountEdit(known)
     let news = known.identities.first { $0.key == assertion.identity }?.email != assertion.email
     edit.refresh(assertion, factorPassed: passedFor == known.account.id)
-    var notes: [AuditNote] = []
-    if policy.oneAccountPerEmail, let email = assertion.email {
-      if emailOwner == nil || emailOwner?.account.id == known.account.id {
-        // An address that the account may not get stays away, without a failure of the sign-in.
-        if emailOwner != nil || policy.emailDomains.allows(email) { edit.fillAddress(email, of: assertion) }
-      } else if news {
-        let details = ["provider_id": providerID]
-        notes.append(AuditNote(.addressOwnedElsewhere, accountID: known.account.id, details: details))
-      }
-    }
+    let notes = bring(address: emailOwner, to: &edit, news: news)
     edit.noteSignIn(at: now, upgradedHash: nil)
     return .open(Opening(state: edit.state, writes: edit.signInWrites, notes: notes))
+  }
+
+  /// Brings the asserted address to an account that has the identity.
+  private func bring(address owner: AccountState?, to edit: inout AccountEdit, news: Bool) -> [AuditNote] {
+    guard policy.oneAccountPerEmail, let email = assertion.email else { return [] }
+    let accountID = edit.before.id
+    guard let owner, owner.account.id != accountID else {
+      // An address that the account may not get stays away, without a failure of the sign-in.
+      if owner != nil || policy.emailDomains.allows(email) { edit.fillAddress(email, of: assertion) }
+      return []
+    }
+    return news ? [AuditNote(.addressOwnedElsewhere, accountID: accountID, details: ["provider_id": providerID])] : []
+  }
+
+  /// Signs in to the account whose identity is that of the same user at the application's former team (X6).
+  ///
+  /// The provider's signature covers both subjects. The identity gets the new subject in the change that opens the
+  /// session, so each is used once.
+  private func transfer(_ known: AccountState, emailOwner: AccountState?) -> SignInDecision {
+    if known.account.disabled { return .refuse(.userIsDisabled) }
+    if known.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(known) }
+    var edit = AccountEdit(known)
+    let news = edit.transfer(to: assertion)
+    var notes = [
+      AuditNote(.identityTransferred, accountID: known.account.id, details: ["provider_id": providerID])
+    ]
+    notes += bring(address: emailOwner, to: &edit, news: news)
+    edit.noteSignIn(at: now, upgradedHash: nil)
+    return .open(Opening(state: edit.state, writes: edit.writes, notes: notes))
   }
 
   /// Creates an account (S2, S3, S4). In duplicate mode it copies no email address, so none is ever compared.

@@ -22,6 +22,31 @@ extension AccountEdit {
   mutating func refresh(_ assertion: Assertion, factorPassed: Bool) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
+    var new = news(of: old, assertion)
+    new.transferSubject = old.transferSubject
+    guard new != old else { return }
+    edited.identities[index] = new
+    dependent.append(.identity(.update(new)))
+  }
+
+  /// Replaces the subject of the identity that the provider names (X6). Its place and the time of its link stay.
+  ///
+  /// Returns whether the provider asserts another email address than before.
+  mutating func transfer(to assertion: Assertion) -> Bool {
+    let index = edited.identities.firstIndex {
+      $0.key.providerID == assertion.identity.providerID && $0.transferSubject == assertion.transferSubject
+    }
+    guard let index else { return false }
+    let old = edited.identities[index]
+    let new = news(of: old, assertion)
+    edited.identities[index] = new
+    dependent += [.identity(.delete(old.key, accountID: old.accountID)), .identity(.insert(new))]
+    return new.email != old.email
+  }
+
+  /// Returns an identity as the assertion describes it, with what the provider left out this time. Fills in the name
+  /// and the photo of the account.
+  private mutating func news(of old: IdentityRecord, _ assertion: Assertion) -> IdentityRecord {
     var new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
@@ -32,9 +57,7 @@ extension AccountEdit {
     let (name, photo) = (assertion.displayName, assertion.photoURL)
     if edited.account.displayName.isEmpty, !name.isEmpty { edited.account.displayName = name }
     if edited.account.photoURL.isEmpty, !photo.isEmpty { edited.account.photoURL = photo }
-    guard new != old else { return }
-    edited.identities[index] = new
-    dependent.append(.identity(.update(new)))
+    return new
   }
 
   /// Sets a missing email address, and marks an unverified one as verified (S1).

@@ -68,6 +68,10 @@ struct Attempt: Sendable {
     var query = Query()
     query.look(for: call.idempotency)
     query.identity = identity
+    let transferSubject = held.assertion.transferSubject
+    if !transferSubject.isEmpty {
+      query.transfer = IdentityKey(providerID: identity.providerID, subject: transferSubject)
+    }
     if identity.providerID == SignInMethods.phone { query.phoneNumber = identity.subject }
     let comparesEmail = policy.oneAccountPerEmail || identity.providerID == SignInMethods.emailLink
     query.email = comparesEmail ? held.assertion.email : nil

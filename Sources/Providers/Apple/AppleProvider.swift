@@ -16,7 +16,8 @@ struct AppleProvider: OIDCAdapter {
     settings.issuers = ["https://appleid.apple.com"]
     settings.keys = .jwks(url: "https://appleid.apple.com/auth/keys")
     settings.endpoints = Endpoints(
-      authorization: "https://appleid.apple.com/auth/authorize", token: "https://appleid.apple.com/auth/token")
+      authorization: "https://appleid.apple.com/auth/authorize", token: "https://appleid.apple.com/auth/token",
+      revocation: "https://appleid.apple.com/auth/revoke")
     settings.client.authentication = .privateKeyJWT
     settings.scopes = ["openid", "email", "name"]
     settings.callerParameters = ["locale"]
@@ -26,6 +27,7 @@ struct AppleProvider: OIDCAdapter {
     settings.freshLogin = .none
     settings.profileUse = .never
     settings.takesTextAsVerified = true
+    settings.hasTransferSubjects = true
     settings.emailTrust = .asserted(.verified, authoritativeDomains: [])
     return settings
   }

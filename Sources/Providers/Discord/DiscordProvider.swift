@@ -16,7 +16,8 @@ struct DiscordProvider: CodeAdapter, VerifiesAccessTokens {
     var settings = ProviderSettings(id: id)
     settings.endpoints = Endpoints(
       authorization: "https://discord.com/oauth2/authorize", token: "https://discord.com/api/oauth2/token",
-      profile: "https://discord.com/api/users/@me", audienceCheck: "https://discord.com/api/oauth2/@me")
+      profile: "https://discord.com/api/users/@me", audienceCheck: "https://discord.com/api/oauth2/@me",
+      revocation: "https://discord.com/api/oauth2/token/revoke")
     settings.scopes = ["identify", "email"]
     settings.callerParameters = ["prompt"]
     settings.emailTrust = .asserted(.verified, authoritativeDomains: [])

@@ -47,6 +47,23 @@ struct FacebookGraph: Sendable {
     return try document(answer, to: .person)
   }
 
+  /// Removes all permissions of our application, so that all of the user's tokens end. A token that is invalid already
+  /// is no failure.
+  func removePermissions(of accessToken: String, at url: String) async throws {
+    try ProviderCalls.requireToken(accessToken)
+    let asked = [Parameter("access_token", accessToken), Parameter("appsecret_proof", proof(of: accessToken))]
+    let answer = try await calls.answer(url, to: asked, by: .delete)
+    let document = try? JSONValue.parse(answer.bytes, byteCountMax: ProviderCalls.documentBytesMax)
+    if let document, let refusal = FacebookErrors.refusal(document, of: .person) {
+      guard document["error"]?["code"]?.int == FacebookErrors.invalidToken else { throw refusal }
+      return
+    }
+    guard answer.status == 200, document == .bool(true) || document?["success"]?.bool == true else {
+      try RevocationAnswer.check(answer)
+      throw ProviderRefusal.unavailable(why: "permissions: not removed")
+    }
+  }
+
   private func document(
     _ answer: FetchedBody, to bearer: FacebookErrors.Bearer
   ) throws(ProviderRefusal) -> Document {
@@ -103,6 +120,8 @@ enum FacebookErrors {
   /// The owner of the call's token. It determines who must correct an invalid token.
   enum Bearer { case person, application }
 
+  static let invalidToken: Int64 = 190
+
   static let vendor = VendorErrors { FacebookErrors.refusal($0, of: .person) }
 
   /// Returns nil if the document is not such an error.
@@ -112,9 +131,9 @@ enum FacebookErrors {
     switch code {
     // Internal errors and rate limits.
     case 2, 4, 17, 32, 341, 613: return .unavailable(why: why)
-    case 190 where bearer == .application: return .refused(why: why)
+    case invalidToken where bearer == .application: return .refused(why: why)
     // 463: the token has expired.
-    case 190: return error["error_subcode"]?.int == 463 ? .expired : .invalid(why: why)
+    case invalidToken: return error["error_subcode"]?.int == 463 ? .expired : .invalid(why: why)
     // A parameter is invalid: the code, or an inspected token of another application.
     case 100: return .invalid(why: why)
     default: return .refused(why: why)

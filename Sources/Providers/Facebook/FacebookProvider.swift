@@ -20,7 +20,8 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
     settings.endpoints = Endpoints(
       authorization: "https://www.facebook.com/v25.0/dialog/oauth",
       token: "https://graph.facebook.com/v25.0/oauth/access_token", profile: "https://graph.facebook.com/v25.0/me",
-      audienceCheck: "https://graph.facebook.com/v25.0/debug_token")
+      audienceCheck: "https://graph.facebook.com/v25.0/debug_token",
+      revocation: "https://graph.facebook.com/v25.0/me/permissions")
     // Limited Login has its own signing keys.
     settings.issuers = ["https://www.facebook.com"]
     settings.keys = .jwks(url: "https://limited.facebook.com/.well-known/oauth/openid/jwks/")
@@ -76,6 +77,12 @@ struct FacebookProvider: CodeAdapter, VerifiesIDTokens, VerifiesAccessTokens {
     var own = ProvidersOwnTokens()
     own.accessToken = presented.accessToken
     return try await person(of: own, at: now)
+  }
+
+  let revocableKinds: Set<RevocableToken.Kind> = [.accessToken]
+
+  func revoke(_ token: RevocableToken, at now: Timestamp) async throws {
+    try await graph.removePermissions(of: token.text, at: settings.endpoints.revocation)
   }
 
   func finish(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> VerifiedToken {

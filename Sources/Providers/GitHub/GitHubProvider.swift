@@ -20,7 +20,8 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
       authorization: "https://github.com/login/oauth/authorize", token: "https://github.com/login/oauth/access_token",
       profile: "https://api.github.com/user",
       audienceCheck: "https://api.github.com/applications/{client_id}/token",
-      emails: "https://api.github.com/user/emails")
+      emails: "https://api.github.com/user/emails",
+      revocation: "https://api.github.com/applications/{client_id}/grant")
     settings.client.authentication = .post
     settings.scopes = ["user:email"]
     settings.callerParameters = ["allow_signup", "login", "prompt"]
@@ -79,6 +80,12 @@ struct GitHubProvider: CodeAdapter, VerifiesAccessTokens {
       throw ProviderRefusal.invalid(why: "the token and the profile belong to different users")
     }
     return VerifiedToken(assertion: assertion, own: own)
+  }
+
+  let revocableKinds: Set<RevocableToken.Kind> = [.accessToken]
+
+  func revoke(_ token: RevocableToken, at now: Timestamp) async throws {
+    try await tokenCheck.revokeGrant(of: token.text, at: settings.endpoints.revocation)
   }
 
   /// Reads the profile. GitHub requires a User-Agent, which the HTTP client sends with every request.

@@ -126,4 +126,11 @@ struct GoogleProvider: OIDCAdapter, VerifiesAccessTokens {
     guard expiry > now.seconds else { throw .expired }
     return expiry
   }
+
+  /// Google's endpoint needs no client authentication, and answers 400 for a token that is invalid already.
+  func revoke(_ token: RevocableToken, at now: Timestamp) async throws {
+    let url = try await client.served(at: now).endpoints.revocation
+    guard !url.isEmpty else { throw ProviderRefusal.noRevocationEndpoint }
+    try RevocationAnswer.check(try await calls.post([Parameter("token", token.text)], to: url))
+  }
 }

@@ -3,7 +3,7 @@ import Store
 
 /// A provider of plain OAuth 2: the code flow, and the identity of an access token's bearer. Adapters differ in how
 /// they create their flow and read their profile.
-protocol CodeAdapter: Adapter, StartsFlows {
+protocol CodeAdapter: Adapter, StartsFlows, RevokesTokens {
   var settings: ProviderSettings { get }
   var flow: CodeFlow { get }
 }
@@ -20,5 +20,10 @@ extension CodeAdapter {
   /// Redeems the code of this callback for tokens. Throws `ProviderRefusal`.
   func redeem(_ callback: Callback, of state: FlowState, at now: Timestamp) async throws -> TokenAnswer {
     try await flow.redeem(callback, of: state, from: .init(settings), at: settings.endpoints.token, now: now)
+  }
+
+  func revoke(_ token: RevocableToken, at now: Timestamp) async throws {
+    try await flow.revoke(
+      token, at: settings.endpoints.revocation, tokenEndpoint: settings.endpoints.token, now: now)
   }
 }

@@ -62,11 +62,10 @@ struct CodeFlow: Sendable {
     _ code: String, of flow: FlowState, at endpoint: String, by proof: ClientProof, now: Timestamp
   ) async throws -> TokenRequest {
     var request = TokenRequest(
-      parameters: [
-        Parameter("grant_type", "authorization_code"), Parameter("code", code),
-        Parameter("redirect_uri", flow.redirectURI),
-      ],
+      parameters: [Parameter("grant_type", "authorization_code"), Parameter("code", code)],
       uniqueText: flow.state + code)
+    // The code of a native kit came without a redirect.
+    if !flow.redirectURI.isEmpty { request.add("redirect_uri", flow.redirectURI) }
     if authorization.sendsProofKey { request.add("code_verifier", flow.codeVerifier) }
     try proof.attach(to: &request, clientID: authorization.clientID, at: endpoint, now: now)
     return request

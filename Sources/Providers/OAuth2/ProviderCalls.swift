@@ -43,10 +43,12 @@ struct ProviderCalls: Sendable {
 
   /// Sends a request whose parameters, tokens among them, must be in the URL. The description of a request omits its
   /// query, and no refusal contains a URL.
-  func answer(_ url: String, to parameters: [Parameter]) async throws -> FetchedBody {
+  func answer(
+    _ url: String, to parameters: [Parameter], by method: FetchRequest.Method = .get
+  ) async throws -> FetchedBody {
     let accept = FetchRequest.Field("accept", "application/json")
     return try await fetch(
-      FetchRequest(URLEncoding.url(url, adding: parameters), for: providerID, fields: [accept]))
+      FetchRequest(URLEncoding.url(url, adding: parameters), for: providerID, fields: [accept], method: method))
   }
 
   /// Sends a form and returns the response with any status.

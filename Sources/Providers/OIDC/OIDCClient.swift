@@ -163,9 +163,15 @@ final class OIDCClient: Sendable {
   /// - Parameter profile: document of the provider, in addition to the token.
   func assertion(_ verified: Verified, profile: Document? = nil) -> Assertion {
     let (claims, said) = ([verified.claims.all], profile.map { [$0.value] } ?? [])
-    return ProfileClaims.assertion(
+    var assertion = ProfileClaims.assertion(
       verified.subject, of: settings, documents: settings.profileGoesFirst ? said + claims : claims + said,
       profile: profile?.bytes ?? verified.payload)
+    if settings.hasTransferSubjects, let text = verified.claims.all["transfer_sub"]?.string,
+      let subject = try? ProfileClaims.subject(.string(text))
+    {
+      assertion.transferSubject = subject
+    }
+    return assertion
   }
 
   /// Returns when the user last authenticated (OpenID Connect Core 2, `auth_time`). A future time counts as absent.

@@ -101,7 +101,7 @@ extension OIDCClient {
 
   /// Returns the proof for the method that the metadata names for the token endpoint. Returns nil if the configuration
   /// sets the method or the endpoint.
-  private func proof(for metadata: ProviderMetadata?) throws(ProviderRefusal) -> ClientProof? {
+  func proof(for metadata: ProviderMetadata?) throws(ProviderRefusal) -> ClientProof? {
     guard settings.endpoints.token.isEmpty, !settings.client.authenticationIsSet,
       let methods = metadata?.tokenAuthentication
     else { return nil }
@@ -118,6 +118,7 @@ extension OIDCClient {
     fill(&endpoints.authorization, metadata.endpoints.authorization)
     fill(&endpoints.token, metadata.endpoints.token)
     fill(&endpoints.profile, metadata.endpoints.profile)
+    fill(&endpoints.revocation, metadata.endpoints.revocation)
     return (endpoints, metadata)
   }
 

@@ -3,7 +3,7 @@ import Store
 
 /// A provider that accepts its ID tokens from any caller and supports flows. Adapters differ in how they create their
 /// client.
-protocol OIDCAdapter: Adapter, VerifiesIDTokens, StartsFlows {
+protocol OIDCAdapter: Adapter, VerifiesIDTokens, StartsFlows, RevokesTokens {
   var client: OIDCClient { get }
 }
 
@@ -27,6 +27,8 @@ extension OIDCAdapter {
   func finish(_ callback: Callback, of flow: FlowState, at now: Timestamp) async throws -> VerifiedToken {
     try await client.finish(callback, of: flow, at: now)
   }
+
+  func revoke(_ token: RevocableToken, at now: Timestamp) async throws { try await client.revoke(token, at: now) }
 }
 
 /// `oidc.<name>`: any OpenID Connect provider, by configuration. The signature and audience of an ID token prove its

@@ -38,6 +38,8 @@ struct ProviderMetadata: Hashable, Sendable {
     endpoints.authorization = ProviderMetadata.url(metadata, "authorization_endpoint")
     endpoints.token = ProviderMetadata.url(metadata, "token_endpoint")
     endpoints.profile = ProviderMetadata.url(metadata, "userinfo_endpoint")
+    // RFC 8414, 2.
+    endpoints.revocation = ProviderMetadata.url(metadata, "revocation_endpoint")
     responsesNameIssuer = metadata["authorization_response_iss_parameter_supported"]?.bool == true
     let methods = (metadata["token_endpoint_auth_methods_supported"]?.array ?? []).compactMap(\.string)
     tokenAuthentication = methods.isEmpty ? nil : methods

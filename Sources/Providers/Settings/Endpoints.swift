@@ -11,10 +11,12 @@ package struct Endpoints: Hashable, Sendable {
   package var emails = ""
   /// The first step of OAuth 1.0a.
   package var requestToken = ""
+  /// Revokes a token of the provider (RFC 7009, or a call of the provider's own).
+  package var revocation = ""
 
   package init(
     authorization: String = "", token: String = "", profile: String = "", audienceCheck: String = "",
-    emails: String = "", requestToken: String = ""
+    emails: String = "", requestToken: String = "", revocation: String = ""
   ) {
     self.authorization = authorization
     self.token = token
@@ -22,6 +24,7 @@ package struct Endpoints: Hashable, Sendable {
     self.audienceCheck = audienceCheck
     self.emails = emails
     self.requestToken = requestToken
+    self.revocation = revocation
   }
 
   /// All endpoints with the names of their settings.
@@ -29,6 +32,7 @@ package struct Endpoints: Hashable, Sendable {
     [
       ("authorization_url", authorization), ("token_url", token), ("profile_url", profile),
       ("audience_check_url", audienceCheck), ("emails_url", emails), ("request_token_url", requestToken),
+      ("revocation_url", revocation),
     ]
   }
 }

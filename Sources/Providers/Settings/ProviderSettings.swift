@@ -97,6 +97,8 @@ package struct ProviderSettings: Sendable {
   var profileGoesFirst = false
   /// Whether the nonce claim of a presented ID token is always a hash (Apple), not the raw nonce.
   var kitsHashNonces = false
+  /// Whether ID tokens name the user of an application's former team (Apple, `transfer_sub`).
+  var hasTransferSubjects = false
   /// Google: domains of the organisations whose users may sign in; empty: all users may.
   package var hostedDomains: Set<String> = []
   package var tenants = TenantSettings()
@@ -163,7 +165,8 @@ package struct ProviderSettings: Sendable {
     }
     let basic: Set<String> = ["authorization_url", "token_url", "profile_url"]
     for (own, theirs) in zip(endpoints.all, standard.endpoints.all) where !basic.contains(own.setting) {
-      try isUsed(own.url.isEmpty || !theirs.url.isEmpty, own.setting)
+      let revokes = own.setting == "revocation_url" && Adapters.type(of: id, flows: flows) is any RevokesTokens.Type
+      try isUsed(own.url.isEmpty || !theirs.url.isEmpty || revokes, own.setting)
     }
   }
 

@@ -43,7 +43,8 @@ struct TwitterProvider: Adapter, StartsFlows, VerifiesAccessTokens {
     try settings.require(settings.scopes.isEmpty, "scopes", "must not be set with OAuth 1.0a")
     try settings.require(!settings.usesProofKey, "proof_key", "must be false with OAuth 1.0a")
     try settings.require(settings.issuers.isEmpty, "issuers", "must not be set with OAuth 1.0a")
-    for (setting, url) in settings.endpoints.all where setting != "audience_check_url" && setting != "emails_url" {
+    let unused: Set<String> = ["audience_check_url", "emails_url", "revocation_url"]
+    for (setting, url) in settings.endpoints.all where !unused.contains(setting) {
       try settings.require(SignatureBase.uri(url) != nil, setting, "must be set")
     }
   }

@@ -234,6 +234,8 @@ package struct PendingAssertion: Sendable, Equatable {
   package var passkey: [UInt8]
   /// The challenge for a factor.
   package var passkeyChallenge: PasskeyChallenge?
+  /// By what the provider identified the user at the application's former team. Empty: none.
+  package var transferSubject: String
 
   package init(
     intent: PendingAssertion.Intent? = .unspecified, providerID: String = "", subject: String = "", email: String = "",
@@ -241,7 +243,7 @@ package struct PendingAssertion: Sendable, Equatable {
     profileJSON: String = "", signInProviderID: String = "", methods: [String] = [], claimsJSON: String = "",
     singleUse: PendingAssertion.SingleUse? = nil, sessionID: String = "", passwordHash: String = "",
     completing: [UInt8] = [], existingOnly: Bool = false, claimAddress: Bool = false, sentCode: SentCode? = nil,
-    passkey: [UInt8] = [], passkeyChallenge: PasskeyChallenge? = nil
+    passkey: [UInt8] = [], passkeyChallenge: PasskeyChallenge? = nil, transferSubject: String = ""
   ) {
     self.intent = intent
     self.providerID = providerID
@@ -264,6 +266,7 @@ package struct PendingAssertion: Sendable, Equatable {
     self.sentCode = sentCode
     self.passkey = passkey
     self.passkeyChallenge = passkeyChallenge
+    self.transferSubject = transferSubject
   }
 }
 
@@ -283,7 +286,8 @@ extension PendingAssertion: ProtobufMessage, @unsafe Mapped {
       sessionID: Field.text(form.pointee.session_id), passwordHash: Field.text(form.pointee.password_hash),
       completing: Field.bytes(form.pointee.completing), existingOnly: form.pointee.existing_only != 0,
       claimAddress: form.pointee.claim_address != 0, sentCode: Field.one(form.pointee.sent_code),
-      passkey: Field.bytes(form.pointee.passkey), passkeyChallenge: Field.one(form.pointee.passkey_challenge)
+      passkey: Field.bytes(form.pointee.passkey), passkeyChallenge: Field.one(form.pointee.passkey_challenge),
+      transferSubject: Field.text(form.pointee.transfer_subject)
     )
   }
 
@@ -309,6 +313,7 @@ extension PendingAssertion: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.sent_code = arena.one(sentCode)
     unsafe form.pointee.passkey = arena.bytes(passkey)
     unsafe form.pointee.passkey_challenge = arena.one(passkeyChallenge)
+    unsafe form.pointee.transfer_subject = arena.text(transferSubject)
   }
 }
 

@@ -77,6 +77,20 @@ struct ProviderGateway: Identity.Providers {
     }
   }
 
+  func revoke(_ token: TokenToRevoke, at now: Timestamp) async throws {
+    let kind: RevocableToken.Kind = switch token.kind {
+    case .accessToken: .accessToken
+    case .refreshToken: .refreshToken
+    case .authorizationCode: .authorizationCode
+    }
+    let revocable = RevocableToken(token.text, kind, clientID: token.clientID, redirectURI: token.redirectURI)
+    do {
+      try await registry.revoke(revocable, of: token.providerID, at: now)
+    } catch let refusal as ProviderRefusal {
+      throw failure(refusal, of: token.providerID, field: "token")
+    }
+  }
+
   private func failure(_ refusal: ProviderRefusal, of provider: String, field: String) -> Failure {
     if case .misconfigured(let why, let fix) = refusal { notices?.misconfigured(provider, why: why, fix: fix) }
     return Failure(refusal, field: field)
@@ -160,6 +174,7 @@ extension Failure {
       self.init(.flowMismatch, field: field, hint: "Start the flow again with this provider.", debug: why)
     case .reservedParameter(let name):
       self.init(.reservedParameter, field: "custom_parameters", hint: "Remove \(name), which the server sets.")
+    case .cannotRevoke(let hint): self.init(.operationNotAllowed, field: "token.provider_id", hint: hint)
     case .invalidParameter(let name, let hint): self.init(.invalidField, field: name, hint: hint)
     }
   }

@@ -39,7 +39,7 @@ struct TracedFetcher: HTTPSFetching {
   let tracer: CallTracer
 
   func fetch(_ request: FetchRequest) async throws -> FetchedBody {
-    let method = request.body == nil ? "GET" : "POST"
+    let method = request.method.rawValue
     return try await tracer.within(method, .client, request.attributes(method)) { span in
       let body = try await fetcher.fetch(request)
       span?.attributes["http.response.status_code"] = body.status

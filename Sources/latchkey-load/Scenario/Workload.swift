@@ -32,6 +32,7 @@ struct Workload: Sendable {
       call: "ServerReflection/ServerReflectionInfo",
       why: "tools call it once, before the first call, and most servers disable it"
     ),
+    (call: "ProviderFlowService/RevokeToken", why: "it waits for a provider, and needs a token of a flow each time"),
     (call: "AdminService/Backup", why: "it copies the whole store, one call at a time, about once a day"),
     (call: "AdminService/GetMasterKeyStatus", why: "it reads all sealed rows, and an operator calls it in a rotation"),
     (call: "AdminService/ListSigningKeys", why: "an operator calls it a few times a year"),
@@ -43,6 +44,7 @@ struct Workload: Sendable {
     (call: "AdminService/LinkIdentity", why: "support staff calls it; unlink-provider does the same work"),
     (call: "AdminService/DeleteAccounts", why: "a batch is delete-account, many times in one call"),
     (call: "AdminService/SetAccountsDisabled", why: "a batch is set-disabled, many times in one call"),
+    (call: "AdminService/SetTransferSubjects", why: "an operator calls it once, before an app changes its team"),
     (call: "AdminService/ForgetAccount", why: "support staff calls it, seldom"),
     (call: "AdminService/ExportAccount", why: "support staff calls it, for one access request at a time"),
     (call: "PasskeyService/StartRegistration", why: passkeysNeedAnAuthenticator),

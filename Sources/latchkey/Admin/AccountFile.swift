@@ -28,6 +28,14 @@ struct AccountFile {
 
   /// - Parameter file: `-` means standard input.
   init(_ file: String) throws {
+    lines = try AccountFile.texts(in: file).map { number, text in
+      Line(number: number, text: text, name: AccountFile.name(text))
+    }
+    guard !lines.isEmpty else { throw Ending.usage("--file", "\(file) names no account") }
+  }
+
+  /// Returns the lines of a file with their numbers, without blanks at their ends. Skips empty lines and comments.
+  static func texts(in file: String) throws -> [(number: Int, text: String)] {
     let bytes: [UInt8]
     do throws(SystemError) {
       let most = AccountFile.bytesMax
@@ -38,12 +46,15 @@ struct AccountFile {
     guard let text = String(validating: bytes, as: UTF8.self) else {
       throw Ending.usage("--file", "\(file) is not UTF-8")
     }
-    lines = text.split(omittingEmptySubsequences: false) { $0.isNewline }.enumerated().compactMap { index, line in
-      let trimmed = String(line.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
+    return text.split(omittingEmptySubsequences: false) { $0.isNewline }.enumerated().compactMap { index, line in
+      let trimmed = trimmed(line)
       guard !trimmed.isEmpty, !trimmed.hasPrefix("#") else { return nil }
-      return Line(number: index + 1, text: trimmed, name: AccountFile.name(trimmed))
+      return (index + 1, trimmed)
     }
-    guard !lines.isEmpty else { throw Ending.usage("--file", "\(file) names no account") }
+  }
+
+  static func trimmed(_ text: Substring) -> String {
+    String(text.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
   }
 
   private static func name(_ text: String) -> Name {

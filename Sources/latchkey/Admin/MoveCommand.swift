@@ -8,9 +8,9 @@ struct MoveCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "move", abstract: "Copy an embedded store into PostgreSQL, while no server runs.",
     discussion: """
-      kill -TERM PID                # stop the server, and wait until it has exited
+      kill -TERM PID            # stop the server, and wait until it has exited
       latchkey move --from latchkey.db --to "host=db1 dbname=latchkey …"
-      latchkeyd --config FILE       # with store.postgres instead of store.path
+      latchkeyd --config FILE   # with store.postgres instead of store.path
 
       Run the command on the server's machine as the server's user. The database must be empty, except for tables \
       without rows. With options='-c search_path=NAME' in --to, only that schema must be empty.

@@ -46,6 +46,7 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
     held.claimAddress = true
     held.sentCode = sentCode
     held.assertion.passkey = passkey.packed
+    held.assertion.transferSubject = "transfer-1"
     held.passkeyChallenge = challenge
     return held
   }

@@ -200,6 +200,10 @@ final class FakeProviders: Providers {
   private let known = Mutex<[String: VerifiedCredential]>([:])
   private let redemptions = Mutex<[PendingFlow]>([])
   private let refusal = Mutex<Failure?>(nil)
+  private let revocations = Mutex<[TokenToRevoke]>([])
+  private let unrevocable = Mutex<[String: Failure]>([:])
+  /// The tokens that the provider was asked to revoke, in order.
+  var askedToRevoke: [TokenToRevoke] { revocations.withLock { $0 } }
   /// A provider whose protocol has no `state`.
   let echoesNoState = "oidc.other"
 
@@ -217,6 +221,14 @@ final class FakeProviders: Providers {
       authorizationURL: "https://\(flow.providerID)/authorize?state=\(flow.state)", responseMode: .query,
       stateIsEchoed: flow.providerID != echoesNoState, kept: "kept for \(flow.providerID)")
   }
+
+  /// Revokes every token except those that a test has named, and records what it was asked.
+  func revoke(_ token: TokenToRevoke, at now: Timestamp) async throws {
+    revocations.withLock { $0.append(token) }
+    if let failure = unrevocable.withLock({ $0[token.text] }) { throw failure }
+  }
+
+  func refuse(toRevoke text: String, with failure: Failure?) { unrevocable.withLock { $0[text] = failure } }
 
   /// A code that the provider redeems for this credential.
   func code(_ credential: VerifiedCredential) -> String {

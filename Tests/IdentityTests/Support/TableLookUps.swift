@@ -24,6 +24,7 @@ extension Tables {
     facts.sessionAccount = state(facts.session?.accountID)
     facts.account = state(query.accountID)
     facts.identityOwner = state(query.identity.flatMap { identities[$0]?.accountID })
+    facts.transferOwner = state(query.transfer.flatMap(transferOwner))
     facts.emailOwner = query.email.flatMap(owner)
     if query.lastSignInMayLag { facts.sessionAccount?.account.lastSignInAt = nil }
     if query.lastSignInMayLag, let owner = facts.identityOwner {
@@ -83,6 +84,10 @@ extension Tables {
     facts.masterKeys = query.masterKeys.map(masterKeyFacts)
     facts.support = query.support.map(support)
     return facts
+  }
+
+  private func transferOwner(of key: IdentityKey) -> String? {
+    identities.values.first { $0.key.providerID == key.providerID && $0.transferSubject == key.subject }?.accountID
   }
 
   private func queue(_ due: DueDeliveries) -> DeliveryQueue {

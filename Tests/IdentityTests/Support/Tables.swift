@@ -130,10 +130,11 @@ extension Tables {
   private mutating func carryOut(_ write: IdentityWrite) -> Outcome? {
     switch write {
     case .insert(let record):
-      guard identities[record.key] == nil else { return .conflict(.identity) }
+      guard identities[record.key] == nil, isFreeToTransfer(record) else { return .conflict(.identity) }
       identities[record.key] = record
     case .update(let record):
       guard let old = identities[record.key], old.accountID == record.accountID else { return .stale }
+      guard isFreeToTransfer(record) else { return .conflict(.identity) }
       identities[record.key] = record
       identities[record.key]?.linkedAt = old.linkedAt
     case .delete(let key, let accountID):
@@ -401,5 +402,15 @@ extension Tables {
 extension Write {
   static func removal(of accountID: String) -> Write {
     .account(.close(ClosedAccountRecord(id: accountID, closedAt: beginning), version: 1))
+  }
+}
+
+extension Tables {
+  /// Whether no other identity has the transfer identifier.
+  fileprivate func isFreeToTransfer(_ record: IdentityRecord) -> Bool {
+    guard let subject = record.transferSubject else { return true }
+    return !identities.values.contains {
+      $0.key != record.key && $0.key.providerID == record.key.providerID && $0.transferSubject == subject
+    }
   }
 }

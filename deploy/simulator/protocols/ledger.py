@@ -82,6 +82,22 @@ class Ledger:
     def revoke(self, kind: str, secret: str) -> None:
         self._database.execute("delete from held where kind = ? and digest = ?", (kind, digest(secret)))
 
+    def origin(self, kind: str, secret: str) -> bytes | None:
+        """The digest of the code that this was made from."""
+        row = self._database.execute(
+            "select origin from held where kind = ? and digest = ?", (kind, digest(secret))).fetchone()
+        return row[0] if row else None
+
+    def revoke_made_from(self, origin: bytes) -> None:
+        """Revokes everything that was made from the code with this digest."""
+        self._database.execute("delete from held where origin = ?", (origin,))
+
+    def revoke_all(self, kind: str, person: str, client_id: str) -> None:
+        """Revokes the user's consent to an application, with all of its tokens."""
+        self._database.execute(
+            "delete from held where kind = ? and json_extract(record, '$.person') = ?"
+            " and json_extract(record, '$.client_id') = ?", (kind, person, client_id))
+
     def revoke_from(self, origin: str) -> None:
         """Revokes everything that was made from this code (RFC 6749 section 4.1.2)."""
         self._database.execute("delete from held where origin = ?", (digest(origin),))

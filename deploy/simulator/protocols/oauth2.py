@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import unquote_plus, urlencode
 
+from oauthlib.common import Request as OAuthRequest
 from oauthlib.oauth2 import (
     AuthorizationCodeGrant,
     AuthorizationEndpoint,
@@ -89,7 +90,7 @@ class Server(AuthorizationEndpoint, TokenEndpoint):  # type: ignore[misc]
     """oauthlib's endpoints over one provider's rules."""
 
     def __init__(self, provider: OAuth2Provider) -> None:
-        validator = Validator(provider)
+        validator = self.validator = Validator(provider)
         code = CodeGrant(validator, refresh_token=True)
         refresh = RefreshTokenGrant(validator)
         for grant in (code, refresh):
@@ -99,6 +100,12 @@ class Server(AuthorizationEndpoint, TokenEndpoint):  # type: ignore[misc]
         AuthorizationEndpoint.__init__(self, "code", bearer, {name: code for name in provider.rules.response_types})
         TokenEndpoint.__init__(self, "authorization_code", bearer,
                                {"authorization_code": code, "refresh_token": refresh})
+
+    def authenticates(self, request: Request) -> Application | None:
+        """The application that a request to another endpoint authenticates, in the same ways as at this one."""
+        asked = OAuthRequest(request.url, request.method, request.body.decode(), dict(request.headers))
+        asked.client = None
+        return asked.client if self.validator.authenticate_client(asked) else None
 
     def redeem(self, request: Request) -> Answer:
         """The token endpoint, its answer in the form of RFC 6749 section 5."""

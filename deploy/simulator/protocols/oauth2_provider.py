@@ -106,6 +106,33 @@ class OAuth2Provider(Provider):
     def token(self, request: Request, **_: str) -> Answer:
         return self.server.redeem(request)
 
+    def revoke(self, request: Request, **_: str) -> Answer:
+        """The revocation endpoint (RFC 7009). A token that is unknown is invalid already."""
+        application = self.server.authenticates(request)
+        if application is None:
+            return json_answer({"error": "invalid_client"}, self.wrong_client_status)
+        token = dict(request.form).get("token", "")
+        if not token:
+            return json_answer({"error": "invalid_request"}, 400)
+        self.end(token, application.client_id)
+        return Answer(200)
+
+    wrong_client_status = 401
+
+    def end(self, token: str, client_id: str = "") -> bool:
+        """Revokes a token, and with it what was made from the same code. False if the token is unknown."""
+        for kind in map(self.kind, ("access", "refresh")):
+            record = self.ledger.get(kind, token)
+            if record is None or (client_id and record["client_id"] != client_id):
+                continue
+            origin = self.ledger.origin(kind, token)
+            if origin:
+                self.ledger.revoke_made_from(origin)
+            self.ledger.revoke(kind, token)
+            self.note_revocation(token)
+            return True
+        return False
+
     def accepts_secret(self, application: Application, secret: str) -> bool:
         return application.has_secret(secret)
 

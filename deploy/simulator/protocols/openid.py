@@ -42,6 +42,7 @@ class OpenIDProvider(OAuth2Provider):
             Route("GET POST", self.paths["authorize"], "authorize", self.authorize),
             Route("POST", self.paths["token"], "token", self.token),
             Route("GET POST", self.paths["userinfo"], "userinfo", self.userinfo),
+            *([Route("POST", self.paths["revoke"], "revoke", self.revoke)] if "revoke" in self.paths else []),
         ]
 
     # Published documents.
@@ -65,6 +66,8 @@ class OpenIDProvider(OAuth2Provider):
         }
         if "userinfo" in self.paths:
             said["userinfo_endpoint"] = path + self.paths["userinfo"]
+        if "revoke" in self.paths:
+            said["revocation_endpoint"] = path + self.paths["revoke"]
         if self.rules.pkce != "ignored":
             said["code_challenge_methods_supported"] = ["S256"]
         if self.says_issuer_in_response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -82,6 +83,11 @@ class Provider:
     def issue(self, person: Person, client_id: str, scopes: list[str]) -> Record:
         """An access token without a flow, like one from the provider's token endpoint."""
         raise NotImplementedError
+
+    def note_revocation(self, token: str) -> None:
+        """Writes one line to `revocations.log`: the provider and the SHA-256 of the token in hexadecimal."""
+        with (self.world.folder / "revocations.log").open("a") as log:
+            log.write(f"{self.name} {hashlib.sha256(token.encode()).hexdigest()}\n")
 
     def application(self, whose: str) -> Application:
         """`ours` or `another`."""

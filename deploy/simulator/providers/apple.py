@@ -28,7 +28,8 @@ SECRET_SECONDS_MAX = 15_777_000
 class Apple(OpenIDProvider):
     rules = Rules(scopes=frozenset({"openid", "name", "email"}), authentication=frozenset({"client_secret_post"}),
                   response_types=("code", "code id_token"), refreshes=lambda grant: True)
-    paths: ClassVar = {"authorize": "/auth/authorize", "token": "/auth/token"}
+    paths: ClassVar = {"authorize": "/auth/authorize", "token": "/auth/token", "revoke": "/auth/revoke"}
+    wrong_client_status = 400
 
     def routes(self) -> list[Route]:
         return [
@@ -37,12 +38,11 @@ class Apple(OpenIDProvider):
             Route("GET", "/auth/keys", "jwks", self.jwks),
             Route("GET POST", self.paths["authorize"], "authorize", self.authorize),
             Route("POST", self.paths["token"], "token", self.token),
-            Route("POST", "/auth/revoke", "revoke", self.revoke),
+            Route("POST", self.paths["revoke"], "revoke", self.revoke),
         ]
 
     def metadata(self) -> Record:
-        return super().metadata() | {"response_modes_supported": ["query", "fragment", "form_post"],
-                                     "revocation_endpoint": self.issuer.path + "/auth/revoke"}
+        return super().metadata() | {"response_modes_supported": ["query", "fragment", "form_post"]}
 
     def subject(self, person: Person, client_id: str) -> str:
         """The same for all applications of a team; the other application belongs to another team."""
@@ -124,12 +124,3 @@ class Apple(OpenIDProvider):
             if person.hide_email:
                 said["is_private_email"] = "true"
         return said
-
-    def revoke(self, request: Request) -> Answer:
-        form = dict(request.form)
-        application = self.applications.get(form.get("client_id", ""))
-        if application is None or not self.accepts_secret(application, form.get("client_secret", "")):
-            return json_answer({"error": "invalid_client"}, 400)
-        for kind in ("access", "refresh"):
-            self.ledger.revoke(self.kind(kind), form.get("token", ""))
-        return Answer(200)

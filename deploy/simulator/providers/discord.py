@@ -22,6 +22,7 @@ class Discord(OAuth2Provider):
         return [
             Route("GET POST", "/oauth2/authorize", "authorize", self.authorize),
             Route("POST", "/api/oauth2/token", "token", self.token),
+            Route("POST", "/api/oauth2/token/revoke", "revoke", self.revoke),
             Route("GET", "/api/users/@me", "users_me", self.users_me),
             Route("GET", "/api/oauth2/@me", "check", self.check),
         ]

@@ -45,7 +45,7 @@ class Facebook(OpenIDProvider):
             Route("GET", "/debug_token", "debug_token", self.debug_token),
             Route("GET", "/{version}/debug_token", "debug_token", self.debug_token),
             Route("GET", "/{version}/me", "me", self.me),
-            Route("GET", "/{version}/me/permissions", "permissions", self.permissions),
+            Route("GET DELETE", "/{version}/me/permissions", "permissions", self.permissions),
         ]
 
     def authorization_parameters(self, parameters: Pairs) -> Pairs:
@@ -121,6 +121,10 @@ class Facebook(OpenIDProvider):
 
     def permissions(self, request: Request, version: str) -> Answer:
         record, _person = self.caller(request)
+        if request.method == "DELETE":
+            self.ledger.revoke_all(self.kind("access"), record["person"], record["client_id"])
+            self.note_revocation(self.presented(request))
+            return json_answer({"success": True})
         granted = [{"permission": scope, "status": "granted"} for scope in record["scopes"]]
         declined = [{"permission": scope, "status": "declined"} for scope in record["declined"]]
         return json_answer({"data": granted + declined})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from protocols.oauth2 import Rules
 from protocols.oauth2_provider import OAuth2Provider
 from protocols.openid import OpenIDProvider
@@ -16,6 +18,7 @@ class GenericOpenID(OpenIDProvider):
     rules = Rules(authentication=frozenset({"client_secret_basic", "client_secret_post", "private_key_jwt"}),
                   refreshes=lambda grant: "offline_access" in grant["scopes"])
     says_issuer_in_response = True
+    paths: ClassVar = OpenIDProvider.paths | {"revoke": "/revoke"}
 
     def subject(self, person: Person, client_id: str) -> str:
         return f"{number(self.name, person.username, 1 << 64):016x}"
@@ -31,6 +34,7 @@ class GenericOAuth2(OAuth2Provider):
             Route("GET POST", "/authorize", "authorize", self.authorize),
             Route("POST", "/token", "token", self.token),
             Route("GET", "/userinfo", "userinfo", self.userinfo),
+            Route("POST", "/revoke", "revoke", self.revoke),
         ]
 
     def subject(self, person: Person, client_id: str) -> str:

@@ -30,6 +30,7 @@ class GitHub(OAuth2Provider):
             Route("GET", "/user", "user", self.user),
             Route("GET", "/user/emails", "emails", self.emails),
             Route("POST", "/applications/{client_id}/token", "check", self.check),
+            Route("DELETE", "/applications/{client_id}/grant", "grant", self.end_grant),
         ]
 
     def authorization_parameters(self, parameters: Pairs) -> Pairs:
@@ -77,26 +78,38 @@ class GitHub(OAuth2Provider):
         return self.with_scopes(record, entries)
 
     def check(self, request: Request, client_id: str) -> Answer:
-        """Whether a token was issued to this application, which authenticates with its secret."""
-        self.demand_user_agent(request)
-        scheme, _, text = request.header("Authorization").partition(" ")
-        application = self.applications.get(client_id)
-        presented = b64decode(text) if scheme.lower() == "basic" else b""
-        if application is None or not hmac.compare_digest(presented, f"{client_id}:{application.secret}".encode()):
-            return json_answer({"message": "Bad credentials", "status": "401"}, 401)
-        try:
-            token = str(json.loads(request.body)["access_token"])
-        except (ValueError, KeyError, TypeError):
-            return json_answer({"message": "Validation Failed", "status": "422"}, 422)
-        record = self.ledger.get(self.kind("access"), token)
-        if record is None or record["client_id"] != client_id:
-            return json_answer({"message": "Not Found", "status": "404"}, 404)
+        """Whether a token was issued to this application."""
+        record, token = self.own_token(request, client_id)
         person = self.world.people.find(record["person"])
         named = self.named_client(record, request.fault)
         return json_answer({
             "id": number("authorization", token, 1 << 31), "app": {"name": named, "client_id": named}, "token": token,
             "scopes": record["scopes"], "user": self.profile(person, record, request.fault), "expires_at": None,
             "created_at": datetime.fromtimestamp(record["issued_at"], UTC).strftime("%Y-%m-%dT%H:%M:%SZ")})
+
+    def end_grant(self, request: Request, client_id: str) -> Answer:
+        """Ends the user's consent, and with it all tokens of this application."""
+        record, token = self.own_token(request, client_id)
+        self.ledger.revoke_all(self.kind("access"), record["person"], client_id)
+        self.note_revocation(token)
+        return Answer(204)
+
+    def own_token(self, request: Request, client_id: str) -> tuple[Record, str]:
+        """The token of the request and its record. The application authenticates with its secret."""
+        self.demand_user_agent(request)
+        scheme, _, text = request.header("Authorization").partition(" ")
+        application = self.applications.get(client_id)
+        presented = b64decode(text) if scheme.lower() == "basic" else b""
+        if application is None or not hmac.compare_digest(presented, f"{client_id}:{application.secret}".encode()):
+            raise Refusal(json_answer({"message": "Bad credentials", "status": "401"}, 401))
+        try:
+            token = str(json.loads(request.body)["access_token"])
+        except (ValueError, KeyError, TypeError):
+            raise Refusal(json_answer({"message": "Validation Failed", "status": "422"}, 422)) from None
+        record = self.ledger.get(self.kind("access"), token)
+        if record is None or record["client_id"] != client_id:
+            raise Refusal(json_answer({"message": "Not Found", "status": "404"}, 404))
+        return record, token
 
     def caller(self, request: Request) -> tuple[Record, Person]:
         self.demand_user_agent(request)

@@ -19,7 +19,8 @@ SCOPES = frozenset({"openid", "email", "profile", "https://www.googleapis.com/au
 class Google(OpenIDProvider):
     rules = Rules(scopes=SCOPES, expires_in=3599, token_prefix="ya29.",
                   refreshes=lambda grant: bool(grant.get("offline")))
-    paths: ClassVar = {"authorize": "/o/oauth2/v2/auth", "token": "/token", "userinfo": "/v1/userinfo"}
+    paths: ClassVar = {"authorize": "/o/oauth2/v2/auth", "token": "/token", "userinfo": "/v1/userinfo",
+                       "revoke": "/revoke"}
 
     def routes(self) -> list[Route]:
         return [*super().routes(), Route("GET", "/oauth2/v3/certs", "jwks", self.jwks),
@@ -41,6 +42,15 @@ class Google(OpenIDProvider):
         record, person = self.bearer(request)
         said = {"sub": self.profile_subject(person, record, request.fault), **self.person_claims(person, record)}
         return json_answer(said | ({"hd": person.hosted_domain} if person.hosted_domain else {}))
+
+    def revoke(self, request: Request, **captured: str) -> Answer:
+        """Without client authentication. Other parameters are an error, as at Google's other endpoints."""
+        form = dict(request.form)
+        if set(form) != {"token"}:
+            return json_answer({"error": "invalid_request"}, 400)
+        if not self.end(form["token"]):
+            return json_answer({"error": "invalid_token", "error_description": "Token expired or revoked"}, 400)
+        return json_answer({})
 
     def tokeninfo(self, request: Request) -> Answer:
         """Every value is a string, including the flag and the seconds."""

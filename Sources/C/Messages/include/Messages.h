@@ -17,6 +17,7 @@
 #include "latchkey/v1/admin_service.pb-c.h"
 #include "latchkey/v1/admin_signing_keys.pb-c.h"
 #include "latchkey/v1/admin_support.pb-c.h"
+#include "latchkey/v1/admin_transfers.pb-c.h"
 #include "latchkey/v1/auth_service.pb-c.h"
 #include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/event_service.pb-c.h"

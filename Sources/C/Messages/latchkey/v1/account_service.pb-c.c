@@ -322,6 +322,51 @@ void   latchkey__v1__delete_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__delete_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__token_revocation__init
+                     (Latchkey__V1__TokenRevocation         *message)
+{
+  static const Latchkey__V1__TokenRevocation init_value = LATCHKEY__V1__TOKEN_REVOCATION__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__token_revocation__get_packed_size
+                     (const Latchkey__V1__TokenRevocation *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_revocation__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__token_revocation__pack
+                     (const Latchkey__V1__TokenRevocation *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_revocation__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__token_revocation__pack_to_buffer
+                     (const Latchkey__V1__TokenRevocation *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_revocation__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__TokenRevocation *
+       latchkey__v1__token_revocation__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__TokenRevocation *)
+     protobuf_c_message_unpack (&latchkey__v1__token_revocation__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__token_revocation__free_unpacked
+                     (Latchkey__V1__TokenRevocation *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__token_revocation__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__update_request__init
                      (Latchkey__V1__UpdateRequest         *message)
 {
@@ -925,7 +970,7 @@ const ProtobufCMessageDescriptor latchkey__v1__get_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__get_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__delete_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__delete_request__field_descriptors[4] =
 {
   {
     "id_token",
@@ -963,16 +1008,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__delete_request__field_descri
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "tokens_to_revoke",
+    4,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__DeleteRequest, n_tokens_to_revoke),
+    offsetof(Latchkey__V1__DeleteRequest, tokens_to_revoke),
+    &latchkey__v1__token_to_revoke__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__delete_request__field_indices_by_name[] = {
   2,   /* field[2] = client */
   0,   /* field[0] = id_token */
   1,   /* field[1] = idempotency_key */
+  3,   /* field[3] = tokens_to_revoke */
 };
 static const ProtobufCIntRange latchkey__v1__delete_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__delete_request__descriptor =
 {
@@ -982,16 +1040,36 @@ const ProtobufCMessageDescriptor latchkey__v1__delete_request__descriptor =
   "Latchkey__V1__DeleteRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__DeleteRequest),
-  3,
+  4,
   latchkey__v1__delete_request__field_descriptors,
   latchkey__v1__delete_request__field_indices_by_name,
   1,  latchkey__v1__delete_request__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__delete_request__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-#define latchkey__v1__delete_response__field_descriptors NULL
-#define latchkey__v1__delete_response__field_indices_by_name NULL
-#define latchkey__v1__delete_response__number_ranges NULL
+static const ProtobufCFieldDescriptor latchkey__v1__delete_response__field_descriptors[1] =
+{
+  {
+    "revocations",
+    1,
+    PROTOBUF_C_LABEL_REPEATED,
+    PROTOBUF_C_TYPE_MESSAGE,
+    offsetof(Latchkey__V1__DeleteResponse, n_revocations),
+    offsetof(Latchkey__V1__DeleteResponse, revocations),
+    &latchkey__v1__token_revocation__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__delete_response__field_indices_by_name[] = {
+  0,   /* field[0] = revocations */
+};
+static const ProtobufCIntRange latchkey__v1__delete_response__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 1 }
+};
 const ProtobufCMessageDescriptor latchkey__v1__delete_response__descriptor =
 {
   PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
@@ -1000,11 +1078,88 @@ const ProtobufCMessageDescriptor latchkey__v1__delete_response__descriptor =
   "Latchkey__V1__DeleteResponse",
   "latchkey.v1",
   sizeof(Latchkey__V1__DeleteResponse),
-  0,
+  1,
   latchkey__v1__delete_response__field_descriptors,
   latchkey__v1__delete_response__field_indices_by_name,
-  0,  latchkey__v1__delete_response__number_ranges,
+  1,  latchkey__v1__delete_response__number_ranges,
   (ProtobufCMessageInit) latchkey__v1__delete_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+static const ProtobufCFieldDescriptor latchkey__v1__token_revocation__field_descriptors[4] =
+{
+  {
+    "provider_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenRevocation, provider_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "revoked",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenRevocation, revoked),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "reason",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenRevocation, reason),
+    &latchkey__v1__error_reason__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "message",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenRevocation, message),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__token_revocation__field_indices_by_name[] = {
+  3,   /* field[3] = message */
+  0,   /* field[0] = provider_id */
+  2,   /* field[2] = reason */
+  1,   /* field[1] = revoked */
+};
+static const ProtobufCIntRange latchkey__v1__token_revocation__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__token_revocation__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.TokenRevocation",
+  "TokenRevocation",
+  "Latchkey__V1__TokenRevocation",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__TokenRevocation),
+  4,
+  latchkey__v1__token_revocation__field_descriptors,
+  latchkey__v1__token_revocation__field_indices_by_name,
+  1,  latchkey__v1__token_revocation__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__token_revocation__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
 static const ProtobufCFieldDescriptor latchkey__v1__update_request__field_descriptors[8] =

@@ -3914,7 +3914,7 @@ const ProtobufCEnumDescriptor latchkey__v1__master_key_state__descriptor =
   latchkey__v1__master_key_state__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[33] =
+static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descriptors[34] =
 {
   { "Lookup", &latchkey__v1__lookup_request__descriptor, &latchkey__v1__lookup_response__descriptor },
   { "List", &latchkey__v1__list_request__descriptor, &latchkey__v1__list_response__descriptor },
@@ -3941,6 +3941,7 @@ static const ProtobufCMethodDescriptor latchkey__v1__admin_service__method_descr
   { "DeleteAccounts", &latchkey__v1__delete_accounts_request__descriptor, &latchkey__v1__delete_accounts_response__descriptor },
   { "SetAccountsDisabled", &latchkey__v1__set_accounts_disabled_request__descriptor, &latchkey__v1__set_accounts_disabled_response__descriptor },
   { "ForgetAccount", &latchkey__v1__forget_account_request__descriptor, &latchkey__v1__forget_account_response__descriptor },
+  { "SetTransferSubjects", &latchkey__v1__set_transfer_subjects_request__descriptor, &latchkey__v1__set_transfer_subjects_response__descriptor },
   { "Search", &latchkey__v1__search_request__descriptor, &latchkey__v1__search_response__descriptor },
   { "ExportAccount", &latchkey__v1__export_account_request__descriptor, &latchkey__v1__export_account_response__descriptor },
   { "ListEvents", &latchkey__v1__list_events_request__descriptor, &latchkey__v1__list_events_response__descriptor },
@@ -3957,8 +3958,8 @@ const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   20,        /* CreateEmailLink */
   5,        /* DeleteAccount */
   22,        /* DeleteAccounts */
-  28,        /* DiagnoseSignIn */
-  26,        /* ExportAccount */
+  29,        /* DiagnoseSignIn */
+  27,        /* ExportAccount */
   9,        /* ExportAccounts */
   24,        /* ForgetAccount */
   12,        /* GetMasterKeyStatus */
@@ -3966,23 +3967,24 @@ const unsigned latchkey__v1__admin_service__method_indices_by_name[] = {
   21,        /* Invite */
   18,        /* LinkIdentity */
   1,        /* List */
-  27,        /* ListEvents */
-  31,        /* ListMessages */
-  30,        /* ListSessions */
+  28,        /* ListEvents */
+  32,        /* ListMessages */
+  31,        /* ListSessions */
   13,        /* ListSigningKeys */
   0,        /* Lookup */
   6,        /* RemoveSecondFactors */
-  32,        /* ResendMessage */
+  33,        /* ResendMessage */
   4,        /* RevokeSessions */
   15,        /* RevokeSigningKey */
   14,        /* RotateSigningKeys */
-  25,        /* Search */
+  26,        /* Search */
   23,        /* SetAccountsDisabled */
   3,        /* SetCustomClaims */
   2,        /* SetDisabled */
   19,        /* SetSecondFactors */
+  25,        /* SetTransferSubjects */
   7,        /* UnlinkProvider */
-  29,        /* Unlock */
+  30,        /* Unlock */
   17         /* UpdateAccount */
 };
 const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
@@ -3992,7 +3994,7 @@ const ProtobufCServiceDescriptor latchkey__v1__admin_service__descriptor =
   "AdminService",
   "Latchkey__V1__AdminService",
   "latchkey.v1",
-  33,
+  34,
   latchkey__v1__admin_service__method_descriptors,
   latchkey__v1__admin_service__method_indices_by_name
 };
@@ -4196,13 +4198,21 @@ void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
   service->invoke(service, 24, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__admin_service__set_transfer_subjects(ProtobufCService *service,
+                                                        const Latchkey__V1__SetTransferSubjectsRequest *input,
+                                                        Latchkey__V1__SetTransferSubjectsResponse_Closure closure,
+                                                        void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
+  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__admin_service__search(ProtobufCService *service,
                                          const Latchkey__V1__SearchRequest *input,
                                          Latchkey__V1__SearchResponse_Closure closure,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 25, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  const Latchkey__V1__ExportAccountRequest *input,
@@ -4210,7 +4220,7 @@ void latchkey__v1__admin_service__export_account(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 26, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               const Latchkey__V1__ListEventsRequest *input,
@@ -4218,7 +4228,7 @@ void latchkey__v1__admin_service__list_events(ProtobufCService *service,
                                               void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 27, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    const Latchkey__V1__DiagnoseSignInRequest *input,
@@ -4226,7 +4236,7 @@ void latchkey__v1__admin_service__diagnose_sign_in(ProtobufCService *service,
                                                    void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 28, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          const Latchkey__V1__UnlockRequest *input,
@@ -4234,7 +4244,7 @@ void latchkey__v1__admin_service__unlock(ProtobufCService *service,
                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 29, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 const Latchkey__V1__AdminServiceListSessionsRequest *input,
@@ -4242,7 +4252,7 @@ void latchkey__v1__admin_service__list_sessions(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 30, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 const Latchkey__V1__ListMessagesRequest *input,
@@ -4250,7 +4260,7 @@ void latchkey__v1__admin_service__list_messages(ProtobufCService *service,
                                                 void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 31, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 32, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  const Latchkey__V1__ResendMessageRequest *input,
@@ -4258,7 +4268,7 @@ void latchkey__v1__admin_service__resend_message(ProtobufCService *service,
                                                  void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__admin_service__descriptor);
-  service->invoke(service, 32, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 33, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *service,
                                         Latchkey__V1__AdminService_ServiceDestroy destroy)

@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[45] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[47] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -394,11 +394,13 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_HOOK_DENIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_DENIED", 55 },
   { "EVENT_TYPE_HOOK_CHANGED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED", 56 },
   { "EVENT_TYPE_SESSION_COOKIE_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED", 60 },
+  { "EVENT_TYPE_PROVIDER_TOKEN_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROVIDER_TOKEN_REVOKED", 61 },
+  { "EVENT_TYPE_IDENTITY_TRANSFERRED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDENTITY_TRANSFERRED", 62 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{45, 40},{55, 42},{60, 44},{0, 45}
+{0, 0},{45, 40},{55, 42},{60, 44},{0, 47}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[45] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[47] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -422,6 +424,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_FACTOR_WITHDRAWN", 14 },
   { "EVENT_TYPE_HOOK_CHANGED", 43 },
   { "EVENT_TYPE_HOOK_DENIED", 42 },
+  { "EVENT_TYPE_IDENTITY_TRANSFERRED", 46 },
   { "EVENT_TYPE_IDLE_REMOVED", 19 },
   { "EVENT_TYPE_INVITED", 41 },
   { "EVENT_TYPE_LINKED", 2 },
@@ -433,6 +436,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_PASSWORD_COMPROMISED", 40 },
   { "EVENT_TYPE_PASSWORD_RESET", 29 },
   { "EVENT_TYPE_PROFILE_CHANGED", 15 },
+  { "EVENT_TYPE_PROVIDER_TOKEN_REVOKED", 45 },
   { "EVENT_TYPE_REAUTHENTICATED", 10 },
   { "EVENT_TYPE_RECLAIMED", 4 },
   { "EVENT_TYPE_REFRESH_REPLAYED", 11 },
@@ -453,9 +457,9 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  45,
+  47,
   latchkey__v1__event_type__enum_values_by_number,
-  45,
+  47,
   latchkey__v1__event_type__enum_values_by_name,
   4,
   latchkey__v1__event_type__value_ranges,

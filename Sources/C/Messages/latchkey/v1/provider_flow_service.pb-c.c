@@ -103,6 +103,96 @@ void   latchkey__v1__start_flow_response__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__start_flow_response__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__revoke_token_request__init
+                     (Latchkey__V1__RevokeTokenRequest         *message)
+{
+  static const Latchkey__V1__RevokeTokenRequest init_value = LATCHKEY__V1__REVOKE_TOKEN_REQUEST__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_token_request__get_packed_size
+                     (const Latchkey__V1__RevokeTokenRequest *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_request__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_token_request__pack
+                     (const Latchkey__V1__RevokeTokenRequest *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_request__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_token_request__pack_to_buffer
+                     (const Latchkey__V1__RevokeTokenRequest *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_request__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeTokenRequest *
+       latchkey__v1__revoke_token_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeTokenRequest *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_token_request__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_token_request__free_unpacked
+                     (Latchkey__V1__RevokeTokenRequest *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_request__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
+void   latchkey__v1__revoke_token_response__init
+                     (Latchkey__V1__RevokeTokenResponse         *message)
+{
+  static const Latchkey__V1__RevokeTokenResponse init_value = LATCHKEY__V1__REVOKE_TOKEN_RESPONSE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__revoke_token_response__get_packed_size
+                     (const Latchkey__V1__RevokeTokenResponse *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_response__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__revoke_token_response__pack
+                     (const Latchkey__V1__RevokeTokenResponse *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_response__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__revoke_token_response__pack_to_buffer
+                     (const Latchkey__V1__RevokeTokenResponse *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_response__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__RevokeTokenResponse *
+       latchkey__v1__revoke_token_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__RevokeTokenResponse *)
+     protobuf_c_message_unpack (&latchkey__v1__revoke_token_response__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__revoke_token_response__free_unpacked
+                     (Latchkey__V1__RevokeTokenResponse *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__revoke_token_response__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 void   latchkey__v1__list_providers_request__init
                      (Latchkey__V1__ListProvidersRequest         *message)
 {
@@ -463,6 +553,101 @@ const ProtobufCMessageDescriptor latchkey__v1__start_flow_response__descriptor =
   (ProtobufCMessageInit) latchkey__v1__start_flow_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__revoke_token_request__field_descriptors[4] =
+{
+  {
+    "id_token",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeTokenRequest, id_token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeTokenRequest, token),
+    &latchkey__v1__token_to_revoke__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "idempotency_key",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeTokenRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__RevokeTokenRequest, client),
+    &latchkey__v1__client_context__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__revoke_token_request__field_indices_by_name[] = {
+  3,   /* field[3] = client */
+  0,   /* field[0] = id_token */
+  2,   /* field[2] = idempotency_key */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange latchkey__v1__revoke_token_request__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 4 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__revoke_token_request__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeTokenRequest",
+  "RevokeTokenRequest",
+  "Latchkey__V1__RevokeTokenRequest",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeTokenRequest),
+  4,
+  latchkey__v1__revoke_token_request__field_descriptors,
+  latchkey__v1__revoke_token_request__field_indices_by_name,
+  1,  latchkey__v1__revoke_token_request__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_token_request__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
+#define latchkey__v1__revoke_token_response__field_descriptors NULL
+#define latchkey__v1__revoke_token_response__field_indices_by_name NULL
+#define latchkey__v1__revoke_token_response__number_ranges NULL
+const ProtobufCMessageDescriptor latchkey__v1__revoke_token_response__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.RevokeTokenResponse",
+  "RevokeTokenResponse",
+  "Latchkey__V1__RevokeTokenResponse",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__RevokeTokenResponse),
+  0,
+  latchkey__v1__revoke_token_response__field_descriptors,
+  latchkey__v1__revoke_token_response__field_indices_by_name,
+  0,  latchkey__v1__revoke_token_response__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__revoke_token_response__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 #define latchkey__v1__list_providers_request__field_descriptors NULL
 #define latchkey__v1__list_providers_request__field_indices_by_name NULL
 #define latchkey__v1__list_providers_request__number_ranges NULL
@@ -562,13 +747,15 @@ const ProtobufCEnumDescriptor latchkey__v1__response_mode__descriptor =
   latchkey__v1__response_mode__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCMethodDescriptor latchkey__v1__provider_flow_service__method_descriptors[2] =
+static const ProtobufCMethodDescriptor latchkey__v1__provider_flow_service__method_descriptors[3] =
 {
   { "StartFlow", &latchkey__v1__start_flow_request__descriptor, &latchkey__v1__start_flow_response__descriptor },
+  { "RevokeToken", &latchkey__v1__revoke_token_request__descriptor, &latchkey__v1__revoke_token_response__descriptor },
   { "ListProviders", &latchkey__v1__list_providers_request__descriptor, &latchkey__v1__list_providers_response__descriptor },
 };
 const unsigned latchkey__v1__provider_flow_service__method_indices_by_name[] = {
-  1,        /* ListProviders */
+  2,        /* ListProviders */
+  1,        /* RevokeToken */
   0         /* StartFlow */
 };
 const ProtobufCServiceDescriptor latchkey__v1__provider_flow_service__descriptor =
@@ -578,7 +765,7 @@ const ProtobufCServiceDescriptor latchkey__v1__provider_flow_service__descriptor
   "ProviderFlowService",
   "Latchkey__V1__ProviderFlowService",
   "latchkey.v1",
-  2,
+  3,
   latchkey__v1__provider_flow_service__method_descriptors,
   latchkey__v1__provider_flow_service__method_indices_by_name
 };
@@ -590,13 +777,21 @@ void latchkey__v1__provider_flow_service__start_flow(ProtobufCService *service,
   assert(service->descriptor == &latchkey__v1__provider_flow_service__descriptor);
   service->invoke(service, 0, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
+void latchkey__v1__provider_flow_service__revoke_token(ProtobufCService *service,
+                                                       const Latchkey__V1__RevokeTokenRequest *input,
+                                                       Latchkey__V1__RevokeTokenResponse_Closure closure,
+                                                       void *closure_data)
+{
+  assert(service->descriptor == &latchkey__v1__provider_flow_service__descriptor);
+  service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+}
 void latchkey__v1__provider_flow_service__list_providers(ProtobufCService *service,
                                                          const Latchkey__V1__ListProvidersRequest *input,
                                                          Latchkey__V1__ListProvidersResponse_Closure closure,
                                                          void *closure_data)
 {
   assert(service->descriptor == &latchkey__v1__provider_flow_service__descriptor);
-  service->invoke(service, 1, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
+  service->invoke(service, 2, (const ProtobufCMessage *) input, (ProtobufCClosure) closure, closure_data);
 }
 void latchkey__v1__provider_flow_service__init (Latchkey__V1__ProviderFlowService_Service *service,
                                                 Latchkey__V1__ProviderFlowService_ServiceDestroy destroy)

@@ -907,6 +907,51 @@ void   latchkey__v1__linked_provider__free_unpacked
   assert(message->base.descriptor == &latchkey__v1__linked_provider__descriptor);
   protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
 }
+void   latchkey__v1__token_to_revoke__init
+                     (Latchkey__V1__TokenToRevoke         *message)
+{
+  static const Latchkey__V1__TokenToRevoke init_value = LATCHKEY__V1__TOKEN_TO_REVOKE__INIT;
+  *message = init_value;
+}
+size_t latchkey__v1__token_to_revoke__get_packed_size
+                     (const Latchkey__V1__TokenToRevoke *message)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_to_revoke__descriptor);
+  return protobuf_c_message_get_packed_size ((const ProtobufCMessage*)(message));
+}
+size_t latchkey__v1__token_to_revoke__pack
+                     (const Latchkey__V1__TokenToRevoke *message,
+                      uint8_t       *out)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_to_revoke__descriptor);
+  return protobuf_c_message_pack ((const ProtobufCMessage*)message, out);
+}
+size_t latchkey__v1__token_to_revoke__pack_to_buffer
+                     (const Latchkey__V1__TokenToRevoke *message,
+                      ProtobufCBuffer *buffer)
+{
+  assert(message->base.descriptor == &latchkey__v1__token_to_revoke__descriptor);
+  return protobuf_c_message_pack_to_buffer ((const ProtobufCMessage*)message, buffer);
+}
+Latchkey__V1__TokenToRevoke *
+       latchkey__v1__token_to_revoke__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data)
+{
+  return (Latchkey__V1__TokenToRevoke *)
+     protobuf_c_message_unpack (&latchkey__v1__token_to_revoke__descriptor,
+                                allocator, len, data);
+}
+void   latchkey__v1__token_to_revoke__free_unpacked
+                     (Latchkey__V1__TokenToRevoke *message,
+                      ProtobufCAllocator *allocator)
+{
+  if(!message)
+    return;
+  assert(message->base.descriptor == &latchkey__v1__token_to_revoke__descriptor);
+  protobuf_c_message_free_unpacked ((ProtobufCMessage*)message, allocator);
+}
 static const ProtobufCFieldDescriptor latchkey__v1__credential__field_descriptors[10] =
 {
   {
@@ -2687,6 +2732,96 @@ const ProtobufCMessageDescriptor latchkey__v1__linked_provider__descriptor =
   (ProtobufCMessageInit) latchkey__v1__linked_provider__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
+static const ProtobufCFieldDescriptor latchkey__v1__token_to_revoke__field_descriptors[5] =
+{
+  {
+    "provider_id",
+    1,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenToRevoke, provider_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "token",
+    2,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenToRevoke, token),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "kind",
+    3,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_ENUM,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenToRevoke, kind),
+    &latchkey__v1__provider_token_kind__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "client_id",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenToRevoke, client_id),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "redirect_uri",
+    5,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__TokenToRevoke, redirect_uri),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+};
+static const unsigned latchkey__v1__token_to_revoke__field_indices_by_name[] = {
+  3,   /* field[3] = client_id */
+  2,   /* field[2] = kind */
+  0,   /* field[0] = provider_id */
+  4,   /* field[4] = redirect_uri */
+  1,   /* field[1] = token */
+};
+static const ProtobufCIntRange latchkey__v1__token_to_revoke__number_ranges[1 + 1] =
+{
+  { 1, 0 },
+  { 0, 5 }
+};
+const ProtobufCMessageDescriptor latchkey__v1__token_to_revoke__descriptor =
+{
+  PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+  "latchkey.v1.TokenToRevoke",
+  "TokenToRevoke",
+  "Latchkey__V1__TokenToRevoke",
+  "latchkey.v1",
+  sizeof(Latchkey__V1__TokenToRevoke),
+  5,
+  latchkey__v1__token_to_revoke__field_descriptors,
+  latchkey__v1__token_to_revoke__field_indices_by_name,
+  1,  latchkey__v1__token_to_revoke__number_ranges,
+  (ProtobufCMessageInit) latchkey__v1__token_to_revoke__init,
+  NULL,NULL,NULL    /* reserved[123] */
+};
 static const ProtobufCEnumValue latchkey__v1__proof_purpose__enum_values_by_number[4] =
 {
   { "PROOF_PURPOSE_UNSPECIFIED", "LATCHKEY__V1__PROOF_PURPOSE__PROOF_PURPOSE_UNSPECIFIED", 0 },
@@ -2781,5 +2916,37 @@ const ProtobufCEnumDescriptor latchkey__v1__factor_kind__descriptor =
   latchkey__v1__factor_kind__enum_values_by_name,
   1,
   latchkey__v1__factor_kind__value_ranges,
+  NULL,NULL,NULL,NULL   /* reserved[1234] */
+};
+static const ProtobufCEnumValue latchkey__v1__provider_token_kind__enum_values_by_number[4] =
+{
+  { "PROVIDER_TOKEN_KIND_UNSPECIFIED", "LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_UNSPECIFIED", 0 },
+  { "PROVIDER_TOKEN_KIND_ACCESS_TOKEN", "LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_ACCESS_TOKEN", 1 },
+  { "PROVIDER_TOKEN_KIND_REFRESH_TOKEN", "LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_REFRESH_TOKEN", 2 },
+  { "PROVIDER_TOKEN_KIND_AUTHORIZATION_CODE", "LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_AUTHORIZATION_CODE", 3 },
+};
+static const ProtobufCIntRange latchkey__v1__provider_token_kind__value_ranges[] = {
+{0, 0},{0, 4}
+};
+static const ProtobufCEnumValueIndex latchkey__v1__provider_token_kind__enum_values_by_name[4] =
+{
+  { "PROVIDER_TOKEN_KIND_ACCESS_TOKEN", 1 },
+  { "PROVIDER_TOKEN_KIND_AUTHORIZATION_CODE", 3 },
+  { "PROVIDER_TOKEN_KIND_REFRESH_TOKEN", 2 },
+  { "PROVIDER_TOKEN_KIND_UNSPECIFIED", 0 },
+};
+const ProtobufCEnumDescriptor latchkey__v1__provider_token_kind__descriptor =
+{
+  PROTOBUF_C__ENUM_DESCRIPTOR_MAGIC,
+  "latchkey.v1.ProviderTokenKind",
+  "ProviderTokenKind",
+  "Latchkey__V1__ProviderTokenKind",
+  "latchkey.v1",
+  4,
+  latchkey__v1__provider_token_kind__enum_values_by_number,
+  4,
+  latchkey__v1__provider_token_kind__enum_values_by_name,
+  1,
+  latchkey__v1__provider_token_kind__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };

@@ -16,6 +16,7 @@ PROTOBUF_C__BEGIN_DECLS
 
 #include "google/protobuf/field_mask.pb-c.h"
 #include "google/protobuf/timestamp.pb-c.h"
+#include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 
 typedef struct Latchkey__V1__CreateRequest Latchkey__V1__CreateRequest;
@@ -25,6 +26,7 @@ typedef struct Latchkey__V1__GetRequest Latchkey__V1__GetRequest;
 typedef struct Latchkey__V1__GetResponse Latchkey__V1__GetResponse;
 typedef struct Latchkey__V1__DeleteRequest Latchkey__V1__DeleteRequest;
 typedef struct Latchkey__V1__DeleteResponse Latchkey__V1__DeleteResponse;
+typedef struct Latchkey__V1__TokenRevocation Latchkey__V1__TokenRevocation;
 typedef struct Latchkey__V1__UpdateRequest Latchkey__V1__UpdateRequest;
 typedef struct Latchkey__V1__UpdateResponse Latchkey__V1__UpdateResponse;
 typedef struct Latchkey__V1__MergeRequest Latchkey__V1__MergeRequest;
@@ -193,10 +195,16 @@ struct  Latchkey__V1__DeleteRequest
    * The user's client.
    */
   Latchkey__V1__ClientContext *client;
+  /*
+   * Tokens that their providers revoke once the account is deleted, at most 8. Apple requires this of apps.
+   * `revocations` has the results, which do not affect the deletion.
+   */
+  size_t n_tokens_to_revoke;
+  Latchkey__V1__TokenToRevoke **tokens_to_revoke;
 };
 #define LATCHKEY__V1__DELETE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__delete_request__descriptor) \
-    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, 0,NULL }
 
 
 /*
@@ -205,10 +213,45 @@ struct  Latchkey__V1__DeleteRequest
 struct  Latchkey__V1__DeleteResponse
 {
   ProtobufCMessage base;
+  /*
+   * A result for each of `tokens_to_revoke`, in order. Empty in a repeat of the call: the events
+   * PROVIDER_TOKEN_REVOKED then state what was revoked.
+   */
+  size_t n_revocations;
+  Latchkey__V1__TokenRevocation **revocations;
 };
 #define LATCHKEY__V1__DELETE_RESPONSE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__delete_response__descriptor) \
-     }
+    , 0,NULL }
+
+
+/*
+ * What became of a token of a deleted account.
+ */
+struct  Latchkey__V1__TokenRevocation
+{
+  ProtobufCMessage base;
+  /*
+   * The provider of the token.
+   */
+  char *provider_id;
+  /*
+   * Whether the token is invalid now.
+   */
+  protobuf_c_boolean revoked;
+  /*
+   * If `revoked` is false: why, such as ERROR_REASON_PROVIDER_UNAVAILABLE. The user can remove the access of your
+   * application at the provider.
+   */
+  Latchkey__V1__ErrorReason reason;
+  /*
+   * A sentence for developers.
+   */
+  char *message;
+};
+#define LATCHKEY__V1__TOKEN_REVOCATION__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__token_revocation__descriptor) \
+    , (char *)protobuf_c_empty_string, 0, LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED, (char *)protobuf_c_empty_string }
 
 
 /*
@@ -517,6 +560,25 @@ Latchkey__V1__DeleteResponse *
 void   latchkey__v1__delete_response__free_unpacked
                      (Latchkey__V1__DeleteResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__TokenRevocation methods */
+void   latchkey__v1__token_revocation__init
+                     (Latchkey__V1__TokenRevocation         *message);
+size_t latchkey__v1__token_revocation__get_packed_size
+                     (const Latchkey__V1__TokenRevocation   *message);
+size_t latchkey__v1__token_revocation__pack
+                     (const Latchkey__V1__TokenRevocation   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__token_revocation__pack_to_buffer
+                     (const Latchkey__V1__TokenRevocation   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__TokenRevocation *
+       latchkey__v1__token_revocation__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__token_revocation__free_unpacked
+                     (Latchkey__V1__TokenRevocation *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__UpdateRequest methods */
 void   latchkey__v1__update_request__init
                      (Latchkey__V1__UpdateRequest         *message);
@@ -654,6 +716,9 @@ typedef void (*Latchkey__V1__DeleteRequest_Closure)
 typedef void (*Latchkey__V1__DeleteResponse_Closure)
                  (const Latchkey__V1__DeleteResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__TokenRevocation_Closure)
+                 (const Latchkey__V1__TokenRevocation *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__UpdateRequest_Closure)
                  (const Latchkey__V1__UpdateRequest *message,
                   void *closure_data);
@@ -742,6 +807,7 @@ extern const ProtobufCMessageDescriptor latchkey__v1__get_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__get_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__delete_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__delete_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__token_revocation__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__update_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__update_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__merge_request__descriptor;

@@ -19,6 +19,7 @@ PROTOBUF_C__BEGIN_DECLS
 #include "latchkey/v1/admin_accounts.pb-c.h"
 #include "latchkey/v1/admin_signing_keys.pb-c.h"
 #include "latchkey/v1/admin_support.pb-c.h"
+#include "latchkey/v1/admin_transfers.pb-c.h"
 #include "latchkey/v1/errors.pb-c.h"
 #include "latchkey/v1/types.pb-c.h"
 
@@ -1960,6 +1961,10 @@ struct Latchkey__V1__AdminService_Service
                          const Latchkey__V1__ForgetAccountRequest *input,
                          Latchkey__V1__ForgetAccountResponse_Closure closure,
                          void *closure_data);
+  void (*set_transfer_subjects)(Latchkey__V1__AdminService_Service *service,
+                                const Latchkey__V1__SetTransferSubjectsRequest *input,
+                                Latchkey__V1__SetTransferSubjectsResponse_Closure closure,
+                                void *closure_data);
   void (*search)(Latchkey__V1__AdminService_Service *service,
                  const Latchkey__V1__SearchRequest *input,
                  Latchkey__V1__SearchResponse_Closure closure,
@@ -2025,6 +2030,7 @@ void latchkey__v1__admin_service__init (Latchkey__V1__AdminService_Service *serv
       function_prefix__ ## delete_accounts,\
       function_prefix__ ## set_accounts_disabled,\
       function_prefix__ ## forget_account,\
+      function_prefix__ ## set_transfer_subjects,\
       function_prefix__ ## search,\
       function_prefix__ ## export_account,\
       function_prefix__ ## list_events,\
@@ -2133,6 +2139,10 @@ void latchkey__v1__admin_service__forget_account(ProtobufCService *service,
                                                  const Latchkey__V1__ForgetAccountRequest *input,
                                                  Latchkey__V1__ForgetAccountResponse_Closure closure,
                                                  void *closure_data);
+void latchkey__v1__admin_service__set_transfer_subjects(ProtobufCService *service,
+                                                        const Latchkey__V1__SetTransferSubjectsRequest *input,
+                                                        Latchkey__V1__SetTransferSubjectsResponse_Closure closure,
+                                                        void *closure_data);
 void latchkey__v1__admin_service__search(ProtobufCService *service,
                                          const Latchkey__V1__SearchRequest *input,
                                          Latchkey__V1__SearchResponse_Closure closure,

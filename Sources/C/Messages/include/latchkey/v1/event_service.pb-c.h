@@ -208,7 +208,15 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_CLONE_SUSPECTED = 39
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSKEY_CLONE_SUSPECTED = 39,
+  /*
+   * A provider revoked one of its tokens for the user.
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROVIDER_TOKEN_REVOKED = 61,
+  /*
+   * A sign-in replaced the subject of an identity by the one of the application's new team (apple.com).
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDENTITY_TRANSFERRED = 62
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 

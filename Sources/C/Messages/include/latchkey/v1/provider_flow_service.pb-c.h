@@ -20,6 +20,8 @@ PROTOBUF_C__BEGIN_DECLS
 typedef struct Latchkey__V1__StartFlowRequest Latchkey__V1__StartFlowRequest;
 typedef struct Latchkey__V1__StartFlowRequest__CustomParametersEntry Latchkey__V1__StartFlowRequest__CustomParametersEntry;
 typedef struct Latchkey__V1__StartFlowResponse Latchkey__V1__StartFlowResponse;
+typedef struct Latchkey__V1__RevokeTokenRequest Latchkey__V1__RevokeTokenRequest;
+typedef struct Latchkey__V1__RevokeTokenResponse Latchkey__V1__RevokeTokenResponse;
 typedef struct Latchkey__V1__ListProvidersRequest Latchkey__V1__ListProvidersRequest;
 typedef struct Latchkey__V1__ListProvidersResponse Latchkey__V1__ListProvidersResponse;
 
@@ -140,6 +142,46 @@ struct  Latchkey__V1__StartFlowResponse
 
 
 /*
+ * Request of RevokeToken.
+ */
+struct  Latchkey__V1__RevokeTokenRequest
+{
+  ProtobufCMessage base;
+  /*
+   * Token of the account, at most 16,384 bytes.
+   */
+  char *id_token;
+  /*
+   * The provider's token.
+   */
+  Latchkey__V1__TokenToRevoke *token;
+  /*
+   * As in SignInRequest.
+   */
+  char *idempotency_key;
+  /*
+   * The user's client.
+   */
+  Latchkey__V1__ClientContext *client;
+};
+#define LATCHKEY__V1__REVOKE_TOKEN_REQUEST__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_token_request__descriptor) \
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, NULL }
+
+
+/*
+ * Response of RevokeToken.
+ */
+struct  Latchkey__V1__RevokeTokenResponse
+{
+  ProtobufCMessage base;
+};
+#define LATCHKEY__V1__REVOKE_TOKEN_RESPONSE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__revoke_token_response__descriptor) \
+     }
+
+
+/*
  * Request of ListProviders.
  */
 struct  Latchkey__V1__ListProvidersRequest
@@ -214,6 +256,44 @@ Latchkey__V1__StartFlowResponse *
 void   latchkey__v1__start_flow_response__free_unpacked
                      (Latchkey__V1__StartFlowResponse *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__RevokeTokenRequest methods */
+void   latchkey__v1__revoke_token_request__init
+                     (Latchkey__V1__RevokeTokenRequest         *message);
+size_t latchkey__v1__revoke_token_request__get_packed_size
+                     (const Latchkey__V1__RevokeTokenRequest   *message);
+size_t latchkey__v1__revoke_token_request__pack
+                     (const Latchkey__V1__RevokeTokenRequest   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__revoke_token_request__pack_to_buffer
+                     (const Latchkey__V1__RevokeTokenRequest   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RevokeTokenRequest *
+       latchkey__v1__revoke_token_request__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__revoke_token_request__free_unpacked
+                     (Latchkey__V1__RevokeTokenRequest *message,
+                      ProtobufCAllocator *allocator);
+/* Latchkey__V1__RevokeTokenResponse methods */
+void   latchkey__v1__revoke_token_response__init
+                     (Latchkey__V1__RevokeTokenResponse         *message);
+size_t latchkey__v1__revoke_token_response__get_packed_size
+                     (const Latchkey__V1__RevokeTokenResponse   *message);
+size_t latchkey__v1__revoke_token_response__pack
+                     (const Latchkey__V1__RevokeTokenResponse   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__revoke_token_response__pack_to_buffer
+                     (const Latchkey__V1__RevokeTokenResponse   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__RevokeTokenResponse *
+       latchkey__v1__revoke_token_response__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__revoke_token_response__free_unpacked
+                     (Latchkey__V1__RevokeTokenResponse *message,
+                      ProtobufCAllocator *allocator);
 /* Latchkey__V1__ListProvidersRequest methods */
 void   latchkey__v1__list_providers_request__init
                      (Latchkey__V1__ListProvidersRequest         *message);
@@ -263,6 +343,12 @@ typedef void (*Latchkey__V1__StartFlowRequest_Closure)
 typedef void (*Latchkey__V1__StartFlowResponse_Closure)
                  (const Latchkey__V1__StartFlowResponse *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__RevokeTokenRequest_Closure)
+                 (const Latchkey__V1__RevokeTokenRequest *message,
+                  void *closure_data);
+typedef void (*Latchkey__V1__RevokeTokenResponse_Closure)
+                 (const Latchkey__V1__RevokeTokenResponse *message,
+                  void *closure_data);
 typedef void (*Latchkey__V1__ListProvidersRequest_Closure)
                  (const Latchkey__V1__ListProvidersRequest *message,
                   void *closure_data);
@@ -280,6 +366,10 @@ struct Latchkey__V1__ProviderFlowService_Service
                      const Latchkey__V1__StartFlowRequest *input,
                      Latchkey__V1__StartFlowResponse_Closure closure,
                      void *closure_data);
+  void (*revoke_token)(Latchkey__V1__ProviderFlowService_Service *service,
+                       const Latchkey__V1__RevokeTokenRequest *input,
+                       Latchkey__V1__RevokeTokenResponse_Closure closure,
+                       void *closure_data);
   void (*list_providers)(Latchkey__V1__ProviderFlowService_Service *service,
                          const Latchkey__V1__ListProvidersRequest *input,
                          Latchkey__V1__ListProvidersResponse_Closure closure,
@@ -293,11 +383,16 @@ void latchkey__v1__provider_flow_service__init (Latchkey__V1__ProviderFlowServic
 #define LATCHKEY__V1__PROVIDER_FLOW_SERVICE__INIT(function_prefix__) \
     { LATCHKEY__V1__PROVIDER_FLOW_SERVICE__BASE_INIT,\
       function_prefix__ ## start_flow,\
+      function_prefix__ ## revoke_token,\
       function_prefix__ ## list_providers  }
 void latchkey__v1__provider_flow_service__start_flow(ProtobufCService *service,
                                                      const Latchkey__V1__StartFlowRequest *input,
                                                      Latchkey__V1__StartFlowResponse_Closure closure,
                                                      void *closure_data);
+void latchkey__v1__provider_flow_service__revoke_token(ProtobufCService *service,
+                                                       const Latchkey__V1__RevokeTokenRequest *input,
+                                                       Latchkey__V1__RevokeTokenResponse_Closure closure,
+                                                       void *closure_data);
 void latchkey__v1__provider_flow_service__list_providers(ProtobufCService *service,
                                                          const Latchkey__V1__ListProvidersRequest *input,
                                                          Latchkey__V1__ListProvidersResponse_Closure closure,
@@ -309,6 +404,8 @@ extern const ProtobufCEnumDescriptor    latchkey__v1__response_mode__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_request__custom_parameters_entry__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__start_flow_response__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__revoke_token_request__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__revoke_token_response__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__list_providers_request__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__list_providers_response__descriptor;
 extern const ProtobufCServiceDescriptor latchkey__v1__provider_flow_service__descriptor;

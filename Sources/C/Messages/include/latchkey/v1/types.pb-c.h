@@ -37,6 +37,7 @@ typedef struct Latchkey__V1__SecondFactorRequired Latchkey__V1__SecondFactorRequ
 typedef struct Latchkey__V1__SecondFactorHint Latchkey__V1__SecondFactorHint;
 typedef struct Latchkey__V1__Account Latchkey__V1__Account;
 typedef struct Latchkey__V1__LinkedProvider Latchkey__V1__LinkedProvider;
+typedef struct Latchkey__V1__TokenToRevoke Latchkey__V1__TokenToRevoke;
 
 
 /* --- enums --- */
@@ -108,6 +109,29 @@ typedef enum _Latchkey__V1__FactorKind {
   LATCHKEY__V1__FACTOR_KIND__FACTOR_KIND_PASSKEY = 4
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__FACTOR_KIND)
 } Latchkey__V1__FactorKind;
+/*
+ * A kind of token of a provider.
+ */
+typedef enum _Latchkey__V1__ProviderTokenKind {
+  /*
+   * Not a kind.
+   */
+  LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_UNSPECIFIED = 0,
+  /*
+   * An access token.
+   */
+  LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_ACCESS_TOKEN = 1,
+  /*
+   * A refresh token.
+   */
+  LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_REFRESH_TOKEN = 2,
+  /*
+   * apple.com only: an authorization code that was not redeemed yet. The server redeems it, and Apple revokes the
+   * refresh token that it returns.
+   */
+  LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_AUTHORIZATION_CODE = 3
+    PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__PROVIDER_TOKEN_KIND)
+} Latchkey__V1__ProviderTokenKind;
 
 /* --- messages --- */
 
@@ -816,6 +840,39 @@ struct  Latchkey__V1__LinkedProvider
     , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string }
 
 
+/*
+ * A token of a provider, from `ProviderCredential` or from the provider's SDK, that the provider shall revoke.
+ */
+struct  Latchkey__V1__TokenToRevoke
+{
+  ProtobufCMessage base;
+  /*
+   * Such as `apple.com`; at most 72 bytes.
+   */
+  char *provider_id;
+  /*
+   * The token, in visible ASCII, at most 16,384 bytes. facebook.com and github.com: an access token of at most 8,192.
+   */
+  char *token;
+  /*
+   * The kind of the token. facebook.com and github.com revoke access tokens only.
+   */
+  Latchkey__V1__ProviderTokenKind kind;
+  /*
+   * apple.com only: the `client_ids` entry that the token was issued to, such as the bundle id of your app. At most 255
+   * bytes. Empty: the first entry.
+   */
+  char *client_id;
+  /*
+   * For an authorization code that came by a redirect: the URI of the redirect, at most 2,048 bytes.
+   */
+  char *redirect_uri;
+};
+#define LATCHKEY__V1__TOKEN_TO_REVOKE__INIT \
+ { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__token_to_revoke__descriptor) \
+    , (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__V1__PROVIDER_TOKEN_KIND__PROVIDER_TOKEN_KIND_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string }
+
+
 /* Latchkey__V1__Credential methods */
 void   latchkey__v1__credential__init
                      (Latchkey__V1__Credential         *message);
@@ -1196,6 +1253,25 @@ Latchkey__V1__LinkedProvider *
 void   latchkey__v1__linked_provider__free_unpacked
                      (Latchkey__V1__LinkedProvider *message,
                       ProtobufCAllocator *allocator);
+/* Latchkey__V1__TokenToRevoke methods */
+void   latchkey__v1__token_to_revoke__init
+                     (Latchkey__V1__TokenToRevoke         *message);
+size_t latchkey__v1__token_to_revoke__get_packed_size
+                     (const Latchkey__V1__TokenToRevoke   *message);
+size_t latchkey__v1__token_to_revoke__pack
+                     (const Latchkey__V1__TokenToRevoke   *message,
+                      uint8_t             *out);
+size_t latchkey__v1__token_to_revoke__pack_to_buffer
+                     (const Latchkey__V1__TokenToRevoke   *message,
+                      ProtobufCBuffer     *buffer);
+Latchkey__V1__TokenToRevoke *
+       latchkey__v1__token_to_revoke__unpack
+                     (ProtobufCAllocator  *allocator,
+                      size_t               len,
+                      const uint8_t       *data);
+void   latchkey__v1__token_to_revoke__free_unpacked
+                     (Latchkey__V1__TokenToRevoke *message,
+                      ProtobufCAllocator *allocator);
 /* --- per-message closures --- */
 
 typedef void (*Latchkey__V1__Credential_Closure)
@@ -1258,6 +1334,9 @@ typedef void (*Latchkey__V1__Account_Closure)
 typedef void (*Latchkey__V1__LinkedProvider_Closure)
                  (const Latchkey__V1__LinkedProvider *message,
                   void *closure_data);
+typedef void (*Latchkey__V1__TokenToRevoke_Closure)
+                 (const Latchkey__V1__TokenToRevoke *message,
+                  void *closure_data);
 
 /* --- services --- */
 
@@ -1267,6 +1346,7 @@ typedef void (*Latchkey__V1__LinkedProvider_Closure)
 extern const ProtobufCEnumDescriptor    latchkey__v1__proof_purpose__descriptor;
 extern const ProtobufCEnumDescriptor    latchkey__v1__conflict_reason__descriptor;
 extern const ProtobufCEnumDescriptor    latchkey__v1__factor_kind__descriptor;
+extern const ProtobufCEnumDescriptor    latchkey__v1__provider_token_kind__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__password_credential__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__provider_token_credential__descriptor;
@@ -1287,6 +1367,7 @@ extern const ProtobufCMessageDescriptor latchkey__v1__second_factor_required__de
 extern const ProtobufCMessageDescriptor latchkey__v1__second_factor_hint__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__account__descriptor;
 extern const ProtobufCMessageDescriptor latchkey__v1__linked_provider__descriptor;
+extern const ProtobufCMessageDescriptor latchkey__v1__token_to_revoke__descriptor;
 
 PROTOBUF_C__END_DECLS
 

@@ -945,7 +945,7 @@ const ProtobufCEnumDescriptor latchkey__storage__v1__pending_assertion__intent__
   latchkey__storage__v1__pending_assertion__intent__value_ranges,
   NULL,NULL,NULL,NULL   /* reserved[1234] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__field_descriptors[21] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__field_descriptors[22] =
 {
   {
     "intent",
@@ -1199,6 +1199,18 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_assertion__
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "transfer_subject",
+    50,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingAssertion, transfer_subject),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_assertion__field_indices_by_name[] = {
   17,   /* field[17] = claim_address */
@@ -1221,12 +1233,14 @@ static const unsigned latchkey__storage__v1__pending_assertion__field_indices_by
   12,   /* field[12] = single_use */
   2,   /* field[2] = subject */
   4,   /* field[4] = tier */
+  21,   /* field[21] = transfer_subject */
   7,   /* field[7] = username */
 };
-static const ProtobufCIntRange latchkey__storage__v1__pending_assertion__number_ranges[1 + 1] =
+static const ProtobufCIntRange latchkey__storage__v1__pending_assertion__number_ranges[2 + 1] =
 {
   { 1, 0 },
-  { 0, 21 }
+  { 50, 21 },
+  { 0, 22 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_assertion__descriptor =
 {
@@ -1236,10 +1250,10 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_assertion__descr
   "Latchkey__Storage__V1__PendingAssertion",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingAssertion),
-  21,
+  22,
   latchkey__storage__v1__pending_assertion__field_descriptors,
   latchkey__storage__v1__pending_assertion__field_indices_by_name,
-  1,  latchkey__storage__v1__pending_assertion__number_ranges,
+  2,  latchkey__storage__v1__pending_assertion__number_ranges,
   (ProtobufCMessageInit) latchkey__storage__v1__pending_assertion__init,
   NULL,NULL,NULL    /* reserved[123] */
 };

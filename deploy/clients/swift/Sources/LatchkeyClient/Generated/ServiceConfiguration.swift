@@ -44,6 +44,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.AccountService", "method": "Delete" },
           { "service": "latchkey.v1.AccountService", "method": "Merge" },
           { "service": "latchkey.v1.SessionService", "method": "Refresh" },
+          { "service": "latchkey.v1.ProviderFlowService", "method": "RevokeToken" },
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishSecondFactor" },
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishEnrollment" },
           { "service": "latchkey.v1.SecondFactorService", "method": "Withdraw" },
@@ -94,7 +95,8 @@ let serviceConfigurationJSON = #"""
       {
         "name": [
           { "service": "latchkey.v1.AdminService", "method": "DeleteAccounts" },
-          { "service": "latchkey.v1.AdminService", "method": "SetAccountsDisabled" }
+          { "service": "latchkey.v1.AdminService", "method": "SetAccountsDisabled" },
+          { "service": "latchkey.v1.AdminService", "method": "SetTransferSubjects" }
         ],
         "timeout": "120s"
       }

@@ -211,7 +211,7 @@ extension Latchkey_V1_AccountService {
         /// > Deletes the account of `id_token` permanently. The server never reuses its id.
         /// > 
         /// > Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
-        /// > key.
+        /// > key, with which a repeat deletes nothing else and asks no provider.
         /// > 
         /// > Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
         ///
@@ -408,7 +408,7 @@ extension Latchkey_V1_AccountService {
         /// > Deletes the account of `id_token` permanently. The server never reuses its id.
         /// > 
         /// > Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
-        /// > key.
+        /// > key, with which a repeat deletes nothing else and asks no provider.
         /// > 
         /// > Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
         ///
@@ -596,7 +596,7 @@ extension Latchkey_V1_AccountService.ClientProtocol {
     /// > Deletes the account of `id_token` permanently. The server never reuses its id.
     /// > 
     /// > Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
-    /// > key.
+    /// > key, with which a repeat deletes nothing else and asks no provider.
     /// > 
     /// > Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
     ///
@@ -785,7 +785,7 @@ extension Latchkey_V1_AccountService.ClientProtocol {
     /// > Deletes the account of `id_token` permanently. The server never reuses its id.
     /// > 
     /// > Requires a recent login and the second factor. An anonymous account requires no recent login. Takes an idempotency
-    /// > key.
+    /// > key, with which a repeat deletes nothing else and asks no provider.
     /// > 
     /// > Errors: REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR.
     ///

@@ -201,6 +201,10 @@ public nonisolated struct Latchkey_V1_DeleteRequest: Sendable {
   /// Clears the value of `client`. Subsequent reads from it will return its default value.
   public mutating func clearClient() {self._client = nil}
 
+  /// Tokens that their providers revoke once the account is deleted, at most 8. Apple requires this of apps.
+  /// `revocations` has the results, which do not affect the deletion.
+  public var tokensToRevoke: [Latchkey_V1_TokenToRevoke] = []
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -213,6 +217,34 @@ public nonisolated struct Latchkey_V1_DeleteResponse: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
+
+  /// A result for each of `tokens_to_revoke`, in order. Empty in a repeat of the call: the events
+  /// PROVIDER_TOKEN_REVOKED then state what was revoked.
+  public var revocations: [Latchkey_V1_TokenRevocation] = []
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
+/// What became of a token of a deleted account.
+public nonisolated struct Latchkey_V1_TokenRevocation: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The provider of the token.
+  public var providerID: String = String()
+
+  /// Whether the token is invalid now.
+  public var revoked: Bool = false
+
+  /// If `revoked` is false: why, such as ERROR_REASON_PROVIDER_UNAVAILABLE. The user can remove the access of your
+  /// application at the provider.
+  public var reason: Latchkey_V1_ErrorReason = .unspecified
+
+  /// A sentence for developers.
+  public var message: String = String()
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -679,7 +711,7 @@ nonisolated extension Latchkey_V1_GetResponse: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Latchkey_V1_DeleteRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}idempotency_key\0\u{1}client\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}idempotency_key\0\u{1}client\0\u{3}tokens_to_revoke\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -690,6 +722,7 @@ nonisolated extension Latchkey_V1_DeleteRequest: SwiftProtobuf.Message, SwiftPro
       case 1: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.tokensToRevoke) }()
       default: break
       }
     }
@@ -709,6 +742,9 @@ nonisolated extension Latchkey_V1_DeleteRequest: SwiftProtobuf.Message, SwiftPro
     try { if let v = self._client {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    if !self.tokensToRevoke.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.tokensToRevoke, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -716,6 +752,7 @@ nonisolated extension Latchkey_V1_DeleteRequest: SwiftProtobuf.Message, SwiftPro
     if lhs.idToken != rhs.idToken {return false}
     if lhs.idempotencyKey != rhs.idempotencyKey {return false}
     if lhs._client != rhs._client {return false}
+    if lhs.tokensToRevoke != rhs.tokensToRevoke {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -723,18 +760,74 @@ nonisolated extension Latchkey_V1_DeleteRequest: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Latchkey_V1_DeleteResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".DeleteResponse"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}revocations\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
-    // Load everything into unknown fields
-    while try decoder.nextFieldNumber() != nil {}
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeRepeatedMessageField(value: &self.revocations) }()
+      default: break
+      }
+    }
   }
 
   public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.revocations.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.revocations, fieldNumber: 1)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   public static func ==(lhs: Latchkey_V1_DeleteResponse, rhs: Latchkey_V1_DeleteResponse) -> Bool {
+    if lhs.revocations != rhs.revocations {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_TokenRevocation: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TokenRevocation"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{1}revoked\0\u{1}reason\0\u{1}message\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.providerID) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.revoked) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.reason) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.message) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.providerID.isEmpty {
+      try visitor.visitSingularStringField(value: self.providerID, fieldNumber: 1)
+    }
+    if self.revoked != false {
+      try visitor.visitSingularBoolField(value: self.revoked, fieldNumber: 2)
+    }
+    if self.reason != .unspecified {
+      try visitor.visitSingularEnumField(value: self.reason, fieldNumber: 3)
+    }
+    if !self.message.isEmpty {
+      try visitor.visitSingularStringField(value: self.message, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_TokenRevocation, rhs: Latchkey_V1_TokenRevocation) -> Bool {
+    if lhs.providerID != rhs.providerID {return false}
+    if lhs.revoked != rhs.revoked {return false}
+    if lhs.reason != rhs.reason {return false}
+    if lhs.message != rhs.message {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

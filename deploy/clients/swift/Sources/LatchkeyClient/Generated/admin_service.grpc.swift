@@ -350,6 +350,19 @@ public enum Latchkey_V1_AdminService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "SetTransferSubjects" metadata.
+        public enum SetTransferSubjects: Sendable {
+            /// Request type for "SetTransferSubjects".
+            public typealias Input = Latchkey_V1_SetTransferSubjectsRequest
+            /// Response type for "SetTransferSubjects".
+            public typealias Output = Latchkey_V1_SetTransferSubjectsResponse
+            /// Descriptor for "SetTransferSubjects".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.AdminService"),
+                method: "SetTransferSubjects",
+                type: .unary
+            )
+        }
         /// Namespace for "Search" metadata.
         public enum Search: Sendable {
             /// Request type for "Search".
@@ -481,6 +494,7 @@ public enum Latchkey_V1_AdminService: Sendable {
             DeleteAccounts.descriptor,
             SetAccountsDisabled.descriptor,
             ForgetAccount.descriptor,
+            SetTransferSubjects.descriptor,
             Search.descriptor,
             ExportAccount.descriptor,
             ListEvents.descriptor,
@@ -1156,6 +1170,30 @@ extension Latchkey_V1_AdminService {
             deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_ForgetAccountResponse>,
             options: GRPCCore.CallOptions,
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_ForgetAccountResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "SetTransferSubjects" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Stores the transfer identifiers of up to 1,000 users of apple.com, before an application moves to another team
+        /// > (SEMANTICS.md, section 18). Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetTransferSubjectsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetTransferSubjectsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetTransferSubjectsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func setTransferSubjects<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetTransferSubjectsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetTransferSubjectsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetTransferSubjectsResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetTransferSubjectsResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
 
         /// Call the "Search" method.
@@ -2296,6 +2334,41 @@ extension Latchkey_V1_AdminService {
             )
         }
 
+        /// Call the "SetTransferSubjects" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Stores the transfer identifiers of up to 1,000 users of apple.com, before an application moves to another team
+        /// > (SEMANTICS.md, section 18). Rejected rows do not affect the others.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_SetTransferSubjectsRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_SetTransferSubjectsRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_SetTransferSubjectsResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func setTransferSubjects<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_SetTransferSubjectsRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_SetTransferSubjectsRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_SetTransferSubjectsResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetTransferSubjectsResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_AdminService.Method.SetTransferSubjects.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
         /// Call the "Search" method.
         ///
         /// > Source IDL Documentation:
@@ -3368,6 +3441,36 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             request: request,
             serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_ForgetAccountRequest>(),
             deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_ForgetAccountResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetTransferSubjects" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Stores the transfer identifiers of up to 1,000 users of apple.com, before an application moves to another team
+    /// > (SEMANTICS.md, section 18). Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_SetTransferSubjectsRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setTransferSubjects<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_SetTransferSubjectsRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetTransferSubjectsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.setTransferSubjects(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_SetTransferSubjectsRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_SetTransferSubjectsResponse>(),
             options: options,
             onResponse: handleResponse
         )
@@ -4504,6 +4607,40 @@ extension Latchkey_V1_AdminService.ClientProtocol {
             metadata: metadata
         )
         return try await self.forgetAccount(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "SetTransferSubjects" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Stores the transfer identifiers of up to 1,000 users of apple.com, before an application moves to another team
+    /// > (SEMANTICS.md, section 18). Rejected rows do not affect the others.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func setTransferSubjects<Result>(
+        _ message: Latchkey_V1_SetTransferSubjectsRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_SetTransferSubjectsResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_SetTransferSubjectsRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.setTransferSubjects(
             request: request,
             options: options,
             onResponse: handleResponse

@@ -165,6 +165,12 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
 
   /// The sign count of a passkey did not rise. Another authenticator may have a copy of its key.
   case passkeyCloneSuspected // = 39
+
+  /// A provider revoked one of its tokens for the user.
+  case providerTokenRevoked // = 61
+
+  /// A sign-in replaced the subject of an identity by the one of the application's new team (apple.com).
+  case identityTransferred // = 62
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -218,6 +224,8 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case 55: self = .hookDenied
     case 56: self = .hookChanged
     case 60: self = .sessionCookieCreated
+    case 61: self = .providerTokenRevoked
+    case 62: self = .identityTransferred
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -269,6 +277,8 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     case .hookDenied: return 55
     case .hookChanged: return 56
     case .sessionCookieCreated: return 60
+    case .providerTokenRevoked: return 61
+    case .identityTransferred: return 62
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -320,6 +330,8 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
     .sessionCookieCreated,
     .passkeyRenamed,
     .passkeyCloneSuspected,
+    .providerTokenRevoked,
+    .identityTransferred,
   ]
 
 }
@@ -414,7 +426,7 @@ public nonisolated struct Latchkey_V1_Event: Sendable {
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_EventType: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0\u{1}EVENT_TYPE_EMAIL_UNVERIFIED\0\u{1}EVENT_TYPE_EMAIL_LINK_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_FORGOTTEN\0\u{1}EVENT_TYPE_ACCOUNT_EXPORTED\0\u{1}EVENT_TYPE_SIGNING_KEY_ROTATED\0\u{1}EVENT_TYPE_SIGNING_KEY_REVOKED\0\u{1}EVENT_TYPE_UNLOCKED\0\u{1}EVENT_TYPE_MESSAGE_RESENT\0\u{1}EVENT_TYPE_PASSKEY_RENAMED\0\u{1}EVENT_TYPE_PASSKEY_CLONE_SUSPECTED\0\u{2}\u{6}EVENT_TYPE_PASSWORD_COMPROMISED\0\u{1}EVENT_TYPE_INVITED\0\u{2}\u{9}EVENT_TYPE_HOOK_DENIED\0\u{1}EVENT_TYPE_HOOK_CHANGED\0\u{2}\u{4}EVENT_TYPE_SESSION_COOKIE_CREATED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0EVENT_TYPE_UNSPECIFIED\0\u{1}EVENT_TYPE_ACCOUNT_CREATED\0\u{1}EVENT_TYPE_LINKED\0\u{1}EVENT_TYPE_UNLINKED\0\u{1}EVENT_TYPE_RECLAIMED\0\u{1}EVENT_TYPE_ADDRESS_DETACHED\0\u{1}EVENT_TYPE_ADDRESS_OWNED_ELSEWHERE\0\u{1}EVENT_TYPE_DELETED\0\u{1}EVENT_TYPE_SIGNED_IN\0\u{1}EVENT_TYPE_SIGNED_OUT\0\u{1}EVENT_TYPE_REAUTHENTICATED\0\u{1}EVENT_TYPE_REFRESH_REPLAYED\0\u{1}EVENT_TYPE_SESSIONS_REVOKED\0\u{1}EVENT_TYPE_FACTOR_ENROLLED\0\u{1}EVENT_TYPE_FACTOR_WITHDRAWN\0\u{1}EVENT_TYPE_PROFILE_CHANGED\0\u{1}EVENT_TYPE_EMAIL_CHANGED\0\u{1}EVENT_TYPE_PASSWORD_CHANGED\0\u{1}EVENT_TYPE_MERGED\0\u{1}EVENT_TYPE_IDLE_REMOVED\0\u{1}EVENT_TYPE_DISABLED\0\u{1}EVENT_TYPE_ENABLED\0\u{1}EVENT_TYPE_CUSTOM_CLAIMS_CHANGED\0\u{1}EVENT_TYPE_CUSTOM_TOKEN_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_IMPORTED\0\u{1}EVENT_TYPE_ACCOUNTS_EXPORTED\0\u{1}EVENT_TYPE_BACKUP_MADE\0\u{1}EVENT_TYPE_EMAIL_VERIFIED\0\u{1}EVENT_TYPE_EMAIL_REVERTED\0\u{1}EVENT_TYPE_PASSWORD_RESET\0\u{1}EVENT_TYPE_EMAIL_UNVERIFIED\0\u{1}EVENT_TYPE_EMAIL_LINK_CREATED\0\u{1}EVENT_TYPE_ACCOUNT_FORGOTTEN\0\u{1}EVENT_TYPE_ACCOUNT_EXPORTED\0\u{1}EVENT_TYPE_SIGNING_KEY_ROTATED\0\u{1}EVENT_TYPE_SIGNING_KEY_REVOKED\0\u{1}EVENT_TYPE_UNLOCKED\0\u{1}EVENT_TYPE_MESSAGE_RESENT\0\u{1}EVENT_TYPE_PASSKEY_RENAMED\0\u{1}EVENT_TYPE_PASSKEY_CLONE_SUSPECTED\0\u{2}\u{6}EVENT_TYPE_PASSWORD_COMPROMISED\0\u{1}EVENT_TYPE_INVITED\0\u{2}\u{9}EVENT_TYPE_HOOK_DENIED\0\u{1}EVENT_TYPE_HOOK_CHANGED\0\u{2}\u{4}EVENT_TYPE_SESSION_COOKIE_CREATED\0\u{1}EVENT_TYPE_PROVIDER_TOKEN_REVOKED\0\u{1}EVENT_TYPE_IDENTITY_TRANSFERRED\0")
 }
 
 nonisolated extension Latchkey_V1_WatchRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

@@ -1,4 +1,4 @@
-/// Sign-in flows on the pages of providers, by redirects of the user's browser.
+/// Sign-in flows on the pages of providers, by redirects of the user's browser, and the end of the providers' tokens.
 ///
 /// types.proto states the rules for all services. proto/guides/redirect-flow.md shows a complete flow.
 
@@ -37,6 +37,19 @@ public enum Latchkey_V1_ProviderFlowService: Sendable {
                 type: .unary
             )
         }
+        /// Namespace for "RevokeToken" metadata.
+        public enum RevokeToken: Sendable {
+            /// Request type for "RevokeToken".
+            public typealias Input = Latchkey_V1_RevokeTokenRequest
+            /// Response type for "RevokeToken".
+            public typealias Output = Latchkey_V1_RevokeTokenResponse
+            /// Descriptor for "RevokeToken".
+            public static let descriptor = GRPCCore.MethodDescriptor(
+                service: GRPCCore.ServiceDescriptor(fullyQualifiedService: "latchkey.v1.ProviderFlowService"),
+                method: "RevokeToken",
+                type: .unary
+            )
+        }
         /// Namespace for "ListProviders" metadata.
         public enum ListProviders: Sendable {
             /// Request type for "ListProviders".
@@ -53,6 +66,7 @@ public enum Latchkey_V1_ProviderFlowService: Sendable {
         /// Descriptors for all methods in the "latchkey.v1.ProviderFlowService" service.
         public static let descriptors: [GRPCCore.MethodDescriptor] = [
             StartFlow.descriptor,
+            RevokeToken.descriptor,
             ListProviders.descriptor
         ]
     }
@@ -75,7 +89,7 @@ extension Latchkey_V1_ProviderFlowService {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Starts flows, and lists the configured providers.
+    /// > Starts flows, revokes tokens of providers, and lists the configured providers.
     public protocol ClientProtocol: Sendable {
         /// Call the "StartFlow" method.
         ///
@@ -106,6 +120,38 @@ extension Latchkey_V1_ProviderFlowService {
             deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_StartFlowResponse>,
             options: GRPCCore.CallOptions,
             onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_StartFlowResponse>) async throws -> Result
+        ) async throws -> Result where Result: Sendable
+
+        /// Call the "RevokeToken" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Has a provider revoke one of its tokens, so that your application loses access to the user's data there.
+        /// > 
+        /// > The provider must be linked to the account of `id_token`. Requires no recent login. Succeeds if the token is
+        /// > invalid already. Supported are apple.com, discord.com, facebook.com, github.com, google.com, and each `oidc.*` and
+        /// > `oauth2.*` with a revocation endpoint (RFC 7009). To revoke at a deletion, use DeleteRequest.tokens_to_revoke.
+        /// > Takes an idempotency key.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED for a provider that is not enabled or revokes no tokens; NO_SUCH_PROVIDER;
+        /// > INVALID_CREDENTIAL for an authorization code that is used up; TOO_MANY_ATTEMPTS; PROVIDER_UNAVAILABLE,
+        /// > PROVIDER_REFUSED and PROVIDER_MISCONFIGURED.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RevokeTokenRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RevokeTokenRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RevokeTokenResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        func revokeToken<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RevokeTokenRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RevokeTokenRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RevokeTokenResponse>,
+            options: GRPCCore.CallOptions,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeTokenResponse>) async throws -> Result
         ) async throws -> Result where Result: Sendable
 
         /// Call the "ListProviders" method.
@@ -140,7 +186,7 @@ extension Latchkey_V1_ProviderFlowService {
     ///
     /// > Source IDL Documentation:
     /// >
-    /// > Starts flows, and lists the configured providers.
+    /// > Starts flows, revokes tokens of providers, and lists the configured providers.
     public struct Client<Transport>: ClientProtocol where Transport: GRPCCore.ClientTransport {
         private let client: GRPCCore.GRPCClient<Transport>
 
@@ -187,6 +233,49 @@ extension Latchkey_V1_ProviderFlowService {
             try await self.client.unaryCall(
                 request: request,
                 descriptor: Latchkey_V1_ProviderFlowService.Method.StartFlow.descriptor,
+                serializer: serializer,
+                deserializer: deserializer,
+                options: options,
+                onResponse: handleResponse
+            )
+        }
+
+        /// Call the "RevokeToken" method.
+        ///
+        /// > Source IDL Documentation:
+        /// >
+        /// > Has a provider revoke one of its tokens, so that your application loses access to the user's data there.
+        /// > 
+        /// > The provider must be linked to the account of `id_token`. Requires no recent login. Succeeds if the token is
+        /// > invalid already. Supported are apple.com, discord.com, facebook.com, github.com, google.com, and each `oidc.*` and
+        /// > `oauth2.*` with a revocation endpoint (RFC 7009). To revoke at a deletion, use DeleteRequest.tokens_to_revoke.
+        /// > Takes an idempotency key.
+        /// > 
+        /// > Errors: OPERATION_NOT_ALLOWED for a provider that is not enabled or revokes no tokens; NO_SUCH_PROVIDER;
+        /// > INVALID_CREDENTIAL for an authorization code that is used up; TOO_MANY_ATTEMPTS; PROVIDER_UNAVAILABLE,
+        /// > PROVIDER_REFUSED and PROVIDER_MISCONFIGURED.
+        ///
+        /// - Parameters:
+        ///   - request: A request containing a single `Latchkey_V1_RevokeTokenRequest` message.
+        ///   - serializer: A serializer for `Latchkey_V1_RevokeTokenRequest` messages.
+        ///   - deserializer: A deserializer for `Latchkey_V1_RevokeTokenResponse` messages.
+        ///   - options: Options to apply to this RPC.
+        ///   - handleResponse: A closure which handles the response and returns its result to
+        ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+        ///       already finished.
+        /// - Returns: The result of `handleResponse`.
+        public func revokeToken<Result>(
+            request: GRPCCore.ClientRequest<Latchkey_V1_RevokeTokenRequest>,
+            serializer: some GRPCCore.MessageSerializer<Latchkey_V1_RevokeTokenRequest>,
+            deserializer: some GRPCCore.MessageDeserializer<Latchkey_V1_RevokeTokenResponse>,
+            options: GRPCCore.CallOptions = .defaults,
+            onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeTokenResponse>) async throws -> Result = { response in
+                try response.message
+            }
+        ) async throws -> Result where Result: Sendable {
+            try await self.client.unaryCall(
+                request: request,
+                descriptor: Latchkey_V1_ProviderFlowService.Method.RevokeToken.descriptor,
                 serializer: serializer,
                 deserializer: deserializer,
                 options: options,
@@ -270,6 +359,44 @@ extension Latchkey_V1_ProviderFlowService.ClientProtocol {
         )
     }
 
+    /// Call the "RevokeToken" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Has a provider revoke one of its tokens, so that your application loses access to the user's data there.
+    /// > 
+    /// > The provider must be linked to the account of `id_token`. Requires no recent login. Succeeds if the token is
+    /// > invalid already. Supported are apple.com, discord.com, facebook.com, github.com, google.com, and each `oidc.*` and
+    /// > `oauth2.*` with a revocation endpoint (RFC 7009). To revoke at a deletion, use DeleteRequest.tokens_to_revoke.
+    /// > Takes an idempotency key.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED for a provider that is not enabled or revokes no tokens; NO_SUCH_PROVIDER;
+    /// > INVALID_CREDENTIAL for an authorization code that is used up; TOO_MANY_ATTEMPTS; PROVIDER_UNAVAILABLE,
+    /// > PROVIDER_REFUSED and PROVIDER_MISCONFIGURED.
+    ///
+    /// - Parameters:
+    ///   - request: A request containing a single `Latchkey_V1_RevokeTokenRequest` message.
+    ///   - options: Options to apply to this RPC.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func revokeToken<Result>(
+        request: GRPCCore.ClientRequest<Latchkey_V1_RevokeTokenRequest>,
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeTokenResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        try await self.revokeToken(
+            request: request,
+            serializer: GRPCProtobuf.ProtobufSerializer<Latchkey_V1_RevokeTokenRequest>(),
+            deserializer: GRPCProtobuf.ProtobufDeserializer<Latchkey_V1_RevokeTokenResponse>(),
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
     /// Call the "ListProviders" method.
     ///
     /// > Source IDL Documentation:
@@ -338,6 +465,48 @@ extension Latchkey_V1_ProviderFlowService.ClientProtocol {
             metadata: metadata
         )
         return try await self.startFlow(
+            request: request,
+            options: options,
+            onResponse: handleResponse
+        )
+    }
+
+    /// Call the "RevokeToken" method.
+    ///
+    /// > Source IDL Documentation:
+    /// >
+    /// > Has a provider revoke one of its tokens, so that your application loses access to the user's data there.
+    /// > 
+    /// > The provider must be linked to the account of `id_token`. Requires no recent login. Succeeds if the token is
+    /// > invalid already. Supported are apple.com, discord.com, facebook.com, github.com, google.com, and each `oidc.*` and
+    /// > `oauth2.*` with a revocation endpoint (RFC 7009). To revoke at a deletion, use DeleteRequest.tokens_to_revoke.
+    /// > Takes an idempotency key.
+    /// > 
+    /// > Errors: OPERATION_NOT_ALLOWED for a provider that is not enabled or revokes no tokens; NO_SUCH_PROVIDER;
+    /// > INVALID_CREDENTIAL for an authorization code that is used up; TOO_MANY_ATTEMPTS; PROVIDER_UNAVAILABLE,
+    /// > PROVIDER_REFUSED and PROVIDER_MISCONFIGURED.
+    ///
+    /// - Parameters:
+    ///   - message: request message to send.
+    ///   - metadata: Additional metadata to send, defaults to empty.
+    ///   - options: Options to apply to this RPC, defaults to `.defaults`.
+    ///   - handleResponse: A closure which handles the response and returns its result to
+    ///       the caller. Returning from the closure will cancel the RPC if it hasn't
+    ///       already finished.
+    /// - Returns: The result of `handleResponse`.
+    public func revokeToken<Result>(
+        _ message: Latchkey_V1_RevokeTokenRequest,
+        metadata: GRPCCore.Metadata = [:],
+        options: GRPCCore.CallOptions = .defaults,
+        onResponse handleResponse: @Sendable @escaping (GRPCCore.ClientResponse<Latchkey_V1_RevokeTokenResponse>) async throws -> Result = { response in
+            try response.message
+        }
+    ) async throws -> Result where Result: Sendable {
+        let request = GRPCCore.ClientRequest<Latchkey_V1_RevokeTokenRequest>(
+            message: message,
+            metadata: metadata
+        )
+        return try await self.revokeToken(
             request: request,
             options: options,
             onResponse: handleResponse

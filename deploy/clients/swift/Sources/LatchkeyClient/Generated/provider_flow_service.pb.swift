@@ -8,7 +8,7 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// Sign-in flows on the pages of providers, by redirects of the user's browser.
+/// Sign-in flows on the pages of providers, by redirects of the user's browser, and the end of the providers' tokens.
 ///
 /// types.proto states the rules for all services. proto/guides/redirect-flow.md shows a complete flow.
 
@@ -149,6 +149,57 @@ public nonisolated struct Latchkey_V1_StartFlowResponse: Sendable {
   public init() {}
 
   fileprivate var _expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+}
+
+/// Request of RevokeToken.
+public nonisolated struct Latchkey_V1_RevokeTokenRequest: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Token of the account, at most 16,384 bytes.
+  public var idToken: String = String()
+
+  /// The provider's token.
+  public var token: Latchkey_V1_TokenToRevoke {
+    get {_token ?? Latchkey_V1_TokenToRevoke()}
+    set {_token = newValue}
+  }
+  /// Returns true if `token` has been explicitly set.
+  public var hasToken: Bool {self._token != nil}
+  /// Clears the value of `token`. Subsequent reads from it will return its default value.
+  public mutating func clearToken() {self._token = nil}
+
+  /// As in SignInRequest.
+  public var idempotencyKey: String = String()
+
+  /// The user's client.
+  public var client: Latchkey_V1_ClientContext {
+    get {_client ?? Latchkey_V1_ClientContext()}
+    set {_client = newValue}
+  }
+  /// Returns true if `client` has been explicitly set.
+  public var hasClient: Bool {self._client != nil}
+  /// Clears the value of `client`. Subsequent reads from it will return its default value.
+  public mutating func clearClient() {self._client = nil}
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+
+  fileprivate var _token: Latchkey_V1_TokenToRevoke? = nil
+  fileprivate var _client: Latchkey_V1_ClientContext? = nil
+}
+
+/// Response of RevokeToken.
+public nonisolated struct Latchkey_V1_RevokeTokenResponse: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
 }
 
 /// Request of ListProviders.
@@ -305,6 +356,74 @@ nonisolated extension Latchkey_V1_StartFlowResponse: SwiftProtobuf.Message, Swif
     if lhs.authorizationURL != rhs.authorizationURL {return false}
     if lhs._expiresAt != rhs._expiresAt {return false}
     if lhs.responseMode != rhs.responseMode {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_RevokeTokenRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".RevokeTokenRequest"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{1}token\0\u{3}idempotency_key\0\u{1}client\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
+      case 2: try { try decoder.decodeSingularMessageField(value: &self._token) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    if !self.idToken.isEmpty {
+      try visitor.visitSingularStringField(value: self.idToken, fieldNumber: 1)
+    }
+    try { if let v = self._token {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 2)
+    } }()
+    if !self.idempotencyKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.idempotencyKey, fieldNumber: 3)
+    }
+    try { if let v = self._client {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_RevokeTokenRequest, rhs: Latchkey_V1_RevokeTokenRequest) -> Bool {
+    if lhs.idToken != rhs.idToken {return false}
+    if lhs._token != rhs._token {return false}
+    if lhs.idempotencyKey != rhs.idempotencyKey {return false}
+    if lhs._client != rhs._client {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_RevokeTokenResponse: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".RevokeTokenResponse"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap()
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    // Load everything into unknown fields
+    while try decoder.nextFieldNumber() != nil {}
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_RevokeTokenResponse, rhs: Latchkey_V1_RevokeTokenResponse) -> Bool {
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

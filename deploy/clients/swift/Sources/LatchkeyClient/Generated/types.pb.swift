@@ -193,6 +193,58 @@ public nonisolated enum Latchkey_V1_FactorKind: SwiftProtobuf.Enum, Swift.CaseIt
 
 }
 
+/// A kind of token of a provider.
+public nonisolated enum Latchkey_V1_ProviderTokenKind: SwiftProtobuf.Enum, Swift.CaseIterable {
+  public typealias RawValue = Int
+
+  /// Not a kind.
+  case unspecified // = 0
+
+  /// An access token.
+  case accessToken // = 1
+
+  /// A refresh token.
+  case refreshToken // = 2
+
+  /// apple.com only: an authorization code that was not redeemed yet. The server redeems it, and Apple revokes the
+  /// refresh token that it returns.
+  case authorizationCode // = 3
+  case UNRECOGNIZED(Int)
+
+  public init() {
+    self = .unspecified
+  }
+
+  public init?(rawValue: Int) {
+    switch rawValue {
+    case 0: self = .unspecified
+    case 1: self = .accessToken
+    case 2: self = .refreshToken
+    case 3: self = .authorizationCode
+    default: self = .UNRECOGNIZED(rawValue)
+    }
+  }
+
+  public var rawValue: Int {
+    switch self {
+    case .unspecified: return 0
+    case .accessToken: return 1
+    case .refreshToken: return 2
+    case .authorizationCode: return 3
+    case .UNRECOGNIZED(let i): return i
+    }
+  }
+
+  // The compiler won't synthesize support with the UNRECOGNIZED case.
+  public static let allCases: [Latchkey_V1_ProviderTokenKind] = [
+    .unspecified,
+    .accessToken,
+    .refreshToken,
+    .authorizationCode,
+  ]
+
+}
+
 /// A proof of the user's identity. Set exactly one field.
 public nonisolated struct Latchkey_V1_Credential: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -1036,6 +1088,33 @@ public nonisolated struct Latchkey_V1_LinkedProvider: Sendable {
   fileprivate var _linkedAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
 }
 
+/// A token of a provider, from `ProviderCredential` or from the provider's SDK, that the provider shall revoke.
+public nonisolated struct Latchkey_V1_TokenToRevoke: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Such as `apple.com`; at most 72 bytes.
+  public var providerID: String = String()
+
+  /// The token, in visible ASCII, at most 16,384 bytes. facebook.com and github.com: an access token of at most 8,192.
+  public var token: String = String()
+
+  /// The kind of the token. facebook.com and github.com revoke access tokens only.
+  public var kind: Latchkey_V1_ProviderTokenKind = .unspecified
+
+  /// apple.com only: the `client_ids` entry that the token was issued to, such as the bundle id of your app. At most 255
+  /// bytes. Empty: the first entry.
+  public var clientID: String = String()
+
+  /// For an authorization code that came by a redirect: the URI of the redirect, at most 2,048 bytes.
+  public var redirectUri: String = String()
+
+  public var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  public init() {}
+}
+
 // MARK: - Code below here is support for the SwiftProtobuf runtime.
 
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
@@ -1050,6 +1129,10 @@ nonisolated extension Latchkey_V1_ConflictReason: SwiftProtobuf._ProtoNameProvid
 
 nonisolated extension Latchkey_V1_FactorKind: SwiftProtobuf._ProtoNameProviding {
   public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0FACTOR_KIND_UNSPECIFIED\0\u{1}FACTOR_KIND_TOTP\0\u{1}FACTOR_KIND_PHONE\0\u{1}FACTOR_KIND_RECOVERY_CODE\0\u{1}FACTOR_KIND_PASSKEY\0")
+}
+
+nonisolated extension Latchkey_V1_ProviderTokenKind: SwiftProtobuf._ProtoNameProviding {
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0PROVIDER_TOKEN_KIND_UNSPECIFIED\0\u{1}PROVIDER_TOKEN_KIND_ACCESS_TOKEN\0\u{1}PROVIDER_TOKEN_KIND_REFRESH_TOKEN\0\u{1}PROVIDER_TOKEN_KIND_AUTHORIZATION_CODE\0")
 }
 
 nonisolated extension Latchkey_V1_Credential: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2319,6 +2402,56 @@ nonisolated extension Latchkey_V1_LinkedProvider: SwiftProtobuf.Message, SwiftPr
     if lhs.phoneNumber != rhs.phoneNumber {return false}
     if lhs._linkedAt != rhs._linkedAt {return false}
     if lhs.passkeyRecord != rhs.passkeyRecord {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Latchkey_V1_TokenToRevoke: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  public static let protoMessageName: String = _protobuf_package + ".TokenToRevoke"
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}provider_id\0\u{1}token\0\u{1}kind\0\u{3}client_id\0\u{3}redirect_uri\0")
+
+  public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.providerID) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.token) }()
+      case 3: try { try decoder.decodeSingularEnumField(value: &self.kind) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.clientID) }()
+      case 5: try { try decoder.decodeSingularStringField(value: &self.redirectUri) }()
+      default: break
+      }
+    }
+  }
+
+  public func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.providerID.isEmpty {
+      try visitor.visitSingularStringField(value: self.providerID, fieldNumber: 1)
+    }
+    if !self.token.isEmpty {
+      try visitor.visitSingularStringField(value: self.token, fieldNumber: 2)
+    }
+    if self.kind != .unspecified {
+      try visitor.visitSingularEnumField(value: self.kind, fieldNumber: 3)
+    }
+    if !self.clientID.isEmpty {
+      try visitor.visitSingularStringField(value: self.clientID, fieldNumber: 4)
+    }
+    if !self.redirectUri.isEmpty {
+      try visitor.visitSingularStringField(value: self.redirectUri, fieldNumber: 5)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  public static func ==(lhs: Latchkey_V1_TokenToRevoke, rhs: Latchkey_V1_TokenToRevoke) -> Bool {
+    if lhs.providerID != rhs.providerID {return false}
+    if lhs.token != rhs.token {return false}
+    if lhs.kind != rhs.kind {return false}
+    if lhs.clientID != rhs.clientID {return false}
+    if lhs.redirectUri != rhs.redirectUri {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

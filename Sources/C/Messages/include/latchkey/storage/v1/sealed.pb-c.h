@@ -203,10 +203,14 @@ struct  Latchkey__Storage__V1__PendingAssertion
    * The challenge for a factor.
    */
   Latchkey__Storage__V1__PasskeyChallenge *passkey_challenge;
+  /*
+   * By what the provider identified the user at the application's former team. Empty: none.
+   */
+  char *transfer_subject;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_assertion__descriptor) \
-    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL, {0,NULL}, NULL }
+    , LATCHKEY__STORAGE__V1__PENDING_ASSERTION__INTENT__INTENT_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, LATCHKEY__STORAGE__V1__TRUST_TIER__TRUST_TIER_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0,NULL, (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, 0, 0, NULL, {0,NULL}, NULL, (char *)protobuf_c_empty_string }
 
 
 /*
