@@ -17,6 +17,10 @@ tool_packages=(
 )
 # Packages of deploy/package.
 package_packages=(buildah debhelper debootstrap dpkg-dev fakeroot git lintian man-db python3)
+# Go with gRPC, for the example client and the example hook.
+go_packages=(
+  golang-go golang-google-genproto-dev golang-google-grpc-dev golang-goprotobuf-dev protobuf-compiler protoc-gen-go-1-3
+)
 # PostgreSQL alone, and as a pair that replaces a lost primary. Tests start their own servers from these programs.
 database_packages=(etcd-server patroni postgresql)
 

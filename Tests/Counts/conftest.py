@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE.parent / "Interop"), str(HERE.parent / "Common")]
 
 import certificates  # noqa: E402
 import server as servers  # noqa: E402
-from raw import Connection, message, request  # noqa: E402
+from raw import Connection, message, request, window_update  # noqa: E402
 
 THRESHOLDS = HERE / "thresholds.json"
 EMAIL, PASSWORD = b"counted@example.com", b"a password to be counted"
@@ -39,6 +39,54 @@ class Method:
     path: str
     body: bytes
     answer_bytes: int
+
+
+SIGN_IN, REFRESH = "/latchkey.v1.AuthService/SignIn", "/latchkey.v1.SessionService/Refresh"
+
+
+def fields(message: bytes) -> dict[int, bytes]:
+    """The last value of each field of a message that is a text or a message."""
+    found, at = {}, 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            value, shift, at = value | (byte & 0x7F) << shift, shift + 7, at + 1
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        key = varint()
+        length = varint()
+        if key & 7 == 2:
+            found[key >> 3], at = message[at:at + length], at + length
+    return found
+
+
+class Sessions:
+    """Calls that answer with a session, one after the other on one connection. Each answer differs, unlike those of
+    `METHODS`."""
+
+    def __init__(self, port: int) -> None:
+        self.connection = Connection(port)
+        self.connection.write(window_update(0, 1 << 30))
+        self.refresh_token = b""
+        self.sign_in()
+
+    def sign_in(self) -> None:
+        credential = text_field(1, text_field(1, EMAIL) + text_field(2, PASSWORD))
+        self.refresh_token = self.call(SIGN_IN, text_field(1, credential))
+
+    def refresh(self) -> None:
+        self.refresh_token = self.call(REFRESH, text_field(1, self.refresh_token))
+
+    def call(self, path: str, body: bytes) -> bytes:
+        """Returns the refresh token of the answer, which has a session as its first field."""
+        reply = self.connection.call(request(path), message(body), timeout_seconds=10)
+        assert reply.status == 0, str(reply)
+        return fields(fields(reply.data[5:])[1])[3]
 
 
 METHODS = {

@@ -14,11 +14,13 @@ import pytest
 
 import certificates
 import server as servers
-from conftest import HERE, METHODS, Counted
+from conftest import HERE, METHODS, Counted, Sessions
 
 # One more for every ten calls. The number of calls in a turn varies between runs.
 MARGIN = 0.1
 FEW, MANY = 1000, 4000
+# Calls with a session, and the tolerance for the work of the store's threads, which varies between runs.
+SESSIONS, SESSION_MARGIN = 100, 1.01
 IDLE = 2000
 IDLE_CONNECTIONS = HERE.parents[1] / "deploy" / "bench-peers" / "idle_connections.py"
 # Tolerance for the memory of the process itself, for each connection: 2 MB in total.
@@ -47,6 +49,27 @@ def test_a_call_makes_no_more_allocations_than_recorded(
     # Both runs include the cost of the connection itself.
     figure = (made_by(MANY) - made_by(FEW)) / (MANY - FEW)
     assert figure < counted("allocations", name, figure) + 0.5
+
+
+@pytest.mark.parametrize("name", ["SignIn", "Refresh"])
+def test_a_session_makes_no_more_allocations_than_recorded(
+        start: Callable[[str], Counted], allocations: Path, counted: Callable[[str, str, float], float], name: str,
+) -> None:
+    """Without hooks, neither call allocates anything for them."""
+    running = start(f'env LD_PRELOAD="{allocations}" ALLOCATIONS_FILE="{{report}}"')
+    sessions = Sessions(running.server.port)
+    call = sessions.sign_in if name == "SignIn" else sessions.refresh
+
+    def made_by(calls: int) -> int:
+        before = int.from_bytes(running.report.read_bytes(), "little")
+        for _ in range(calls):
+            call()
+        return int.from_bytes(running.report.read_bytes(), "little") - before
+
+    made_by(SESSIONS)
+    # The periodic work of the server adds to some runs only.
+    figure = min(made_by(SESSIONS) for _ in range(5)) / SESSIONS
+    assert figure < counted("allocations", name, figure) * SESSION_MARGIN
 
 
 @pytest.mark.parametrize("name", METHODS)
