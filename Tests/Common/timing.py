@@ -35,7 +35,10 @@ def shown_difference(times: dict[str, list[float]]) -> float:
 
 
 def measured_difference(calls: dict[str, Callable[[], object]], rounds: int) -> float:
-    """The `shown_difference` of interleaved calls. A slow machine makes fewer rounds, but at least `ROUNDS_MIN`."""
+    """The `shown_difference` of interleaved calls. A slow machine makes fewer rounds, but at least `ROUNDS_MIN`.
+
+    A call that has to prepare something returns the seconds that count.
+    """
     times: dict[str, list[float]] = {kind: [] for kind in calls}
     end = time.monotonic() + BUDGET_SECONDS
     for number in range(rounds):
@@ -44,8 +47,8 @@ def measured_difference(calls: dict[str, Callable[[], object]], rounds: int) -> 
         # A fixed order would give each kind a fixed place in periodic noise of the machine.
         for kind in random.sample(list(calls), len(calls)):
             begun = time.perf_counter()
-            calls[kind]()
-            times[kind].append(time.perf_counter() - begun)
+            counted = calls[kind]()
+            times[kind].append(counted if isinstance(counted, float) else time.perf_counter() - begun)
     shown = shown_difference(times)
     medians = ", ".join(f"{kind} {statistics.median(values) * 1000:.3f}" for kind, values in times.items())
     print(f"\n{len(next(iter(times.values())))} calls of each, medians in ms: {medians}; shown difference {shown:.2%}")

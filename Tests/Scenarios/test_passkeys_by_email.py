@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-import random
-import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -22,11 +21,8 @@ from latchkey.v1 import types_pb2 as types
 from passkeys import Device, add, sign_in, used
 from processes import Server, Simulator
 from soft_authenticator import decoded, encoded
+from timing import assert_same_time
 
-TRIES = 1_000
-BUDGET_SECONDS = 60
-TRIES_MIN = 300
-SPREAD_MAX = 0.05
 # Without limits of flow starts and sign-ups, which one test client would reach.
 THROTTLES = {f"{name}_per_{subject}_max": 0 for name in ("flow_starts", "sign_ups", "code_failures")
              for subject in ("network", "caller")}
@@ -154,16 +150,13 @@ def test_P10_a_passkey_of_another_account_does_not_answer_for_an_address(app: Cl
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("call", ["start", "finish"])
 def test_check_39_passkeys_of_known_and_unknown_addresses_take_the_same_time(app: Client, call: str) -> None:
-    """A real difference shows twice; a difference that the machine caused does not."""
     known, _ = with_passkey(app)
-    unknown, stranger = fresh_email(), Device()
+    emails, stranger = {"known": known, "unknown": fresh_email()}, Device()
     passkeys.sign_up(app, stranger)
-    ids = {email: allowed(app, email)[0]["id"] for email in (known, unknown)}
+    ids = {email: allowed(app, email)[0]["id"] for email in emails.values()}
 
-    def start(email: str) -> float:
-        began = time.perf_counter()
+    def start(email: str) -> None:
         app.start_passkey_sign_in(email=email)
-        return time.perf_counter() - began
 
     def finish(email: str) -> float:
         started = app.start_passkey_sign_in(email=email)
@@ -176,10 +169,7 @@ def test_check_39_passkeys_of_known_and_unknown_addresses_take_the_same_time(app
         return taken
 
     timed = start if call == "start" else finish
-    spreads = [spread_of_medians(call, timed, known, unknown)]
-    if spreads[0] > SPREAD_MAX:
-        spreads.append(spread_of_medians(call, timed, known, unknown))
-    assert min(spreads) <= SPREAD_MAX, spreads
+    assert_same_time({kind: functools.partial(timed, email) for kind, email in emails.items()}, tolerance=0.05)
 
 
 def outcome_of(client: Client, credential: types.Credential) -> str:
@@ -188,19 +178,3 @@ def outcome_of(client: Client, credential: types.Credential) -> str:
     except grpc.RpcError as error:
         return read(error).reason
     return ""
-
-
-def spread_of_medians(call: str, timed: Callable[[str], float], known: str, unknown: str) -> float:
-    times: dict[str, list[float]] = {known: [], unknown: []}
-    end = time.monotonic() + BUDGET_SECONDS
-    for attempt in range(TRIES):
-        if attempt >= TRIES_MIN and time.monotonic() > end:
-            break
-        # A fixed order would give each address a fixed place in periodic noise of the machine.
-        for email in random.sample([known, unknown], 2):
-            times[email].append(timed(email))
-    medians = [statistics.median(taken) for taken in times.values()]
-    spread = max(medians) / min(medians) - 1
-    print(f"\n{call}: {len(times[known])} requests of each, medians in ms: known {medians[0] * 1000:.3f}, "
-          f"unknown {medians[1] * 1000:.3f}, spread {spread:.2%}")
-    return spread
