@@ -16,7 +16,7 @@ package enum FinishedRegistration: Hashable, Sendable {
 
   package var outcome: CallOutcome {
     switch self {
-    case .session: .session
+    case .session(let grant, _): grant.outcome
     case .secondFactorRequired: .secondFactor
     }
   }
@@ -31,7 +31,7 @@ package struct FinishRegistration: Sendable {
   package func callAsFunction(_ request: FinishRegistrationRequest, _ call: CallFacts) async throws
     -> FinishedRegistration
   {
-    let link = Link(environment)
+    let link = Link(environment, isRegistration: true)
     switch try await link(LinkRequest(idToken: request.idToken, credential: .passkey(request.response)), call) {
     case .secondFactorRequired(let required): return .secondFactorRequired(required)
     case .credentialInUse: throw Failure.passkeyExists
