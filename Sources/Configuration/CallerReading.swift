@@ -37,7 +37,7 @@ extension Settings {
     }
     if let fault = CertificateName.fault(of: san) { throw reader.wrong("san", fault) }
     guard !audiences.isEmpty else { throw reader.wrong("audiences", "it must name at least one") }
-    for audience in audiences { try reader.checkClaim("audiences", audience) }
+    for audience in audiences { try reader.checkAudience("audiences", audience) }
     if let wrong = methods.first(where: { !namesMethods($0) }) {
       throw reader.wrong("methods", "\(wrong) matches no method")
     }

@@ -20,6 +20,7 @@ extension Settings {
         "sign_up", Policy.SignUp.immediate,
         "when Create makes an account: before or after its address is verified; closed: only invited users get one")
       try readSignUpRules(&group, path)
+      try readSecondFactorRules(&group)
       policy.emailEnumerationProtection = try group.flag(
         "email_enumeration_protection", true, "answer look-ups by email alike for callers without fetch_by_email")
       policy.requireBinding = try group.flag(

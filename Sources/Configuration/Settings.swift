@@ -221,7 +221,8 @@ package struct Settings: Sendable {
     }
     try reader.group("tokens") { group throws(ConfigurationError) in
       issuer = try group.claim("issuer", "https://localhost:8443", "`iss` of the tokens that this service issues")
-      defaultAudience = try group.claim("audience", "latchkey", "`aud` for callers without `audiences`")
+      defaultAudience = try group.text("audience", "latchkey", "`aud` for callers without `audiences`")
+      try group.checkAudience("audience", defaultAudience)
       let name = try group.text("algorithm", "ES256", "ES256 | EdDSA | RS256, for new signing keys")
       guard let algorithm = SignatureAlgorithm(rawValue: name), [.es256, .edDSA, .rs256].contains(algorithm) else {
         throw group.wrong("algorithm", "it must be ES256, EdDSA or RS256, not \(name)")
@@ -295,6 +296,7 @@ package struct Settings: Sendable {
     try checkKeys(reader)
     leftOut = reader.leftOut
     try checkCallers()
+    try checkSecondFactorRules()
     try unique(providers.map(\.id), "providers", "id")
     try checkRelyingParties(reader)
   }
@@ -328,6 +330,14 @@ extension SettingsReader {
   func checkClaim(_ name: String, _ text: String) throws(ConfigurationError) {
     let isSound = !text.isEmpty && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
     guard isSound else { throw wrong(name, "it must not be empty or contain control characters") }
+  }
+
+  /// Checks an audience. A caller with the audience of restricted sessions would accept their tokens as full ones.
+  func checkAudience(_ name: String, _ text: String) throws(ConfigurationError) {
+    try checkClaim(name, text)
+    guard !text.hasSuffix(RestrictedAudience.ending) else {
+      throw wrong(name, "it must not end with \(RestrictedAudience.ending), as tokens of restricted sessions do")
+    }
   }
 
   /// Reads a duration in seconds; returns milliseconds.

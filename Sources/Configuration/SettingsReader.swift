@@ -129,6 +129,7 @@ struct SettingsReader {
     lines += reader.lines
     variables.formUnion(reader.variables)
     effective.merge(reader.effective) { $1 }
+    leftOut.merge(reader.leftOut) { $1 }
     try reader.finish()
     return value
   }

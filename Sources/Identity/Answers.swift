@@ -16,10 +16,11 @@ package struct SessionGrant: Hashable, Sendable {
   package var tokens: ProviderTokens?
   /// Unverified sign-in methods that this call revoked.
   package var revokedProviderIDs: [String] = []
+  package var secondFactorDuty: SecondFactorDuty
 
   package init(
     idToken: String, idTokenExpiresAt: Timestamp, refreshToken: String, refreshTokenExpiresAt: Timestamp,
-    sessionID: String, account: AccountState
+    sessionID: String, account: AccountState, secondFactorDuty: SecondFactorDuty = .none
   ) {
     self.idToken = idToken
     self.idTokenExpiresAt = idTokenExpiresAt
@@ -27,6 +28,7 @@ package struct SessionGrant: Hashable, Sendable {
     self.refreshTokenExpiresAt = refreshTokenExpiresAt
     self.sessionID = sessionID
     self.account = account
+    self.secondFactorDuty = secondFactorDuty
   }
 }
 

@@ -3,6 +3,8 @@ internal import Synchronization
 /// How a call that presented a credential ended, as a label of metrics.
 package enum CallOutcome: String, Sendable, CaseIterable {
   case session
+  /// A session that needs a second factor (section 11).
+  case restrictedSession = "restricted_session"
   case newAccount = "new_account"
   case accountExists = "account_exists"
   case credentialInUse = "credential_in_use"
@@ -87,7 +89,7 @@ extension SignInAnswer {
 extension LinkAnswer {
   package var outcome: CallOutcome {
     switch self {
-    case .session: .session
+    case .session(let grant, _): grant.outcome
     case .credentialInUse: .credentialInUse
     case .secondFactorRequired: .secondFactor
     }
@@ -97,7 +99,7 @@ extension LinkAnswer {
 extension ReauthenticateAnswer {
   package var outcome: CallOutcome {
     switch self {
-    case .session: .session
+    case .session(let grant): grant.outcome
     case .secondFactorRequired: .secondFactor
     }
   }
@@ -123,5 +125,8 @@ extension CreateAnswer {
 }
 
 extension SessionGrant {
-  package var outcome: CallOutcome { isNewAccount ? .newAccount : .session }
+  package var outcome: CallOutcome {
+    if isNewAccount { return .newAccount }
+    return secondFactorDuty.isOverdue ? .restrictedSession : .session
+  }
 }

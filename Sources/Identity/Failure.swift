@@ -84,6 +84,7 @@ package struct Failure: Error, Hashable, Sendable {
     case signUpClosed = "SIGN_UP_CLOSED"
     case emailDomainNotAllowed = "EMAIL_DOMAIN_NOT_ALLOWED"
     case phoneCountryNotAllowed = "PHONE_COUNTRY_NOT_ALLOWED"
+    case requiresSecondFactorEnrollment = "REQUIRES_SECOND_FACTOR_ENROLLMENT"
     // A cancel or the deadline came before the commit. Nothing was written, and the client no longer waits for the
     // answer.
     case cancelled = "CANCELLED"

@@ -33,6 +33,8 @@ package struct Policy: Sendable {
   package var emailDomains = EmailDomainRules()
   /// Beginnings of phone numbers that get codes, such as `+49`. Empty: all numbers do.
   package var phoneCountries: [String] = []
+  /// Whose sessions need a second factor. Empty: none.
+  package var secondFactorRules: [SecondFactorRule] = []
   package var emailEnumerationProtection = true
   package var requireBinding = false
   package var passwordEnabled = true

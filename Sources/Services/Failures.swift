@@ -109,7 +109,7 @@ package enum Failures {
       .expiredCode, .unverifiedEmail, .secondFactorLimit, .passkeyLimit,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured,
       .messageContentGone, .backupNotConfigured, .backupNotSupported,
-      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
+      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed, .requiresSecondFactorEnrollment:
       .failedPrecondition
     case .tooManyAttempts, .overloaded, .quotaExceeded, .backupInProgress, .backupStorageFull: .resourceExhausted
     case .providerUnavailable, .storeUnavailable, .signingKeyUnavailable, .backupFailed, .searchNotReady,

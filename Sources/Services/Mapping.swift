@@ -63,7 +63,8 @@ extension API.Session {
       additionalUserInfo: grant.userInfo.map(AdditionalUserInfo.init),
       providerCredential: grant.tokens.map(ProviderCredential.init),
       revokedProviderIDs: grant.revokedProviderIDs, sessionID: grant.sessionID,
-      refreshTokenExpiresAtMillis: grant.refreshTokenExpiresAt.millis)
+      refreshTokenExpiresAtMillis: grant.refreshTokenExpiresAt.millis,
+      isRestricted: grant.secondFactorDuty.isOverdue, secondFactorDueAtMillis: grant.secondFactorDuty.dueAt?.millis)
   }
 }
 

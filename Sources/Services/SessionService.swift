@@ -33,7 +33,10 @@ package struct SessionService: Sendable {
       let refresh = Refresh(shared.environment)
       return .task {
         do {
-          return RefreshResponse(session: API.Session(try await refresh(token, call)))
+          let grant = try await refresh(token, call)
+          // A refresh presents no credential, so other sessions have no outcome.
+          if grant.secondFactorDuty.isOverdue { call.notes?.ended(.restrictedSession) }
+          return RefreshResponse(session: API.Session(grant))
         } catch {
           throw shared.noted(error, FailedAttempt("Refresh"), call)
         }

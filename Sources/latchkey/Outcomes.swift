@@ -20,6 +20,11 @@ extension CommandContext {
       let revoked = session.revokedProviderIDs.map(printable).joined(separator: ", ")
       lines.append("  Removed unverified sign-in methods: \(revoked).")
     }
+    if session.isRestricted {
+      lines.append("  Enroll a second factor before anything else: \(proposal("enroll", "totp")).")
+    } else if let due = session.secondFactorDueAtMillis {
+      lines.append("  Enroll a second factor by \(rfc3339(due)).")
+    }
     lines.append("  Session stored in \(sessionPath) (profile \(common.profileName)).")
     return Report(lines, [
       JSONMember("outcome", .string("session")), JSONMember("session_id", .string(session.sessionID)),
@@ -27,6 +32,8 @@ extension CommandContext {
       JSONMember("revoked_provider_ids", .strings(session.revokedProviderIDs)),
       JSONMember("id_token_expires_at", .moment(session.idTokenExpiresAtMillis)),
       JSONMember("refresh_token_expires_at", .moment(session.refreshTokenExpiresAtMillis)),
+      JSONMember("is_restricted", .bool(session.isRestricted)),
+      JSONMember("second_factor_due_at", .moment(session.secondFactorDueAtMillis)),
       JSONMember("account", account.json),
     ])
   }

@@ -180,6 +180,7 @@ func `a number without digits is rejected anywhere in the file`(number: String) 
 
 private let elements = [
   "callers[]", "callers[].api_keys[]", "providers[]", "custom_token_signers[]", "relying_parties[]", "hooks[]",
+  "policy.require_second_factor[]",
 ]
 
 private struct Listed {

@@ -94,6 +94,16 @@ func `a masked number shows four digits at most and keeps its length`(number: St
         refreshTokenExpiresAtMillis: 20))
 }
 
+@Test func `a session states when a second factor is due, and whether it is restricted`() {
+  var grant = grant(userInfo)
+  let due = Timestamp(millis: 40)
+  #expect(!API.Session(grant).isRestricted && API.Session(grant).secondFactorDueAtMillis == nil)
+  grant.secondFactorDuty = .due(due)
+  #expect(!API.Session(grant).isRestricted && API.Session(grant).secondFactorDueAtMillis == 40)
+  grant.secondFactorDuty = .overdue(due)
+  #expect(API.Session(grant).isRestricted && API.Session(grant).secondFactorDueAtMillis == 40)
+}
+
 @Test func `a session without provider tokens returns none`() {
   #expect(API.Session(grant(userInfo)).providerCredential == nil)
 }

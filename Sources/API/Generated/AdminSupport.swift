@@ -55,6 +55,8 @@ package enum SignInCause: Int32, ProtobufEnum {
   case attemptOutdated = 23
   /// The server was overloaded.
   case serviceOverloaded = 24
+  /// Sign-in works, but the session is restricted until the user enrolls a second factor.
+  case secondFactorNotEnrolled = 25
 
   package var name: String {
     switch self {
@@ -83,6 +85,7 @@ package enum SignInCause: Int32, ProtobufEnum {
     case .sessionsEnded: "SESSIONS_ENDED"
     case .attemptOutdated: "ATTEMPT_OUTDATED"
     case .serviceOverloaded: "SERVICE_OVERLOADED"
+    case .secondFactorNotEnrolled: "SECOND_FACTOR_NOT_ENROLLED"
     }
   }
 }

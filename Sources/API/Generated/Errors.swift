@@ -163,6 +163,8 @@ package enum ErrorReason: Int32, ProtobufEnum {
   case emailDomainNotAllowed = 71
   /// Numbers of this country get no text messages (`policy.allowed_phone_countries`).
   case phoneCountryNotAllowed = 72
+  /// The session is restricted until the user enrolls a second factor (`policy.require_second_factor`).
+  case requiresSecondFactorEnrollment = 73
   /// The client cancelled the call before it changed anything.
   case cancelled = 58
   /// The deadline passed before the call changed anything.
@@ -242,6 +244,7 @@ package enum ErrorReason: Int32, ProtobufEnum {
     case .signUpClosed: "SIGN_UP_CLOSED"
     case .emailDomainNotAllowed: "EMAIL_DOMAIN_NOT_ALLOWED"
     case .phoneCountryNotAllowed: "PHONE_COUNTRY_NOT_ALLOWED"
+    case .requiresSecondFactorEnrollment: "REQUIRES_SECOND_FACTOR_ENROLLMENT"
     case .cancelled: "CANCELLED"
     case .deadlineExceeded: "DEADLINE_EXCEEDED"
     }

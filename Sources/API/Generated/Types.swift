@@ -563,12 +563,19 @@ package struct Session: Sendable, Equatable {
   package var sessionID: String
   /// When the session ends without a refresh, at most 30 days from now; an hour after a second factor.
   package var refreshTokenExpiresAtMillis: Int64?
+  /// Whether the user must enroll a second factor before anything else (`policy.require_second_factor`). The audience of
+  /// `id_token` is then another one, which your services reject. Only the calls that lead to an enrollment accept it.
+  /// SecondFactorService.FinishEnrollment returns a full session. SEMANTICS.md, section 11, lists the calls.
+  package var isRestricted: Bool
+  /// When a refresh makes the session restricted, unless the user enrolls a second factor by then. In the past if it
+  /// is restricted. Absent: no second factor is required, or the session meets the rules.
+  package var secondFactorDueAtMillis: Int64?
 
   package init(
     idToken: String = "", idTokenExpiresAtMillis: Int64? = nil, refreshToken: String = "", account: Account? = nil,
     isNewAccount: Bool = false, additionalUserInfo: AdditionalUserInfo? = nil,
     providerCredential: ProviderCredential? = nil, revokedProviderIDs: [String] = [], sessionID: String = "",
-    refreshTokenExpiresAtMillis: Int64? = nil
+    refreshTokenExpiresAtMillis: Int64? = nil, isRestricted: Bool = false, secondFactorDueAtMillis: Int64? = nil
   ) {
     self.idToken = idToken
     self.idTokenExpiresAtMillis = idTokenExpiresAtMillis
@@ -580,6 +587,8 @@ package struct Session: Sendable, Equatable {
     self.revokedProviderIDs = revokedProviderIDs
     self.sessionID = sessionID
     self.refreshTokenExpiresAtMillis = refreshTokenExpiresAtMillis
+    self.isRestricted = isRestricted
+    self.secondFactorDueAtMillis = secondFactorDueAtMillis
   }
 }
 
@@ -595,7 +604,9 @@ extension Session: ProtobufMessage, @unsafe Mapped {
       providerCredential: Field.one(form.pointee.provider_credential),
       revokedProviderIDs: Field.texts(form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids),
       sessionID: Field.text(form.pointee.session_id),
-      refreshTokenExpiresAtMillis: Field.millis(form.pointee.refresh_token_expires_at)
+      refreshTokenExpiresAtMillis: Field.millis(form.pointee.refresh_token_expires_at),
+      isRestricted: form.pointee.is_restricted != 0,
+      secondFactorDueAtMillis: Field.millis(form.pointee.second_factor_due_at)
     )
   }
 
@@ -610,6 +621,8 @@ extension Session: ProtobufMessage, @unsafe Mapped {
     unsafe (form.pointee.n_revoked_provider_ids, form.pointee.revoked_provider_ids) = arena.texts(revokedProviderIDs)
     unsafe form.pointee.session_id = arena.text(sessionID)
     unsafe form.pointee.refresh_token_expires_at = arena.timestamp(refreshTokenExpiresAtMillis)
+    unsafe form.pointee.is_restricted = isRestricted ? 1 : 0
+    unsafe form.pointee.second_factor_due_at = arena.timestamp(secondFactorDueAtMillis)
   }
 }
 

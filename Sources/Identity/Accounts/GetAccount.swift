@@ -19,6 +19,6 @@ package struct GetAccount: Reading {
   }
 
   package func answer(_ facts: Facts) throws -> AccountState {
-    try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state
+    try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: environment.clock.now()).state
   }
 }

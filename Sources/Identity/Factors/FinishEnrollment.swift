@@ -52,7 +52,7 @@ package struct FinishEnrollment: Sendable {
       facts = try await environment.load(query)
     }
     let settled = try await environment.settle(query, facts, call: call) { facts, now -> Step<Ended> in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
       let refusal = EnrollmentDecision.refusal(
         held.kind, phoneNumber: held.phoneNumber, caller, policy: environment.policy, now: now)
@@ -125,7 +125,7 @@ package struct FinishEnrollment: Sendable {
   ) async throws -> Passkey? {
     guard !request.credentialJSON.isEmpty else { return nil }
     let now = environment.clock.now()
-    let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+    let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
     let (row, held) = try environment.openEnrollment(facts.pending, caller, call: call, now: now)
     guard let challenge = held.passkeyChallenge else { return nil }
     do {

@@ -52,7 +52,7 @@ package struct StartEnrollment: Sendable {
         .secondFactorCode, to: .phoneNumber(number), locale: request.locale, call, throttle, facts)
     }
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       let refusal = EnrollmentDecision.refusal(
         request.kind, phoneNumber: request.phoneNumber, caller, policy: environment.policy, now: now)
       if let refusal { return .refuse(refusal) }

@@ -3,8 +3,13 @@ import Store
 /// Adds a sign-in method to the account of an ID token.
 package struct Link: Sendable {
   let environment: Environment
+  /// Whether the call only adds a registered passkey, which a restricted session may do.
+  private let isRegistration: Bool
 
-  package init(_ environment: Environment) { self.environment = environment }
+  package init(_ environment: Environment, isRegistration: Bool = false) {
+    self.environment = environment
+    self.isRegistration = isRegistration
+  }
 
   package func callAsFunction(_ request: LinkRequest, _ call: CallFacts) async throws -> LinkAnswer {
     try call.requireBinding(environment.policy)
@@ -21,7 +26,8 @@ package struct Link: Sendable {
     let facts = try await environment.first(query)
     let endedGuestToo = opensWithoutGuest(request.credential)
     let caller = try SessionCheck.open(
-      token, in: facts, call: call, endedGuestToo: endedGuestToo, now: environment.clock.now())
+      token, in: facts, call: call, endedGuestToo: endedGuestToo, restrictedToo: isRegistration,
+      now: environment.clock.now())
     let admitted = try throttle?.admit(facts, now: environment.clock.now())
     // A redirect is valid once. This check comes first, so that the redirect is still unspent when the account may be
     // changed again.
@@ -44,7 +50,8 @@ package struct Link: Sendable {
     let (loaded, userInfo) = (try await environment.load(query), verified.userInfo)
     let settled = try await environment.settle(query, loaded, call: call, userInfo: userInfo) {
       [verified] facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, endedGuestToo: endedGuestToo, now: now)
+      let caller = try SessionCheck.open(
+        token, in: facts, call: call, endedGuestToo: endedGuestToo, restrictedToo: isRegistration, now: now)
       var verified = verified
       verified.code = try verified.code.map { try environment.proveAgain($0, facts.code, call, now) }
       return try decide(verified, caller, facts, call, now)

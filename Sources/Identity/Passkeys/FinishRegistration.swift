@@ -16,7 +16,7 @@ package enum FinishedRegistration: Hashable, Sendable {
 
   package var outcome: CallOutcome {
     switch self {
-    case .session: .session
+    case .session(let grant, _): grant.outcome
     case .secondFactorRequired: .secondFactor
     }
   }
@@ -45,7 +45,7 @@ package struct FinishRegistration: Sendable {
   private func link(_ request: FinishRegistrationRequest, _ call: CallFacts) async throws -> LinkAnswer {
     do {
       let asked = LinkRequest(idToken: request.idToken, credential: .passkey(request.response))
-      return try await Link(environment)(asked, call)
+      return try await Link(environment, isRegistration: true)(asked, call)
     } catch var failure as Failure where failure.field?.hasPrefix("credential") ?? false {
       failure.field = failure.isOfChallenge ? "registration_id" : "credential_json"
       throw failure

@@ -42,7 +42,7 @@ package struct StartRegistration: Sendable {
     return try await environment.decideAndCommit(query, try await environment.first(query), call: call) { facts, now in
       let counts = try throttle.admit(facts, now: now).count(at: now)
       guard let token else { return try start(request, relyingPartyID, nil, counting: counts, call, now) }
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       // A user with an old login must not create a passkey in vain.
       try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: now)
       if let failure = caller.state.passkeyLimit(environment.policy) { return .refuse(failure) }

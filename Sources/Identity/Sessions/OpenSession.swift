@@ -130,7 +130,8 @@ extension Environment {
     SessionGrant(
       idToken: idToken, idTokenExpiresAt: claims.expiresAt.wholeSeconds, refreshToken: opened.refreshToken,
       refreshTokenExpiresAt: min(opened.record.idleExpiresAt, opened.record.expiresAt), sessionID: opened.record.id,
-      account: state)
+      account: state,
+      secondFactorDuty: policy.secondFactorDuty(of: opened.record, state, now: claims.issuedAt))
   }
 
   /// Returns the claims of an ID token for this session: the account as it is now, the login as it was.
@@ -155,6 +156,9 @@ extension Environment {
     token.signInSecondFactorID = passed?.id
     token.customClaimsJSON = account.customClaimsJSON
     token.sessionClaimsJSON = session.claimsJSON
+    if policy.secondFactorDuty(of: session, state, now: now).isOverdue {
+      token.audience = RestrictedAudience.derived(from: session.audience)
+    }
     return token
   }
 }

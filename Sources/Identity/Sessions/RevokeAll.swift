@@ -18,7 +18,7 @@ package struct RevokeAll: Sendable {
     query.openSessions = OpenSessionsQuery(accountID: token.accountID, at: now, most: 0)
     let facts = try await environment.first(query)
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       return decide(caller, open: facts.openSessionCount, call, now)
     }
   }

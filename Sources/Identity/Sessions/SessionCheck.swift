@@ -15,17 +15,19 @@ package enum SessionCheck {
   /// - Parameter token: accepted by `Tokens.verifyIDToken`.
   /// - Parameter facts: of a query with the token's `sessionID`.
   /// - Parameter endedGuestToo: accept a session that ended because its anonymous account became permanent.
+  /// - Parameter restrictedToo: accept the token of a restricted session (section 11, F7). All other calls reject it,
+  ///   also those that will be added later.
   package static func open(
-    _ token: IDToken, in facts: Facts, call: CallFacts, endedGuestToo: Bool = false, now: Timestamp
+    _ token: IDToken, in facts: Facts, call: CallFacts, endedGuestToo: Bool = false, restrictedToo: Bool = false,
+    now: Timestamp
   ) throws(Failure) -> CallerSession {
-    guard call.audiences.contains(token.audience) else {
-      throw Failure(.invalidIDToken, debug: "token for another audience")
-    }
+    let isRestricted = try RestrictedAudience.isOf(token, call)
     let caller = try live(facts.session, facts.sessionAccount, endedGuestToo: endedGuestToo, now: now)
     guard caller.session.accountID == token.accountID else {
       throw Failure(.invalidIDToken, debug: "the session belongs to another account")
     }
     call.notes?.concerns(token.accountID)
+    guard restrictedToo || !isRestricted else { throw Failure.sessionIsRestricted.concerning(token.accountID) }
     return caller
   }
 

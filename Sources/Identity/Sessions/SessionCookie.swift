@@ -18,7 +18,13 @@ enum SessionCookieDecision {
     try SessionCheck.requireRecentLogin(caller, for: .createSessionCookie, policy: policy, now: now)
     try SessionCheck.requireSecondFactor(caller)
     let limits = policy.sessionLimits(secondFactor: caller.session.secondFactor)
-    return min(now.adding(millis: min(validForMillis, limits.idleMillis)), caller.session.expiresAt).wholeSeconds
+    let end = min(now.adding(millis: min(validForMillis, limits.idleMillis)), caller.session.expiresAt)
+    // No refresh would restrict the cookie later (F13).
+    switch policy.secondFactorDuty(of: caller.session, caller.state, now: now) {
+    case .none: return end.wholeSeconds
+    case .due(let due): return min(end, due).wholeSeconds
+    case .overdue: throw .sessionIsRestricted
+    }
   }
 
   static func requireEnabled(_ policy: Policy) throws(Failure) {

@@ -43,9 +43,7 @@ package struct SignOut: Sendable {
   }
 
   private func sessionID(of token: IDToken, _ call: CallFacts) throws -> String {
-    guard call.audiences.contains(token.audience) else {
-      throw Failure(.invalidIDToken, debug: "token for another audience")
-    }
+    _ = try RestrictedAudience.isOf(token, call)
     return token.sessionID
   }
 }

@@ -26,6 +26,7 @@ package enum SignInCause: String, Sendable, CaseIterable {
   case sessionsEnded = "SESSIONS_ENDED"
   case attemptOutdated = "ATTEMPT_OUTDATED"
   case serviceOverloaded = "SERVICE_OVERLOADED"
+  case secondFactorNotEnrolled = "SECOND_FACTOR_NOT_ENROLLED"
 }
 
 /// Everything that a diagnosis depends on.
@@ -85,7 +86,7 @@ struct Diagnosis: Hashable, Sendable {
     let since = state.account.lastSignInAt ?? Timestamp(millis: .min)
     let latest = troubles.compactMap(\.self).filter { $0.at ?? facts.now > since }
       .max { $0.at ?? facts.now < $1.at ?? facts.now }
-    return latest ?? Diagnosis(cause: .nothingFound, at: state.account.lastSignInAt)
+    return latest ?? restricted(facts, state, policy) ?? Diagnosis(cause: .nothingFound, at: state.account.lastSignInAt)
   }
 
   private static func withoutAccount(_ facts: DiagnosisFacts) -> Diagnosis {
@@ -133,7 +134,8 @@ struct Diagnosis: Hashable, Sendable {
     case .tooManyAttempts: return failure.limit.isEmpty || failure.isOwnLimit ? nil : .limitReached
     case .quotaExceeded, .overloaded, .hookUnavailable: return .serviceOverloaded
     case .flowExpired, .flowUsed, .pendingCredentialExpired, .pendingCredentialUsed: return .attemptOutdated
-    case .userDisabled, .accountNotFound, .emailAlreadyInUse: return nil
+    // The open sessions state whether it still is.
+    case .userDisabled, .accountNotFound, .emailAlreadyInUse, .requiresSecondFactorEnrollment: return nil
     default: return reason.concernsUser ? .credentialRejected : nil
     }
   }
@@ -171,6 +173,13 @@ struct Diagnosis: Hashable, Sendable {
         cause: .conflictOpen, method: $0.identity.providerID, until: $0.expiresAt, at: $0.createdAt,
         detail: $0.caller.text)
     }
+  }
+
+  /// The newest open session, if it is restricted. The user can sign in, but not use the calling service.
+  private static func restricted(_ facts: DiagnosisFacts, _ state: AccountState, _ policy: Policy) -> Diagnosis? {
+    guard let session = facts.sessions.first(where: { $0.isOpen(at: facts.now) }) else { return nil }
+    guard case .overdue(let due) = policy.secondFactorDuty(of: session, state, now: facts.now) else { return nil }
+    return Diagnosis(cause: .secondFactorNotEnrolled, at: due, detail: session.caller.text)
   }
 
   /// A session that was ended by someone or something else, if no other one is open.

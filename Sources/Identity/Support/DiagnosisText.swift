@@ -39,6 +39,8 @@ extension Diagnosis {
     case .attemptOutdated:
       "The last attempt used a code, link or flow that had expired or was used (\(reason))\(moment)."
     case .serviceOverloaded: "The server was overloaded (\(reason)) at the last attempt\(moment)."
+    case .secondFactorNotEnrolled:
+      "The user signed in at \(detail), but must enroll a second factor first, which was due\(moment)."
     }
   }
 
@@ -71,6 +73,8 @@ extension Diagnosis {
     case .sessionsEnded: "Let the user sign in again."
     case .attemptOutdated: "Let the user start the sign-in again."
     case .serviceOverloaded: "Let the user try again, and check the load of the server."
+    case .secondFactorNotEnrolled:
+      "Let the user enroll a second factor in the calling service, or change `policy.require_second_factor`."
     }
   }
 

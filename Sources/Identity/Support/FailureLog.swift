@@ -220,7 +220,7 @@ extension Failure.Reason {
       .operationNotAllowed, .expiredCode, .unverifiedEmail, .requiresSecondFactor, .unsupportedFirstFactor,
       .flowExpired, .flowUsed, .providerDenied, .providerRefused, .providerMisconfigured, .tooManyAttempts,
       .overloaded, .quotaExceeded, .providerUnavailable, .invalidPasskey, .deniedByHook, .hookUnavailable,
-      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed:
+      .signUpClosed, .emailDomainNotAllowed, .phoneCountryNotAllowed, .requiresSecondFactorEnrollment:
       true
     case .idempotencyKeyReused, .invalidField, .invalidEmail, .invalidPhoneNumber, .weakPassword, .reservedParameter,
       .forbiddenClaim, .claimsTooLarge, .invalidIDToken, .callerUnidentified, .callerNotAllowed,

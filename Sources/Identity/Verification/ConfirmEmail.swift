@@ -32,6 +32,7 @@ package struct ConfirmEmail: Sendable {
     }
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     query.sessionID = token.sessionID
+    let verifies = !changesAddress(opened)
     let verified = try await environment.prove(
       proof,
       for: CodeUse(email: [.verifyEmail, .changeEmail], accountID: token.accountID, sessionID: token.sessionID), call)
@@ -39,14 +40,13 @@ package struct ConfirmEmail: Sendable {
     let settled = try await environment.settle(query, loaded, call: call) { facts, now -> Step<Result> in
       // A deleted account takes its codes and sessions with it. The error must not depend on which lookup saw that.
       if facts.pending == nil { _ = try open(proof, facts, call, now) }
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: verifies, now: now)
       // A concurrent click was faster.
       if let row = facts.pending, isVerification(row, by: caller.session), row.verifies(caller.state) {
         return environment.repeating(caller, now: now)
       }
       let opened = try open(proof, facts, call, now)
-      return (opened.held.emailPurpose == .changeEmail || opened.row.purpose == .changeEmail
-        ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now))
+      return (changesAddress(opened) ? change(opened, caller, facts, call, now) : verify(opened, caller, call, now))
         .adding(verified?.resets(at: now) ?? [])
     }
     switch settled {
@@ -74,7 +74,7 @@ package struct ConfirmEmail: Sendable {
     query.sessionID = token.sessionID
     let (session, state) = try await environment.decideAndCommit(query, try await environment.load(query), call: call) {
       facts, now -> Step<Result> in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       guard !row.isExpired(at: now), row.caller == call.caller, isVerification(row, by: caller.session),
         row.verifies(caller.state)
       else { return .refuse(Failure(.expiredCode, field: "code", hint: "Request a new code.")) }
@@ -91,6 +91,10 @@ package struct ConfirmEmail: Sendable {
   }
 
   private typealias Result = (OpenedSession, AccountState)
+
+  private func changesAddress(_ code: OpenedCode) -> Bool {
+    code.held.emailPurpose == .changeEmail || code.row.purpose == .changeEmail
+  }
 
   private func open(
     _ proof: EmailProof, _ facts: Facts, _ call: CallFacts, _ now: Timestamp

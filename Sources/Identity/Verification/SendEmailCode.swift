@@ -80,7 +80,9 @@ package struct SendEmailCode: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     let facts = try await environment.first(query)
-    let before = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
+    let verifies = request.purpose == .verifyEmail
+    let before = try SessionCheck.open(
+      token, in: facts, call: call, restrictedToo: verifies, now: environment.clock.now())
     let email = try recipient(request, before)
     let throttle = environment.throttle(.sends, of: email, isVerified: true, call: call)
     throttle.look(into: &query)
@@ -88,7 +90,7 @@ package struct SendEmailCode: Sendable {
     try await environment.requireSend(
       request.purpose.mail, to: .email(email), locale: request.mail.locale, call, throttle, loaded)
     return try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
-      let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
+      let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: verifies, now: now)
       guard try recipient(request, caller) == email else { return .refuse(SendEmailCode.noAddress) }
       if request.purpose == .changeEmail,
         let refusal = SendEmailChange.refusal(caller, email, field: "email", environment.policy, now)

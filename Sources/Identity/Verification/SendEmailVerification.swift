@@ -12,7 +12,9 @@ package struct SendEmailVerification: Sendable {
     var query = Query()
     query.sessionID = token.sessionID
     let facts = try await environment.first(query)
-    let email = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now()).state.account.email
+    let before = try SessionCheck.open(
+      token, in: facts, call: call, restrictedToo: true, now: environment.clock.now())
+    let email = before.state.account.email
     let throttle = environment.throttle(.sends, of: email ?? "", isVerified: true, call: call)
     throttle.look(into: &query)
     let loaded = try await environment.load(query)
@@ -20,7 +22,7 @@ package struct SendEmailVerification: Sendable {
       try await environment.requireSend(.verifyEmail, to: .email(email), locale: order.locale, call, throttle, loaded)
     }
     return try await environment.decideAndCommit(query, loaded, call: call) { facts, now in
-      let account = try SessionCheck.open(token, in: facts, call: call, now: now).state.account
+      let account = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now).state.account
       let counts = try throttle.admit(facts, now: now).count(at: now)
       guard let email = account.email else {
         return .refuse(Failure(.operationNotAllowed, field: "id_token", hint: "The account has no email address."))

@@ -43,9 +43,9 @@ private func pending(_ purpose: PendingPurpose, _ minutes: Int64 = 2) -> Pending
     createdAt: ago(minutes), expiresAt: ago(minutes - 10), attemptsLeft: 5)
 }
 
-private func session(closed: SessionClosedReason?, _ minutes: Int64 = 1) -> SessionRecord {
+private func session(closed: SessionClosedReason?, _ minutes: Int64 = 1, of caller: String = "shop") -> SessionRecord {
   var session = SessionRecord(
-    id: "s", accountID: "account-y", caller: CallerName("shop"),
+    id: "s", accountID: "account-y", caller: CallerName(caller),
     refreshDigest: Digest([UInt8](repeating: 2, count: 32)), authTime: ago(60), signInProviderID: "password",
     methods: [], audience: "app", createdAt: ago(60), idleExpiresAt: ago(-60), expiresAt: ago(-60))
   session.closed = closed.map { SessionEnd(at: ago(minutes), reason: $0) }
@@ -155,6 +155,15 @@ private let rows = [
   Row("refresh of a revoked session", .sessionsEnded) { $0.failures = [failed(.tokenRevoked, call: "Refresh")] },
   Row("signed out by the user", .nothingFound) { $0.sessions = [session(closed: .signedOut)] },
   Row("another session is open", .nothingFound) { $0.sessions = [session(closed: nil), session(closed: .revoked)] },
+  Row("restricted session", .secondFactorNotEnrolled) {
+    $0.sessions = [session(closed: .signedOut), session(closed: nil, of: "console"), session(closed: nil)]
+  },
+  Row("restricted session, and a wrong password", .wrongPassword) {
+    ($0.sessions, $0.failures) = ([session(closed: nil, of: "console")], [failed(.invalidLoginCredentials, 5)])
+  },
+  Row("older restricted session", .nothingFound) {
+    $0.sessions = [session(closed: nil), session(closed: nil, of: "console")]
+  },
   Row("custom tokens cut off", .sessionsEnded, of: account(.verified(ada), password: true) {
     ($0.lastSignInAt, $0.tokensValidAfter) = (ago(30), ago(5))
   }) { $0.failures = [failed(.invalidCustomToken, 4, method: "custom")] },
@@ -165,6 +174,9 @@ struct `Why a user cannot sign in` {
   private func `each row of facts leads to its cause`(row: Row) {
     var policy = Policy()
     policy.enabledProviderIDs = ["google.com"]
+    policy.secondFactorRules = [
+      SecondFactorRule(callers: [CallerName("console")], claims: nil, since: ago(60), graceMillis: 60_000)
+    ]
     let diagnosis = Diagnosis.decide(row.facts, policy)
     #expect(diagnosis.cause == row.cause)
     #expect(diagnosis.summary.hasSuffix(".") && diagnosis.advice.hasSuffix("."))

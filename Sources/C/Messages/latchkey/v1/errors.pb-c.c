@@ -7,7 +7,7 @@
 #endif
 
 #include "latchkey/v1/errors.pb-c.h"
-static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[74] =
+static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_number[75] =
 {
   { "ERROR_REASON_UNSPECIFIED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_UNSPECIFIED", 0 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
@@ -81,13 +81,14 @@ static const ProtobufCEnumValue latchkey__v1__error_reason__enum_values_by_numbe
   { "ERROR_REASON_SIGN_UP_CLOSED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_SIGN_UP_CLOSED", 70 },
   { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 71 },
   { "ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED", 72 },
+  { "ERROR_REASON_REQUIRES_SECOND_FACTOR_ENROLLMENT", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REQUIRES_SECOND_FACTOR_ENROLLMENT", 73 },
   { "ERROR_REASON_DENIED_BY_HOOK", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_DENIED_BY_HOOK", 80 },
   { "ERROR_REASON_HOOK_UNAVAILABLE", "LATCHKEY__V1__ERROR_REASON__ERROR_REASON_HOOK_UNAVAILABLE", 81 },
 };
 static const ProtobufCIntRange latchkey__v1__error_reason__value_ranges[] = {
-{0, 0},{70, 69},{80, 72},{0, 74}
+{0, 0},{70, 69},{80, 73},{0, 75}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[74] =
+static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_name[75] =
 {
   { "ERROR_REASON_ACCOUNT_ID_IN_USE", 60 },
   { "ERROR_REASON_ACCOUNT_NOT_FOUND", 25 },
@@ -102,7 +103,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_CANCELLED", 58 },
   { "ERROR_REASON_CLAIMS_TOO_LARGE", 8 },
   { "ERROR_REASON_DEADLINE_EXCEEDED", 59 },
-  { "ERROR_REASON_DENIED_BY_HOOK", 72 },
+  { "ERROR_REASON_DENIED_BY_HOOK", 73 },
   { "ERROR_REASON_EMAIL_ALREADY_IN_USE", 28 },
   { "ERROR_REASON_EMAIL_DOMAIN_NOT_ALLOWED", 70 },
   { "ERROR_REASON_EXPIRED_CODE", 37 },
@@ -110,7 +111,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_FLOW_MISMATCH", 19 },
   { "ERROR_REASON_FLOW_USED", 43 },
   { "ERROR_REASON_FORBIDDEN_CLAIM", 7 },
-  { "ERROR_REASON_HOOK_UNAVAILABLE", 73 },
+  { "ERROR_REASON_HOOK_UNAVAILABLE", 74 },
   { "ERROR_REASON_IDEMPOTENCY_KEY_REUSED", 1 },
   { "ERROR_REASON_INVALID_CODE", 9 },
   { "ERROR_REASON_INVALID_CREDENTIAL", 11 },
@@ -145,6 +146,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__error_reason__enum_values_by_
   { "ERROR_REASON_REDIRECT_URI_NOT_ALLOWED", 24 },
   { "ERROR_REASON_REQUIRES_RECENT_LOGIN", 31 },
   { "ERROR_REASON_REQUIRES_SECOND_FACTOR", 40 },
+  { "ERROR_REASON_REQUIRES_SECOND_FACTOR_ENROLLMENT", 72 },
   { "ERROR_REASON_RESERVED_PARAMETER", 6 },
   { "ERROR_REASON_SEARCH_NOT_READY", 61 },
   { "ERROR_REASON_SECOND_FACTOR_EXISTS", 30 },
@@ -171,9 +173,9 @@ const ProtobufCEnumDescriptor latchkey__v1__error_reason__descriptor =
   "ErrorReason",
   "Latchkey__V1__ErrorReason",
   "latchkey.v1",
-  74,
+  75,
   latchkey__v1__error_reason__enum_values_by_number,
-  74,
+  75,
   latchkey__v1__error_reason__enum_values_by_name,
   3,
   latchkey__v1__error_reason__value_ranges,

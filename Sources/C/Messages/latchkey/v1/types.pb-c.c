@@ -1662,7 +1662,7 @@ const ProtobufCMessageDescriptor latchkey__v1__client_context__descriptor =
   (ProtobufCMessageInit) latchkey__v1__client_context__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__session__field_descriptors[10] =
+static const ProtobufCFieldDescriptor latchkey__v1__session__field_descriptors[12] =
 {
   {
     "id_token",
@@ -1784,6 +1784,30 @@ static const ProtobufCFieldDescriptor latchkey__v1__session__field_descriptors[1
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_restricted",
+    11,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__Session, is_restricted),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
+  {
+    "second_factor_due_at",
+    12,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__Session, second_factor_due_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__session__field_indices_by_name[] = {
   3,   /* field[3] = account */
@@ -1791,16 +1815,18 @@ static const unsigned latchkey__v1__session__field_indices_by_name[] = {
   0,   /* field[0] = id_token */
   1,   /* field[1] = id_token_expires_at */
   4,   /* field[4] = is_new_account */
+  10,   /* field[10] = is_restricted */
   6,   /* field[6] = provider_credential */
   2,   /* field[2] = refresh_token */
   9,   /* field[9] = refresh_token_expires_at */
   7,   /* field[7] = revoked_provider_ids */
+  11,   /* field[11] = second_factor_due_at */
   8,   /* field[8] = session_id */
 };
 static const ProtobufCIntRange latchkey__v1__session__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 10 }
+  { 0, 12 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__session__descriptor =
 {
@@ -1810,7 +1836,7 @@ const ProtobufCMessageDescriptor latchkey__v1__session__descriptor =
   "Latchkey__V1__Session",
   "latchkey.v1",
   sizeof(Latchkey__V1__Session),
-  10,
+  12,
   latchkey__v1__session__field_descriptors,
   latchkey__v1__session__field_indices_by_name,
   1,  latchkey__v1__session__number_ranges,

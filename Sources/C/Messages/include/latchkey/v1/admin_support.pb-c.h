@@ -145,7 +145,11 @@ typedef enum _Latchkey__V1__SignInCause {
   /*
    * The server was overloaded.
    */
-  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED = 24
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED = 24,
+  /*
+   * Sign-in works, but the session is restricted until the user enrolls a second factor.
+   */
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED = 25
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__SIGN_IN_CAUSE)
 } Latchkey__V1__SignInCause;
 /*

@@ -324,6 +324,10 @@ typedef enum _Latchkey__V1__ErrorReason {
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_PHONE_COUNTRY_NOT_ALLOWED = 72,
   /*
+   * The session is restricted until the user enrolls a second factor (`policy.require_second_factor`).
+   */
+  LATCHKEY__V1__ERROR_REASON__ERROR_REASON_REQUIRES_SECOND_FACTOR_ENROLLMENT = 73,
+  /*
    * The client cancelled the call before it changed anything.
    */
   LATCHKEY__V1__ERROR_REASON__ERROR_REASON_CANCELLED = 58,

@@ -499,10 +499,21 @@ struct  Latchkey__V1__Session
    * When the session ends without a refresh, at most 30 days from now; an hour after a second factor.
    */
   Google__Protobuf__Timestamp *refresh_token_expires_at;
+  /*
+   * Whether the user must enroll a second factor before anything else (`policy.require_second_factor`). The audience of
+   * `id_token` is then another one, which your services reject. Only the calls that lead to an enrollment accept it.
+   * SecondFactorService.FinishEnrollment returns a full session. SEMANTICS.md, section 11, lists the calls.
+   */
+  protobuf_c_boolean is_restricted;
+  /*
+   * When a refresh makes the session restricted, unless the user enrolls a second factor by then. In the past if it
+   * is restricted. Absent: no second factor is required, or the session meets the rules.
+   */
+  Google__Protobuf__Timestamp *second_factor_due_at;
 };
 #define LATCHKEY__V1__SESSION__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__session__descriptor) \
-    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, NULL, 0, NULL, NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL }
+    , (char *)protobuf_c_empty_string, NULL, (char *)protobuf_c_empty_string, NULL, 0, NULL, NULL, 0,NULL, (char *)protobuf_c_empty_string, NULL, 0, NULL }
 
 
 /*

@@ -685,6 +685,25 @@ public nonisolated struct Latchkey_V1_Session: @unchecked Sendable {
   /// Clears the value of `refreshTokenExpiresAt`. Subsequent reads from it will return its default value.
   public mutating func clearRefreshTokenExpiresAt() {_uniqueStorage()._refreshTokenExpiresAt = nil}
 
+  /// Whether the user must enroll a second factor before anything else (`policy.require_second_factor`). The audience of
+  /// `id_token` is then another one, which your services reject. Only the calls that lead to an enrollment accept it.
+  /// SecondFactorService.FinishEnrollment returns a full session. SEMANTICS.md, section 11, lists the calls.
+  public var isRestricted: Bool {
+    get {_storage._isRestricted}
+    set {_uniqueStorage()._isRestricted = newValue}
+  }
+
+  /// When a refresh makes the session restricted, unless the user enrolls a second factor by then. In the past if it
+  /// is restricted. Absent: no second factor is required, or the session meets the rules.
+  public var secondFactorDueAt: SwiftProtobuf.Google_Protobuf_Timestamp {
+    get {_storage._secondFactorDueAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
+    set {_uniqueStorage()._secondFactorDueAt = newValue}
+  }
+  /// Returns true if `secondFactorDueAt` has been explicitly set.
+  public var hasSecondFactorDueAt: Bool {_storage._secondFactorDueAt != nil}
+  /// Clears the value of `secondFactorDueAt`. Subsequent reads from it will return its default value.
+  public mutating func clearSecondFactorDueAt() {_uniqueStorage()._secondFactorDueAt = nil}
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -1721,7 +1740,7 @@ nonisolated extension Latchkey_V1_ClientContext: SwiftProtobuf.Message, SwiftPro
 
 nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".Session"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}id_token_expires_at\0\u{3}refresh_token\0\u{1}account\0\u{3}is_new_account\0\u{3}additional_user_info\0\u{3}provider_credential\0\u{3}revoked_provider_ids\0\u{3}session_id\0\u{3}refresh_token_expires_at\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}id_token_expires_at\0\u{3}refresh_token\0\u{1}account\0\u{3}is_new_account\0\u{3}additional_user_info\0\u{3}provider_credential\0\u{3}revoked_provider_ids\0\u{3}session_id\0\u{3}refresh_token_expires_at\0\u{3}is_restricted\0\u{3}second_factor_due_at\0")
 
   fileprivate class _StorageClass {
     var _idToken: String = String()
@@ -1734,6 +1753,8 @@ nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf.
     var _revokedProviderIds: [String] = []
     var _sessionID: String = String()
     var _refreshTokenExpiresAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
+    var _isRestricted: Bool = false
+    var _secondFactorDueAt: SwiftProtobuf.Google_Protobuf_Timestamp? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1754,6 +1775,8 @@ nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf.
       _revokedProviderIds = source._revokedProviderIds
       _sessionID = source._sessionID
       _refreshTokenExpiresAt = source._refreshTokenExpiresAt
+      _isRestricted = source._isRestricted
+      _secondFactorDueAt = source._secondFactorDueAt
     }
   }
 
@@ -1782,6 +1805,8 @@ nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf.
         case 8: try { try decoder.decodeRepeatedStringField(value: &_storage._revokedProviderIds) }()
         case 9: try { try decoder.decodeSingularStringField(value: &_storage._sessionID) }()
         case 10: try { try decoder.decodeSingularMessageField(value: &_storage._refreshTokenExpiresAt) }()
+        case 11: try { try decoder.decodeSingularBoolField(value: &_storage._isRestricted) }()
+        case 12: try { try decoder.decodeSingularMessageField(value: &_storage._secondFactorDueAt) }()
         default: break
         }
       }
@@ -1824,6 +1849,12 @@ nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf.
       try { if let v = _storage._refreshTokenExpiresAt {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 10)
       } }()
+      if _storage._isRestricted != false {
+        try visitor.visitSingularBoolField(value: _storage._isRestricted, fieldNumber: 11)
+      }
+      try { if let v = _storage._secondFactorDueAt {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1843,6 +1874,8 @@ nonisolated extension Latchkey_V1_Session: SwiftProtobuf.Message, SwiftProtobuf.
         if _storage._revokedProviderIds != rhs_storage._revokedProviderIds {return false}
         if _storage._sessionID != rhs_storage._sessionID {return false}
         if _storage._refreshTokenExpiresAt != rhs_storage._refreshTokenExpiresAt {return false}
+        if _storage._isRestricted != rhs_storage._isRestricted {return false}
+        if _storage._secondFactorDueAt != rhs_storage._secondFactorDueAt {return false}
         return true
       }
       if !storagesAreEqual {return false}
