@@ -22,7 +22,7 @@ extension AccountEdit {
   mutating func refresh(_ assertion: Assertion, factorPassed: Bool) {
     guard let index = edited.identities.firstIndex(where: { $0.key == assertion.identity }) else { return }
     let old = edited.identities[index]
-    var new = news(of: old, assertion)
+    var new = news(of: old, assertion, factorPassed: factorPassed)
     new.transferSubject = old.transferSubject
     guard new != old else { return }
     edited.identities[index] = new
@@ -38,7 +38,8 @@ extension AccountEdit {
     }
     guard let index else { return false }
     let old = edited.identities[index]
-    let new = news(of: old, assertion)
+    // Only Apple's identities are transferred, and a second factor matters for passkeys.
+    let new = news(of: old, assertion, factorPassed: false)
     edited.identities[index] = new
     dependent += [.identity(.delete(old.key, accountID: old.accountID)), .identity(.insert(new))]
     return new.email != old.email
@@ -46,7 +47,9 @@ extension AccountEdit {
 
   /// Returns an identity as the assertion describes it, with what the provider left out this time. Fills in the name
   /// and the photo of the account.
-  private mutating func news(of old: IdentityRecord, _ assertion: Assertion) -> IdentityRecord {
+  private mutating func news(
+    of old: IdentityRecord, _ assertion: Assertion, factorPassed: Bool
+  ) -> IdentityRecord {
     var new = IdentityRecord(assertion: assertion, accountID: old.accountID, linkedAt: old.linkedAt)
     if new.displayName.isEmpty { new.displayName = old.displayName }
     if new.photoURL.isEmpty { new.photoURL = old.photoURL }
