@@ -55,6 +55,10 @@ package enum SignInCause: Int32, ProtobufEnum {
   case attemptOutdated = 23
   /// The server was overloaded.
   case serviceOverloaded = 24
+  /// A hook of the operator denied the last attempt.
+  case deniedByHook = 25
+  /// A hook of the operator gave no valid answer at the last attempt.
+  case hookUnavailable = 26
 
   package var name: String {
     switch self {
@@ -83,6 +87,8 @@ package enum SignInCause: Int32, ProtobufEnum {
     case .sessionsEnded: "SESSIONS_ENDED"
     case .attemptOutdated: "ATTEMPT_OUTDATED"
     case .serviceOverloaded: "SERVICE_OVERLOADED"
+    case .deniedByHook: "DENIED_BY_HOOK"
+    case .hookUnavailable: "HOOK_UNAVAILABLE"
     }
   }
 }

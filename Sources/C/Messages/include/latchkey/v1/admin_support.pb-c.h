@@ -145,7 +145,15 @@ typedef enum _Latchkey__V1__SignInCause {
   /*
    * The server was overloaded.
    */
-  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED = 24
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED = 24,
+  /*
+   * A hook of the operator denied the last attempt.
+   */
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_DENIED_BY_HOOK = 25,
+  /*
+   * A hook of the operator gave no valid answer at the last attempt.
+   */
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_HOOK_UNAVAILABLE = 26
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__SIGN_IN_CAUSE)
 } Latchkey__V1__SignInCause;
 /*
