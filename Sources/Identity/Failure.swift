@@ -120,11 +120,12 @@ package struct Failure: Error, Hashable, Sendable {
   }
 }
 
-/// What administrators see of a failure and the status does not contain. Failures that differ only in it are equal: no
-/// client can distinguish them.
+/// What administrators and metrics see of a failure, and the status does not contain. Failures that differ only in it
+/// are equal: no client can distinguish them.
 private struct Unanswered: Hashable, Sendable {
   var accountID: String?
   var providerID: String?
+  var rejectedCode: CodeKind?
 
   static func == (left: Unanswered, right: Unanswered) -> Bool { true }
   func hash(into hasher: inout Hasher) {}
@@ -137,11 +138,32 @@ extension Failure {
     set { unanswered.accountID = newValue }
   }
 
+  /// The kind of a code that was wrong, expired or used, for the metrics.
+  package var rejectedCode: CodeKind? {
+    get { unanswered.rejectedCode }
+    set { unanswered.rejectedCode = newValue }
+  }
+
+  func rejecting(_ kind: CodeKind) -> Failure {
+    var failure = self
+    failure.rejectedCode = kind
+    return failure
+  }
+
   /// Provider that failed, if the request does not name it.
   package var providerID: String? {
     get { unanswered.providerID }
     set { unanswered.providerID = newValue }
   }
+}
+
+/// A kind of code that a user enters or opens. The raw values are labels of a metric.
+package enum CodeKind: String, Sendable, CaseIterable {
+  case phone
+  case emailCode = "email_code"
+  /// The link of an email, of any purpose.
+  case emailLink = "email_link"
+  case secondFactor = "second_factor"
 }
 
 /// Limit of the calls that watch events at the same time.

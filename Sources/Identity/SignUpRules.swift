@@ -23,6 +23,30 @@ package struct EmailDomainRules: Sendable {
   }
 }
 
+/// A rule of the operator that rejects sign-ups, email addresses, phone numbers or passwords. The raw values are labels
+/// of a metric.
+package enum RejectionRule: String, Sendable, CaseIterable {
+  case signUpClosed = "sign_up_closed"
+  case emailDomain = "email_domain"
+  case phoneCountry = "phone_country"
+  case passwordLength = "password_length"
+  case passwordCommon = "password_common"
+  case passwordBlockList = "password_block_list"
+}
+
+extension Failure {
+  /// The rule that rejected the call; nil: none.
+  package var rule: RejectionRule? {
+    switch reason {
+    case .signUpClosed: .signUpClosed
+    case .emailDomainNotAllowed: .emailDomain
+    case .phoneCountryNotAllowed: .phoneCountry
+    case .weakPassword: metadata["rule"].flatMap { RejectionRule(rawValue: "password_\($0)") }
+    default: nil
+    }
+  }
+}
+
 /// Rules for the creation of accounts by users, and for the addresses and numbers that they enter (section 4).
 ///
 /// Administrators, imports and custom tokens are exempt.

@@ -116,6 +116,11 @@ package enum Catalogue {
 
   package static let deliveries = MetricFamily(
     "latchkey_deliveries_total", .counter, "Attempts to send a message, by kind, transport and result.")
+  static let ruleRejections = MetricFamily(
+    "latchkey_rule_rejections_total", .counter,
+    "Sign-ups, email addresses, phone numbers and passwords rejected by a rule, by rule.")
+  static let codeRejections = MetricFamily(
+    "latchkey_code_rejections_total", .counter, "Rejected codes and emailed links, by kind and by what is wrong.")
   static let throttleAlarms = MetricFamily(
     "latchkey_throttle_alarms_total", .counter, "Times a caller used half of a limit in its window, by limit.")
   static let pendingsRemoved = MetricFamily(
@@ -158,8 +163,8 @@ package enum Catalogue {
     commitChanges, commitFailures, changes, pendingRows, storeReachable, storeConnections, storeBytes, accounts,
     throttleBlocks, statisticsRead, ready, storeTrouble, storeCheck, reactorsStalled, sweptRows, masterKeyRows,
     masterKeyMissingRows, rowsSealedAgain, newestBackup, fetches, skippedKeys, breakerOpen, breakerOpenings, hookCalls,
-    hookSeconds, hookBreakerOpen, deliveries, throttleAlarms, pendingsRemoved, noticesMerged, deliveriesWaiting,
-    deliveriesBuried, deliveryOldest, failedAttempts,
+    hookSeconds, hookBreakerOpen, deliveries, ruleRejections, codeRejections, throttleAlarms, pendingsRemoved,
+    noticesMerged, deliveriesWaiting, deliveriesBuried, deliveryOldest, failedAttempts,
     traceSpans, logLinesDropped, build, seriesRefused, residentBytes, cpuSeconds, descriptors, descriptorsMax,
     startTime,
   ]

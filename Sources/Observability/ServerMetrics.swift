@@ -14,6 +14,9 @@ package final class ServerMetrics: Sendable {
   package let registry: MetricsRegistry
   /// Reason label of internal errors.
   private static let internalFault = "INTERNAL"
+  /// Result labels of a rejected code. A code that was used, or has no tries left, counts as expired.
+  private static let wrongCode = "wrong"
+  private static let expiredCode = "expired"
   /// Label of a request to an unconfigured provider.
   private static let noProvider = "none"
   private let refusals: CounterSet
@@ -28,7 +31,8 @@ package final class ServerMetrics: Sendable {
   private let commitFailures: Counter
   private let pendingRows, storeReachable: Meter
   private let sweptRows, rowsSealedAgain, noticesMerged: Counter
-  private let throttleAlarms, failedAttempts: CounterSet
+  private let throttleAlarms, failedAttempts, ruleRejections: CounterSet
+  private let codeRejections: [CodeKind: CounterSet]
   private let pendingsRemoved: CounterSet
   /// Counters by message kind and transport.
   private let deliveries: [[String]: CounterSet]
@@ -71,6 +75,8 @@ package final class ServerMetrics: Sendable {
     throttleAlarms = set(
       Catalogue.throttleAlarms, "limit", ThrottleKind.allCases.filter(\.isPerCaller).map(\.rawValue))
     failedAttempts = set(Catalogue.failedAttempts, "result", FailureLog.End.allCases.map(\.rawValue))
+    ruleRejections = set(Catalogue.ruleRejections, "rule", RejectionRule.allCases.map(\.rawValue))
+    codeRejections = ServerMetrics.codeRejections(registry)
     pendingsRemoved = set(Catalogue.pendingsRemoved, "purpose", PendingPurpose.allCases.map(\.rawValue))
     let reasons = Failure.Reason.allCases.map(\.rawValue) + [ServerMetrics.internalFault]
     failures = set(Catalogue.failures, "reason", reasons)
@@ -133,6 +139,18 @@ package final class ServerMetrics: Sendable {
       })
   }
 
+  private static func codeRejections(_ registry: MetricsRegistry) -> [CodeKind: CounterSet] {
+    registry.describe(Catalogue.codeRejections)
+    let pairs = CodeKind.allCases.map { kind in
+      (
+        kind,
+        CounterSet(
+          Catalogue.codeRejections.name, "result", [wrongCode, expiredCode], of: [("kind", kind.rawValue)], registry)
+      )
+    }
+    return Dictionary(uniqueKeysWithValues: pairs)
+  }
+
   package func reached(_ limit: LimitKind) { refusals.count(limit.rawValue) }
 
   package func refused(_ limit: Refused) { refusals.count(limit.rawValue) }
@@ -149,6 +167,11 @@ package final class ServerMetrics: Sendable {
     case let failure as Failure:
       failures.count(failure.reason.rawValue)
       if let kind = failure.throttle { refusals.count(kind.rawValue) }
+      if let rule = failure.rule { ruleRejections.count(rule.rawValue) }
+      if let kind = failure.rejectedCode {
+        codeRejections[kind]?.count(
+          failure.reason == .expiredCode ? ServerMetrics.expiredCode : ServerMetrics.wrongCode)
+      }
       if let limit = failure.watchLimit { refused(limit == .perCaller ? .watchersPerCaller : .watchersInAll) }
       switch failure.reason {
       case .callerNotAllowed: refused(.callerRights)

@@ -121,7 +121,9 @@ package struct SessionService: Sendable {
 
   private var createSessionCookie: Method {
     .unary(SessionRPC.createSessionCookie) { request, message, context, _ in
-      let call = try shared.facts(context, message, client: request.client)
+      let call = try shared.facts(
+        context, message, client: request.client,
+        idempotencyKey: IdempotencyKey(request.idempotencyKey, of: API.CreateSessionCookieRequest.self))
       let idToken = try Shape.token(request.idToken, "id_token")
       let millis = Int64(request.validForSeconds) * 1_000
       guard Policy.sessionCookieMillis.contains(millis) else {

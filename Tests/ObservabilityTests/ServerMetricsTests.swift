@@ -33,6 +33,46 @@ private func counted(_ metrics: ServerMetrics, _ name: String) -> [String] {
 
 private struct Unforeseen: Error {}
 
+@Test(arguments: [
+  (Failure(.signUpClosed), "sign_up_closed"), (Failure(.emailDomainNotAllowed), "email_domain"),
+  (Failure(.phoneCountryNotAllowed), "phone_country"),
+  (Failure(.weakPassword, metadata: ["rule": "length"]), "password_length"),
+  (Failure(.weakPassword, metadata: ["rule": "common"]), "password_common"),
+  (Failure(.weakPassword, metadata: ["rule": "block_list"]), "password_block_list"),
+])
+func `a call that a rule rejects is counted by the rule`(failure: Failure, rule: String) {
+  let metrics = ServerMetrics(MetricsRegistry())
+  metrics.failed(failure, .permissionDenied)
+  metrics.failed(Failure(.invalidLoginCredentials), .unauthenticated)
+  #expect(counted(metrics, "latchkey_rule_rejections_total") == ["latchkey_rule_rejections_total{rule=\"\(rule)\"} 1"])
+}
+
+@Test func `a rejected code is counted by its kind, and by whether it was wrong or has expired`() {
+  let metrics = ServerMetrics(MetricsRegistry())
+  for (reason, kind) in [
+    (Failure.Reason.invalidCode, CodeKind.phone), (.expiredCode, .emailLink), (.invalidCode, .emailCode),
+    (.expiredCode, .secondFactor), (.invalidCode, .phone),
+  ] {
+    var failure = Failure(reason)
+    failure.rejectedCode = kind
+    metrics.failed(failure, .permissionDenied)
+  }
+  metrics.failed(Failure(.invalidCode), .permissionDenied)
+  #expect(
+    Set(counted(metrics, "latchkey_code_rejections_total")) == [
+      "latchkey_code_rejections_total{kind=\"phone\",result=\"wrong\"} 2",
+      "latchkey_code_rejections_total{kind=\"email_link\",result=\"expired\"} 1",
+      "latchkey_code_rejections_total{kind=\"email_code\",result=\"wrong\"} 1",
+      "latchkey_code_rejections_total{kind=\"second_factor\",result=\"expired\"} 1",
+    ])
+  let text = metrics.registry.exposition()
+  for kind in CodeKind.allCases {
+    for result in ["wrong", "expired"] {
+      #expect(text.contains("latchkey_code_rejections_total{kind=\"\(kind.rawValue)\",result=\"\(result)\"}"))
+    }
+  }
+}
+
 @Test func `every label of the limits exists from the start, and only once`() {
   let text = ServerMetrics(MetricsRegistry()).registry.exposition()
   let labels = LimitKind.allCases.map(\.rawValue) + Refused.allCases.map(\.rawValue)

@@ -214,8 +214,9 @@ class Client:
         assert verified.active, verified
         return json.loads(verified.claims_json)
 
-    def create_session_cookie(self, id_token: str, seconds: int = 3_600) -> sessions.CreateSessionCookieResponse:
-        request = sessions.CreateSessionCookieRequest(id_token=id_token, valid_for_seconds=seconds)
+    def create_session_cookie(
+            self, id_token: str, seconds: int = 3_600, **fields: Any) -> sessions.CreateSessionCookieResponse:
+        request = sessions.CreateSessionCookieRequest(id_token=id_token, valid_for_seconds=seconds, **fields)
         return _call(self._sessions.CreateSessionCookie, request)
 
     def verify_session_cookie(self, cookie: str) -> sessions.VerifySessionCookieResponse:

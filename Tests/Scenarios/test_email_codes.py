@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import functools
+import html
+import re
+import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import outbox
 import pytest
 from clients import PAGE, Client, assertion, conflict, fresh_email, password, session
+from configuration import callers
 from failures import expect_failure, read
 from grpc import RpcError, StatusCode
 from latchkey.v1 import types_pb2 as types
 from latchkey.v1 import verification_service_pb2 as verification
+from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
 from test_latchkey_command import Person
 from timing import assert_same_time
-from verification import POLICY, arriving, code_in, email_link
+from verification import (POLICY, arriving, by_mail, by_phone, code_in, email_link, fresh_number, phone_code)
 
 NEW_PASSWORD = "an entirely new password"
 INVALID_CODE = (StatusCode.INVALID_ARGUMENT, "INVALID_CODE")
@@ -154,7 +162,8 @@ def test_the_right_code_is_rejected_after_parallel_wrong_guesses(coding: Server,
 
 def test_an_address_is_blocked_after_thirty_wrong_guesses_at_many_codes(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
-    """The bound of brute force: 30 of a million codes, whatever number of codes the attacker requests."""
+    """The first part of the bound of brute force, whatever number of codes the attacker requests. GuessTests.swift
+    computes how many guesses follow in days."""
     server = serve(policy={**POLICY, "email_code": "code"}, throttles={"sends_per_recipient_max": 0})
     client, email = connect(server), fresh_email()
     ends: Counter[str] = Counter()
@@ -165,16 +174,99 @@ def test_an_address_is_blocked_after_thirty_wrong_guesses_at_many_codes(
     assert outcome(client, by_code(server, client, email)) == "TOO_MANY_ATTEMPTS"
 
 
-def test_a_link_scanner_uses_nothing_up(coding: Server, client: Client) -> None:
-    """A scanner opens the link, and the page asks what it is for. Neither spends the link, and the code stays valid."""
-    email = fresh_email()
-    handle, message = mailed(coding, client, email, continue_uri=PAGE)
-    link = code_in(message, "signIn")
-    for _ in range(10):
-        assert client.check_code(link).email == email
-    session(client.sign_in(credential(handle, message.values["code"])))
+class LandingPage(ThreadingHTTPServer):
+    """The page of the links. As the guide shows, it asks the service what a link is for, also for HEAD."""
+
+    def __init__(self) -> None:
+        self.opened: list[tuple[str, str]] = []
+        self.client: Client
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                [code] = parse_qs(urlsplit(self.path).query)["code"]
+                outer.opened.append((self.command, outer.client.check_code(code).email))
+                self.send_response(200)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            do_HEAD = do_GET
+
+            def log_message(self, format: str, *arguments: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/landing"
+
+
+@pytest.fixture
+def page() -> Iterator[LandingPage]:
+    running = LandingPage()
+    yield running
+    running.shutdown()
+    running.server_close()
+
+
+def scan(message: outbox.Message) -> None:
+    """Requests every link of an email, as the scanners of mail servers do."""
+    links = re.findall(r"https?://[^\s\"'<>]+", message.text + html.unescape(message.html or ""))
+    assert message.values["link"] in links
+    for link in links:
+        for method in ("HEAD", "GET", "GET"):
+            with urllib.request.urlopen(urllib.request.Request(link, method=method), timeout=5) as response:
+                assert response.status == 200
+
+
+@pytest.mark.parametrize("chosen", ["code", "link"])
+def test_a_link_scanner_uses_up_neither_the_code_nor_the_link(
+        serve: Callable[..., Server], connect: Callable[..., Client], page: LandingPage, chosen: str) -> None:
+    server = serve(policy={**POLICY, "email_code": "code_and_link"}, callers=[
+        {**each, "redirect_uris": [page.address]} if each["name"] == "web" else each for each in callers()])
+    client, email = connect(server), fresh_email()
+    page.client = client
+
+    def scanned(purpose: int, **fields: Any) -> tuple[str, str, str]:
+        """The verification id, the digits and the code of the link, after a scan."""
+        handle, message = mailed(server, client, email, purpose, continue_uri=page.address, **fields)
+        scan(message)
+        return handle, message.values["code"], parse_qs(urlsplit(message.values["link"]).query)["code"][0]
+
+    handle, digits, code = scanned(SIGN_IN)
+    both = {"code": credential(handle, digits), "link": email_link(email, code)}
+    made = session(client.sign_in(both.pop(chosen)))
     with expect_failure(*INVALID_CODE):
-        client.sign_in(email_link(email, link))
+        client.sign_in(both.popitem()[1])
+    handle, digits, code = scanned(RESET)
+    proofs = {"code": (digits, handle), "link": (code, "")}
+    text, verification_id = proofs[chosen]
+    assert client.reset_password(text, NEW_PASSWORD, verification_id=verification_id).email == email
+    assert session(client.sign_in(password(email, NEW_PASSWORD))).account.account_id == made.account.account_id
+    assert {method for method, _ in page.opened} == {"GET", "HEAD"} and {to for _, to in page.opened} == {email}
+
+
+def test_wrong_and_expired_codes_are_counted_by_their_kind(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(policy={**POLICY, "email_code": "code"}, metrics=ON_A_FREE_PORT)
+    client, email = connect(server), fresh_email()
+    code = by_code(server, client, email)
+    assert [outcome(client, off_by(code, offset)) for offset in range(1, 6)] == ["INVALID_CODE"] * 5
+    assert outcome(client, code) == "EXPIRED_CODE"
+    link = by_mail(server, client, email)
+    session(client.sign_in(link))
+    assert outcome(client, link) == "EXPIRED_CODE"
+    number = fresh_number()
+    texted = by_phone(server, client, number)
+    assert outcome(client, phone_code(texted.phone_code.verification_id, "x")) == "INVALID_CODE"
+    name, seen = "latchkey_code_rejections_total", Scrape.of(server)
+    assert {(kind, result): seen(name, kind=kind, result=result) for kind in (
+        "phone", "email_code", "email_link", "second_factor") for result in ("wrong", "expired")} == {
+        ("phone", "wrong"): 1, ("phone", "expired"): 0, ("email_code", "wrong"): 5, ("email_code", "expired"): 1,
+        ("email_link", "wrong"): 0, ("email_link", "expired"): 1, ("second_factor", "wrong"): 0,
+        ("second_factor", "expired"): 0}
 
 
 def test_the_link_of_an_email_makes_its_code_invalid(coding: Server, client: Client) -> None:

@@ -15,6 +15,7 @@ from clients import (PAGE, PASSWORD, Client, assertion, conflict, factor_require
 from configuration import KEYS
 from failures import expect_failure
 from grpc import StatusCode
+from hooks import Hook, deny
 from latchkey.v1 import admin_service_pb2 as administration
 from ports import free_port
 from processes import Server, Simulator
@@ -39,11 +40,13 @@ class Support(Person):
 
         def states() -> bool:
             answer.update(self.json("why", who))
-            return bool(answer["cause"] == wanted)
+            if answer["cause"] != wanted:
+                return False
+            # An attempt may be written between the two commands.
+            text = self.run("why", who, **ADMIN).stdout.splitlines()
+            return text[:2] == [answer["summary"], answer["advice"]]
 
         until(states, 5, f"{who} never has the cause {wanted}")
-        text = self.run("why", who, **ADMIN).stdout.splitlines()
-        assert text[:2] == [answer["summary"], answer["advice"]]
         assert answer["summary"].endswith(".") and answer["advice"].endswith(".")
         return answer
 
@@ -112,6 +115,32 @@ def test_a_throttle_blocks_the_user_until_an_administrator_unlocks(
     [event] = support.json("events", email, "--type", "UNLOCKED")["events"]
     assert event["caller"] == "admin" and '"lifted":"1"' in event["details_json"]
     support.cause(email, "NOTHING_FOUND")
+
+
+def test_a_hook_denies_the_user_or_does_not_answer(
+        serve: Callable[..., Server], connect: Callable[..., Client], folder: Path, tmp_path: Path) -> None:
+    hook = Hook(folder)
+    try:
+        server = serve(hooks=[hook.settings(events=["before_sign_in"])])
+        web, support, email, other = connect(server), Support(server, tmp_path), fresh_email(), fresh_email()
+        web.create(email)
+        hook.rule = lambda event, request, context: deny("DOMAIN", "Only for staff.")
+        for _ in range(2):
+            with expect_failure(StatusCode.PERMISSION_DENIED, "DENIED_BY_HOOK"):
+                web.sign_in(password(email))
+        until(lambda: [each["count"] for each in support.json("why", email)["failures"]] == [2], 5)
+        assert "2 attempts" in support.cause(email, "DENIED_BY_HOOK")["summary"]
+        events = support.json("events", email, "--type", "HOOK_DENIED")["events"]
+        assert all('"hook":"rules"' in each["details_json"] for each in events) and len(events) == 2
+        with expect_failure(StatusCode.PERMISSION_DENIED, "DENIED_BY_HOOK"):
+            web.create(other)
+        assert support.cause(other, "DENIED_BY_HOOK")["account"] is None
+        hook.stop()
+        with expect_failure(StatusCode.UNAVAILABLE, "HOOK_UNAVAILABLE"):
+            web.sign_in(password(email))
+        support.cause(email, "HOOK_UNAVAILABLE")
+    finally:
+        hook.stop()
 
 
 def test_the_account_has_a_provider_but_no_password(web: Client, simulator: Simulator, support: Support) -> None:

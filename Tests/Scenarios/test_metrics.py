@@ -255,7 +255,7 @@ def test_the_text_contains_nothing_about_a_user_a_token_or_an_address(
                    "127.0.0.1", "spiffe:", "a-key-of-idempotency", str(server.folder)):
         assert secret not in text
     labels = {name for _, pairs in Scrape.of(server).samples for name, _ in pairs}
-    assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue",
+    assert labels == {"method", "code", "le", "limit", "reason", "result", "outcome", "provider", "queue", "rule",
                       "version", "purpose", "caller", "key", "use", "kind", "transport", "trouble", "state", "part",
                       "postgres" if databases.ON_POSTGRES else "sqlite"}
 

@@ -14,6 +14,7 @@ from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1.errors_pb2 import ERROR_REASON_INVALID_ID_TOKEN, ERROR_REASON_TOKEN_REVOKED
 from processes import Server, Simulator
+from test_latchkey_command import REFUSED, Person
 
 FORTNIGHT = 14 * 86_400
 
@@ -86,6 +87,45 @@ def test_a_cookie_survives_a_restart(baker: Server, web: Client) -> None:
     baker.stop()
     baker.launch()
     assert web.verify_session_cookie(cookie.session_cookie).active
+
+
+def test_the_command_prints_a_cookie_with_the_requested_lifetime(baker: Server, web: Client, tmp_path: Path) -> None:
+    person = Person(baker, tmp_path)
+    account_id = person.sign_up(fresh_email())["account"]["account_id"]
+    printed = person.run("token", "--session-cookie", "3600")
+    assert printed.returncode == 0 and printed.stdout.count("\n") == 1
+    verified = web.verify_session_cookie(printed.stdout.strip())
+    assert verified.active and verified.account_id == account_id
+    answer = person.json("token", "--session-cookie", "300")
+    claims = json.loads(web.verify_session_cookie(answer["session_cookie"]).claims_json)
+    assert claims["sid"] == answer["session_id"] and 290 < claims["exp"] - time.time() <= 301
+    for seconds in ("299", "1209601"):
+        refused = person.json("token", "--session-cookie", seconds, code=REFUSED)
+        assert refused["error"]["reason"] == "INVALID_FIELD"
+    # The session of the command continues, and its sign-out leaves the cookies.
+    person.json("sign-out")
+    assert web.verify_session_cookie(answer["session_cookie"]).active
+
+
+def test_a_repeat_under_its_key_returns_the_same_session_with_the_same_end(web: Client) -> None:
+    made = web.create(fresh_email())
+    first = web.create_session_cookie(made.id_token, idempotency_key="cookie")
+    again = web.create_session_cookie(made.id_token, idempotency_key="cookie")
+    assert (again.session_id, again.expires_at) == (first.session_id, first.expires_at)
+    assert all(web.verify_session_cookie(each.session_cookie).active for each in (first, again))
+    assert len(web.list_sessions(made.id_token)) == 2
+    with expect_failure(StatusCode.INVALID_ARGUMENT, "IDEMPOTENCY_KEY_REUSED"):
+        web.create_session_cookie(made.id_token, 400, idempotency_key="cookie")
+    web.end_session(first.session_id, made.id_token)
+    with expect_failure(StatusCode.UNAUTHENTICATED, "TOKEN_REVOKED"):
+        web.create_session_cookie(made.id_token, idempotency_key="cookie")
+    assert web.create_session_cookie(made.id_token).session_id != first.session_id
+
+
+def test_the_command_needs_cookies_to_be_configured(server: Server, tmp_path: Path) -> None:
+    person = Person(server, tmp_path)
+    person.sign_up(fresh_email())
+    assert person.json("token", "--session-cookie", "3600", code=REFUSED)["error"]["reason"] == "OPERATION_NOT_ALLOWED"
 
 
 def test_cookies_are_off_unless_configured(server: Server, connect: Callable[..., Client]) -> None:

@@ -13,11 +13,13 @@ from pathlib import Path
 import outbox
 import pytest
 import reloads
-from clients import PAGE, Client, anonymous, assertion, fresh_email, password, session
+from authenticators import enrolled
+from clients import PAGE, PASSWORD, Client, anonymous, assertion, factor_required, fresh_email, password, session
 from configuration import KEYS
 from failures import expect_failure
 from grpc import StatusCode
 from latchkey.v1.event_service_pb2 import EVENT_TYPE_PASSWORD_COMPROMISED as PASSWORD_COMPROMISED
+from metrics import ON_A_FREE_PORT, Scrape
 from processes import Server, Simulator
 from test_latchkey_command import Person
 from verification import POLICY, code_in, fresh_number
@@ -26,6 +28,8 @@ CLOSED = (StatusCode.FAILED_PRECONDITION, "SIGN_UP_CLOSED")
 DOMAIN = (StatusCode.FAILED_PRECONDITION, "EMAIL_DOMAIN_NOT_ALLOWED")
 COUNTRY = (StatusCode.FAILED_PRECONDITION, "PHONE_COUNTRY_NOT_ALLOWED")
 WEAK = (StatusCode.INVALID_ARGUMENT, "WEAK_PASSWORD")
+RULES = ("sign_up_closed", "email_domain", "phone_country", "password_length", "password_common",
+         "password_block_list")
 DIGESTS = int(os.environ.get("LATCHKEY_BLOCKED_DIGESTS", "1000000"))
 
 
@@ -101,6 +105,44 @@ def test_a_listed_password_is_rejected_and_reported_at_sign_in(
         client.create(fresh_email(), "tall ships in a bottle")
     events = admin.list_events(account_id=made.account.account_id).events
     assert PASSWORD_COMPROMISED in [each.event.type for each in events]
+
+
+def test_a_listed_password_is_reported_although_a_second_factor_follows(
+        serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path, simulator: Simulator) -> None:
+    listed = tmp_path / "passwords"
+    listed.write_text("some other password\n")
+    server = serve(passwords={"block_list_file": str(listed), "block_list_at_sign_in": True})
+    client, admin = connect(server), connect(server, key="admin")
+    person = enrolled(client, simulator)
+    listed.write_text(f"{PASSWORD}\n")
+    assert reloads.names(reloads.hang_up(server)) == {"passwords.block_list_file"}
+    factor_required(client.sign_in(password(person.email)))
+    events = admin.list_events(account_id=person.account_id).events
+    assert [each.event.type for each in events].count(PASSWORD_COMPROMISED) == 1
+
+
+def test_rejections_are_counted_by_their_rule(
+        serve: Callable[..., Server], connect: Callable[..., Client], tmp_path: Path) -> None:
+    listed = tmp_path / "passwords"
+    listed.write_text("tall ships in a bottle\n")
+    server = serve(
+        policy={**POLICY, "allowed_email_domains": ["staff.example"], "allowed_phone_countries": ["+49"]},
+        passwords={"block_list_file": str(listed)}, metrics=ON_A_FREE_PORT)
+    client, email = connect(server), "ada@staff.example"
+    for attempt, failure in [
+            (lambda: client.create("ada@other.example"), DOMAIN), (lambda: client.create(email, "short"), WEAK),
+            (lambda: client.create(email, "iloveyou2"), WEAK),
+            (lambda: client.create(email, "tall ships in a bottle"), WEAK),
+            (lambda: client.send_phone_code("+14155550101"), COUNTRY)]:
+        with expect_failure(*failure):
+            attempt()
+    seen = Scrape.of(server)
+    assert {rule: seen("latchkey_rule_rejections_total", rule=rule) for rule in RULES} == {
+        **dict.fromkeys(RULES, 1), "sign_up_closed": 0}
+    reloads.change(server, policy={**POLICY, "sign_up": "closed"})
+    with expect_failure(*CLOSED):
+        client.create(email)
+    assert Scrape.of(server)("latchkey_rule_rejections_total", rule="sign_up_closed") == 1
 
 
 @pytest.mark.slow

@@ -23,6 +23,38 @@ extension Promise {
       try bench.equal(try await bench.commit(.identity(.insert(bench.identity("1", of: "ann")))), .conflict(.identity))
       try await bench.prepare(.identity(.insert(bench.identity("1", of: "bob", provider: "oidc.corp"))))
     },
+    Promise("several identities of one provider are found by their subjects and listed in the order of linking") {
+      bench in
+      let early = bench.identity("z", of: "ann", email: "a@example.com")
+      let late = bench.identity("a", of: "ann", email: "b@example.com", linkedAt: Bench.noon.adding(millis: 1))
+      let account = bench.account("ann", email: "ann@example.com")
+      try await bench.prepare(
+        .account(.insert(account)), .identity(.insert(late)), .identity(.insert(early)))
+      let state = AccountState(account: account, identities: [early, late])
+      for identity in state.identities {
+        try bench.equal(try await bench.load { $0.identity = identity.key }.identityOwner, state)
+      }
+      try bench.equal(try await bench.loadMethods("ann@example.com"), state.methods)
+      for address in ["a@example.com", "b@example.com"] {
+        try bench.equal(try await bench.loadMethods(linked: address), state.methods)
+      }
+    },
+    Promise("one of several identities of a provider is updated and deleted without the others") { bench in
+      var (first, second) = (bench.identity("1", of: "ann"), bench.identity("2", of: "ann"))
+      second.linkedAt = Bench.noon.adding(millis: 1)
+      try await bench.prepare(
+        .account(.insert(bench.account("ann"))), .account(.insert(bench.account("bob"))),
+        .identity(.insert(first)), .identity(.insert(second)))
+      first.username = "new"
+      try await bench.prepare(.identity(.update(first)))
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [first, second])
+      try await bench.prepare(.identity(.delete(first.key, accountID: "ann")))
+      try bench.equal(try await bench.loadAccount("ann")?.identities, [second])
+      try bench.equal(
+        try await bench.commit(.identity(.insert(bench.identity("2", of: "bob")))), .conflict(.identity))
+      try await bench.prepare(.identity(.insert(bench.identity("1", of: "bob"))))
+      try bench.equal(try await bench.loadAccount("bob")?.identities.map(\.key.subject), ["1"])
+    },
     Promise("an identity, a factor or an unlink of an unknown account is stale") { bench in
       let unlink = UnlinkRecord(
         accountID: "ann", key: IdentityKey(providerID: "p", subject: "1"), at: Bench.noon)

@@ -16,6 +16,13 @@ extension Promise {
       try bench.equal(accounts, 1)
       try bench.equal(owner.identities.map(\.accountID), [owner.account.id])
     },
+    Promise("exactly one of many identities of one provider is added to an account that each change counted") { bench in
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await race(bench, others: .stale) { bench, runner in
+        [.account(.raise(id: "ann", version: 1)), .identity(.insert(bench.identity("\(runner)", of: "ann")))]
+      }
+      try bench.equal(try await bench.loadAccount("ann")?.identities.count, 1)
+    },
     Promise("exactly one of many changes that take one address commits") { bench in
       try await race(bench, others: .conflict(.email)) { bench, runner in
         [.account(.insert(bench.account("a\(runner)", email: "x@example.com")))]

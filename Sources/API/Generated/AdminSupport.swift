@@ -55,8 +55,12 @@ package enum SignInCause: Int32, ProtobufEnum {
   case attemptOutdated = 23
   /// The server was overloaded.
   case serviceOverloaded = 24
+  /// A hook of the operator denied the last attempt.
+  case deniedByHook = 25
+  /// A hook of the operator gave no valid answer at the last attempt.
+  case hookUnavailable = 26
   /// Sign-in works, but the session is restricted until the user enrolls a second factor.
-  case secondFactorNotEnrolled = 25
+  case secondFactorNotEnrolled = 27
 
   package var name: String {
     switch self {
@@ -85,6 +89,8 @@ package enum SignInCause: Int32, ProtobufEnum {
     case .sessionsEnded: "SESSIONS_ENDED"
     case .attemptOutdated: "ATTEMPT_OUTDATED"
     case .serviceOverloaded: "SERVICE_OVERLOADED"
+    case .deniedByHook: "DENIED_BY_HOOK"
+    case .hookUnavailable: "HOOK_UNAVAILABLE"
     case .secondFactorNotEnrolled: "SECOND_FACTOR_NOT_ENROLLED"
     }
   }

@@ -88,7 +88,8 @@ package enum EventType: Int32, ProtobufEnum {
   case hookDenied = 55
   /// A hook of the operator changed an account or a session that a call opened.
   case hookChanged = 56
-  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`), or passed it as
+  /// the first factor.
   case passwordCompromised = 45
   /// An administrator invited a user by email.
   case invited = 46

@@ -183,11 +183,16 @@ package struct CreateSessionCookieRequest: Sendable, Equatable {
   package var validForSeconds: Int32
   /// The user's client.
   package var client: ClientContext?
+  /// As in SignInRequest. A repeat returns a cookie of the same session, with the same end.
+  package var idempotencyKey: String
 
-  package init(idToken: String = "", validForSeconds: Int32 = 0, client: ClientContext? = nil) {
+  package init(
+    idToken: String = "", validForSeconds: Int32 = 0, client: ClientContext? = nil, idempotencyKey: String = ""
+  ) {
     self.idToken = idToken
     self.validForSeconds = validForSeconds
     self.client = client
+    self.idempotencyKey = idempotencyKey
   }
 }
 
@@ -197,7 +202,7 @@ extension CreateSessionCookieRequest: ProtobufMessage, @unsafe Mapped {
   package init(_ form: UnsafePointer<Latchkey__V1__CreateSessionCookieRequest>) {
     unsafe self.init(
       idToken: Field.text(form.pointee.id_token), validForSeconds: form.pointee.valid_for_seconds,
-      client: Field.one(form.pointee.client)
+      client: Field.one(form.pointee.client), idempotencyKey: Field.text(form.pointee.idempotency_key)
     )
   }
 
@@ -205,6 +210,7 @@ extension CreateSessionCookieRequest: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.id_token = arena.text(idToken)
     unsafe form.pointee.valid_for_seconds = validForSeconds
     unsafe form.pointee.client = arena.one(client)
+    unsafe form.pointee.idempotency_key = arena.text(idempotencyKey)
   }
 }
 
@@ -575,8 +581,9 @@ package enum SessionRPC {
   ///
   /// It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
   /// same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-  /// than requested if that session would end unused. Every call creates another cookie. Only if
-  /// `tokens.session_cookies` is set.
+  /// than requested if that session would end unused. Only if `tokens.session_cookies` is set.
+  ///
+  /// Send an idempotency key: otherwise a repeat after a lost response leaves an unused session.
   ///
   /// Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
   package static let createSessionCookie = RPC<CreateSessionCookieRequest, CreateSessionCookieResponse>("/latchkey.v1.SessionService/CreateSessionCookie", number: 77)

@@ -166,7 +166,7 @@ extension BeforeSignInResponse: ProtobufMessage, @unsafe Mapped {
 package struct BeforeSendRequest: Sendable, Equatable {
   /// The call.
   package var call: HookedCall?
-  /// Kind of the message, such as `phone_code`, `email_link` or `reset_password`.
+  /// Kind of the message, such as `phone_code`, `email_link`, `email_code` or `invitation`.
   package var kind: String
   /// Email address of the recipient; empty for a text message.
   package var email: String
@@ -523,7 +523,7 @@ package enum HookRPC {
   /// Rules on a session that is about to begin, after all factors. Follows BeforeCreate for a new account. Refresh and
   /// calls that continue a session do not ask.
   package static let beforeSignIn = RPC<BeforeSignInRequest, BeforeSignInResponse>("/latchkey.hooks.v1.HookService/BeforeSignIn", number: 1)
-  /// Rules on a mail or a text message with a code or a link that a call is about to send. Notices about changes of an
-  /// account do not ask.
+  /// Rules on a mail or a text message with a code or a link that a call is about to send, also an invitation. Notices
+  /// about changes of an account do not ask.
   package static let beforeSend = RPC<BeforeSendRequest, BeforeSendResponse>("/latchkey.hooks.v1.HookService/BeforeSend", number: 2)
 }

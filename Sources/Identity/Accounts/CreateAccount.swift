@@ -105,7 +105,7 @@ package struct CreateAccount: Sendable {
   ) throws(Failure) -> OpenedCode {
     let code = try environment.open(proof, facts.code, [.signUp], call, now)
     guard code.row.email == request.email else {
-      throw Failure.otherMailbox(field: "email")
+      throw Failure.otherMailbox(code.kind, field: "email")
     }
     return code
   }

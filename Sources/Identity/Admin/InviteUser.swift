@@ -47,7 +47,10 @@ package struct InviteUser: Sendable {
     let newID = environment.ids.account()
     var query = Query()
     query.email = request.email
-    return try await environment.decideAndCommit(query, try await environment.load(query), call: call) { facts, now in
+    let facts = try await environment.load(query)
+    try await environment.requireSend(
+      .invitation, to: .email(request.email), locale: request.mail.locale, call, nil, facts)
+    return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       switch InviteUser.decide(request, facts.emailOwner, newID: newID, policy: policy, now: now) {
       case .failure(let failure): return .refuse(failure)
       case .success(let account):

@@ -74,8 +74,11 @@ extension Environment {
 }
 
 extension Failure {
-  static let wrongFactorCode = Failure(.invalidCode, field: "code", hint: "The code is wrong or used; enter a new one.")
+  static let wrongFactorCode = Failure(
+    .invalidCode, field: "code", hint: "The code is wrong or used; enter a new one."
+  ).rejecting(.secondFactor)
   static let codeHasExpired = Failure(.expiredCode, field: "code", hint: "Request a new code.")
+    .rejecting(.secondFactor)
   static let noSuchFactor = Failure(
     .secondFactorNotFound, field: "factor_id", hint: "The account has no factor with this id.")
 }

@@ -38,7 +38,7 @@ extension Environment {
       or: Failure.enrollmentMismatch)
     guard held.sessionID == caller.session.id else { throw Failure.enrollmentMismatch("started in another session") }
     guard !record.isExpired(at: now) else {
-      throw Failure(.expiredCode, field: "enrollment_id", hint: "Start the enrolment again.")
+      throw Failure(.expiredCode, field: "enrollment_id", hint: "Start the enrolment again.").rejecting(.secondFactor)
     }
     guard record.completedAt == nil, record.attemptsLeft > 0 else { throw Failure.enrollmentWasUsed }
     return (record, held)

@@ -44,14 +44,16 @@ package struct CreateSessionCookie: Sendable {
     idToken: String, validForMillis: Int64, _ call: CallFacts
   ) async throws -> SessionCookie {
     try SessionCookieDecision.requireEnabled(environment.policy)
+    if let record = try await environment.recorded(call) { return try await repeated(record) }
     let token = try environment.tokens.verifyIDToken(idToken, at: environment.clock.now())
     var query = Query()
+    query.look(for: call.idempotency)
     query.sessionID = token.sessionID
     let throttle = environment.throttle(.changes, of: token.accountID, call: call)
     throttle.look(into: &query)
     let facts = try await environment.first(query)
     try environment.tokens.requireSigningKey(at: environment.clock.now())
-    let (session, state) = try await environment.decideAndCommit(query, facts, call: call) {
+    let settled = try await environment.settle(query, facts, call: call) {
       facts, now -> Step<(SessionRecord, AccountState)> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let admitted = try throttle.admit(facts, now: now)
@@ -60,6 +62,22 @@ package struct CreateSessionCookie: Sendable {
       let own = ownSession(beside: caller.session, until: end, call, now)
       return .commit(change(own, caller, counting: admitted.count(at: now), call, now), (own, caller.state))
     }
+    switch settled {
+    case .repeated(let record): return try await repeated(record)
+    case .decided(let (session, state)): return try cookie(session, state)
+    }
+  }
+
+  /// Answers a repeat with a fresh cookie of the same session, which ends with that session.
+  private func repeated(_ record: IdempotencyRecord) async throws -> SessionCookie {
+    var query = Query()
+    query.sessionID = record.sessionID
+    let facts = try await environment.load(query)
+    let live = try SessionCheck.live(facts.session, facts.sessionAccount, now: environment.clock.now())
+    return try cookie(live.session, live.state)
+  }
+
+  private func cookie(_ session: SessionRecord, _ state: AccountState) throws -> SessionCookie {
     var claims = environment.claims(for: session, state, now: environment.clock.now())
     claims.expiresAt = session.expiresAt
     return SessionCookie(
@@ -85,6 +103,8 @@ package struct CreateSessionCookie: Sendable {
     return Change(
       [.session(.requireOpen(id: caller.session.id, at: now))] + counts + [
         .session(.insert(session)), environment.audit(note, call: call, now: now),
-      ])
+      ]
+        + call.remember(
+          "session_cookie", accountID: session.accountID, sessionID: session.id, policy: environment.policy, now: now))
   }
 }

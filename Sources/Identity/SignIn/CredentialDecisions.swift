@@ -21,8 +21,7 @@ enum CredentialDecision {
   ) -> SignInDecision {
     guard password.isOf(facts.emailOwner?.account) else { return .checkAgain }
     guard password.check.matches, let owner = facts.emailOwner else { return .refuse(.wrongPassword) }
-    let notes = password.check.isBlocked ? [AuditNote(.passwordCompromised, accountID: owner.account.id)] : []
-    return signIn(owner, upgradedHash: password.check.upgradedHash, notes: notes, passedFor: passedFor, now: now)
+    return signIn(owner, upgradedHash: password.check.upgradedHash, passedFor: passedFor, now: now)
   }
 
   static func decideAnonymous(newAccountID: String, existingOnly: Bool, now: Timestamp) -> SignInDecision {
@@ -51,16 +50,15 @@ enum CredentialDecision {
   }
 
   private static func signIn(
-    _ owner: AccountState, byCustomToken: Bool = false, upgradedHash: String? = nil, notes: [AuditNote] = [],
-    passedFor: String?, now: Timestamp
+    _ owner: AccountState, byCustomToken: Bool = false, upgradedHash: String? = nil, passedFor: String?,
+    now: Timestamp
   ) -> SignInDecision {
     if owner.account.disabled { return .refuse(.userIsDisabled) }
     if owner.wantsSecondFactor(passedFor: passedFor) { return .secondFactorRequired(owner) }
     var edit = AccountEdit(owner)
     if byCustomToken { edit.noteCustomToken() }
     edit.noteSignIn(at: now, upgradedHash: upgradedHash)
-    return .open(
-      Opening(state: edit.state, writes: edit.signInWrites + edit.endOfGuestSessions(at: now), notes: notes))
+    return .open(Opening(state: edit.state, writes: edit.signInWrites + edit.endOfGuestSessions(at: now)))
   }
 
   private static func create(_ record: AccountRecord, by first: FirstFactor, now: Timestamp) -> Opening {

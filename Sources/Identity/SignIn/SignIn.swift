@@ -143,7 +143,7 @@ extension SignIn {
     for _ in 0..<environment.policy.decisionsMax {
       _ = try throttle.admit(facts, now: environment.clock.now())
       let checked = try await check(email, password, facts.emailOwner?.account, call)
-      var attempt = Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
+      var attempt = Attempt(checked, call)
       // Check for a block again. If one began during the password check, as in a burst of guesses, the answer must not
       // reveal whether this guess was right.
       facts = try await environment.load(query)

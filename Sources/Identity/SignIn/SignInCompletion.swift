@@ -120,8 +120,7 @@ extension SignIn {
     case (.provider(let credential), _): Attempt(credential, environment.firstFactor(of: credential), call)
     case (.code(let code), _): Attempt(code, call)
     case (.customToken(let token), _): Attempt(.customToken(token), email: nil, passwordHash: nil, call)
-    case (.password(let email, _), .password(let checked)):
-      Attempt(.password, email: email, passwordHash: checked.check.upgradedHash, call)
+    case (.password, .password(let checked)): Attempt(checked, call)
     case (.password(let email, _), _): Attempt(.password, email: email, passwordHash: nil, call)
     }
   }

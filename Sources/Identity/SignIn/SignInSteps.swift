@@ -23,6 +23,8 @@ struct Attempt: Sendable {
   @Held var passed: PassedFactor?
   /// The code that is the credential. The commit of this call uses it up.
   @Held var code: VerifiedCode?
+  /// Whether the operator's list contains the password that is the credential.
+  private(set) var usesListedPassword = false
 
   /// - Parameter request: the source of `existingOnly` and `claimAddress`.
   init(
@@ -47,6 +49,11 @@ struct Attempt: Sendable {
     var held = PendingAssertion(Assertion(identity: identity, email: email), firstFactor: first)
     held.passwordHash = passwordHash
     self.init(held, call)
+  }
+
+  init(_ password: CheckedPassword, _ call: CallFacts) {
+    self.init(.password, email: password.email, passwordHash: password.check.upgradedHash, call)
+    usesListedPassword = password.check.isBlocked
   }
 
   /// Resumes a call that waited for its second factor.
@@ -198,6 +205,7 @@ extension SignIn {
     }
     for note in opening.notes { writes += environment.notices(of: note, to: opening.state, now: now) }
     for note in opening.notes { writes.append(environment.audit(note, call: call, now: now)) }
+    if attempt.usesListedPassword { writes.append(compromised(account.id, call, now)) }
     writes.append(environment.audit(.signedIn, opened: opened.record, call: call, now: now))
     writes += settled(attempt, isNewAccount: opening.isNewAccount, now)
     writes += attempt.change?.count(at: now) ?? []
@@ -205,6 +213,11 @@ extension SignIn {
     writes += call.remember(
       outcome.text, accountID: account.id, sessionID: opened.record.id, policy: environment.policy, now: now)
     return .commit(Change(writes), .session(Granted(opened, opening.state, outcome)))
+  }
+
+  /// The event of a valid password that is in the operator's list.
+  @inline(never) private func compromised(_ accountID: String, _ call: CallFacts, _ now: Timestamp) -> Write {
+    environment.audit(AuditNote(.passwordCompromised, accountID: accountID), call: call, now: now)
   }
 
   private func hold(_ conflict: Conflict, _ attempt: Attempt, _ now: Timestamp) -> Step<Result> {
@@ -238,7 +251,8 @@ extension SignIn {
     let (write, required) = environment.holdForSecondFactor(
       held, state, userInfo: attempt.userInfo, tokens: attempt.tokens, call: attempt.call, now: now)
     // The new pending row now holds what the code verified.
-    let settled = (attempt.code?.spend(now: now) ?? []) + settled(attempt, isNewAccount: false, now)
+    var settled = (attempt.code?.spend(now: now) ?? []) + settled(attempt, isNewAccount: false, now)
+    if attempt.usesListedPassword { settled.append(compromised(state.account.id, attempt.call, now)) }
     let remembered = environment.remember(
       .secondFactorRequired(required), accountID: state.account.id, attempt.call, now)
     return .commit(Change(settled + [write] + remembered), .answer(.secondFactorRequired(required)))

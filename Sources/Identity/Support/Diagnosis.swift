@@ -26,6 +26,8 @@ package enum SignInCause: String, Sendable, CaseIterable {
   case sessionsEnded = "SESSIONS_ENDED"
   case attemptOutdated = "ATTEMPT_OUTDATED"
   case serviceOverloaded = "SERVICE_OVERLOADED"
+  case deniedByHook = "DENIED_BY_HOOK"
+  case hookUnavailable = "HOOK_UNAVAILABLE"
   case secondFactorNotEnrolled = "SECOND_FACTOR_NOT_ENROLLED"
 }
 
@@ -100,8 +102,15 @@ struct Diagnosis: Hashable, Sendable {
     if let block = facts.blocks.max(by: { $0.until < $1.until }) {
       return Diagnosis(cause: .blocked, limit: block.kind.rawValue, until: block.until)
     }
-    let attempts = facts.failures.reduce(0) { $0 + $1.count }
-    return Diagnosis(cause: .noAccount, count: attempts, at: facts.failures.first?.lastAt)
+    // A hook may be the reason why there is no account.
+    let latest = facts.failures.first
+    switch latest.flatMap({ Failure.Reason(rawValue: $0.reason) }) {
+    case .deniedByHook?: return Diagnosis(cause: .deniedByHook, latest, of: facts.failures)
+    case .hookUnavailable?: return Diagnosis(cause: .hookUnavailable, latest, of: facts.failures)
+    default:
+      let attempts = facts.failures.reduce(0) { $0 + $1.count }
+      return Diagnosis(cause: .noAccount, count: attempts, at: latest?.lastAt)
+    }
   }
 
   // MARK: troubles
@@ -109,10 +118,7 @@ struct Diagnosis: Hashable, Sendable {
   private static func failure(_ failures: [FailureRecord], _ state: AccountState) -> Diagnosis? {
     for latest in failures {
       guard let cause = cause(of: latest, state) else { continue }
-      let alike = failures.filter { $0.reason == latest.reason && $0.method == latest.method }
-      return Diagnosis(
-        cause: cause, method: latest.method, reason: latest.reason, limit: latest.limit,
-        count: alike.reduce(0) { $0 + $1.count }, at: latest.lastAt, detail: latest.call)
+      return Diagnosis(cause: cause, latest, of: failures)
     }
     return nil
   }
@@ -132,7 +138,9 @@ struct Diagnosis: Hashable, Sendable {
     case .invalidCustomToken:
       return state.account.tokensValidAfter == nil ? .credentialRejected : .sessionsEnded
     case .tooManyAttempts: return failure.limit.isEmpty || failure.isOwnLimit ? nil : .limitReached
-    case .quotaExceeded, .overloaded, .hookUnavailable: return .serviceOverloaded
+    case .quotaExceeded, .overloaded: return .serviceOverloaded
+    case .deniedByHook: return .deniedByHook
+    case .hookUnavailable: return .hookUnavailable
     case .flowExpired, .flowUsed, .pendingCredentialExpired, .pendingCredentialUsed: return .attemptOutdated
     // The open sessions state whether it still is.
     case .userDisabled, .accountNotFound, .emailAlreadyInUse, .requiresSecondFactorEnrollment: return nil
@@ -190,6 +198,17 @@ struct Diagnosis: Hashable, Sendable {
       return Diagnosis(cause: .sessionsEnded, reason: latest.reason.rawValue, at: latest.at)
     }
     return state.account.tokensValidAfter.map { Diagnosis(cause: .sessionsEnded, reason: "revoked", at: $0) }
+  }
+}
+
+extension Diagnosis {
+  /// The cause that a failed attempt points to, with the number of attempts like it.
+  fileprivate init(cause: SignInCause, _ latest: FailureRecord?, of failures: [FailureRecord]) {
+    self.init(cause: cause)
+    guard let latest else { return }
+    (method, reason, limit, detail) = (latest.method, latest.reason, latest.limit, latest.call)
+    at = latest.lastAt
+    count = failures.filter { $0.reason == latest.reason && $0.method == latest.method }.reduce(0) { $0 + $1.count }
   }
 }
 

@@ -39,6 +39,8 @@ extension Diagnosis {
     case .attemptOutdated:
       "The last attempt used a code, link or flow that had expired or was used (\(reason))\(moment)."
     case .serviceOverloaded: "The server was overloaded (\(reason)) at the last attempt\(moment)."
+    case .deniedByHook: "A hook of the operator denied \(attempts)\(lastAt)."
+    case .hookUnavailable: "A hook of the operator gave no valid answer in \(attempts)\(lastAt)."
     case .secondFactorNotEnrolled:
       "The user signed in at \(detail), but must enroll a second factor first, which was due\(moment)."
     }
@@ -73,6 +75,8 @@ extension Diagnosis {
     case .sessionsEnded: "Let the user sign in again."
     case .attemptOutdated: "Let the user start the sign-in again."
     case .serviceOverloaded: "Let the user try again, and check the load of the server."
+    case .deniedByHook: "List the events `HOOK_DENIED`, which name the hook and its code, and check the hook's rules."
+    case .hookUnavailable: "Check that the hook runs, and search the server's log for the cause."
     case .secondFactorNotEnrolled:
       "Let the user enroll a second factor in the calling service, or change `policy.require_second_factor`."
     }

@@ -16,7 +16,7 @@ package struct CheckCode: Reading {
     self.environment = environment
     self.call = call
     var query = Query()
-    query.code = try environment.codeDigest(code, field: "code")
+    query.code = try environment.codeDigest(code, .emailLink, field: "code")
     self.query = query
   }
 
@@ -27,7 +27,7 @@ package struct CheckCode: Reading {
       field: "code", call: call, now: now
     ).row
     guard let mode = CodeMode(row.purpose), let email = row.email else {
-      throw Failure.wrongSentCode("not an emailed code", field: "code")
+      throw Failure.wrongSentCode("not an emailed code", .emailLink, field: "code")
     }
     return CodeCheck(mode: mode, email: email, expiresAt: row.expiresAt)
   }

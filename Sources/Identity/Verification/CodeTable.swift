@@ -24,9 +24,9 @@ extension Environment {
   }
 
   /// Returns the row key of a code. Throws if the code is malformed.
-  func codeDigest(_ code: String, field: String) throws(Failure) -> Digest {
+  func codeDigest(_ code: String, _ kind: CodeKind, field: String) throws(Failure) -> Digest {
     guard let secret = Base64URL.decode(code), secret.count == PendingTable.handleBytes else {
-      throw Failure.wrongSentCode("malformed code", field: field)
+      throw Failure.wrongSentCode("malformed code", kind, field: field)
     }
     return cryptography.sha256(secret)
   }
@@ -38,20 +38,23 @@ extension Environment {
     _ record: PendingRecord?, _ purposes: Set<PendingPurpose>, isBound: Bool = true, field: String, call: CallFacts,
     now: Timestamp
   ) throws(Failure) -> OpenedCode {
-    guard let record else { throw Failure.wrongSentCode("unknown code", field: field) }
-    guard record.caller == call.caller else { throw Failure.wrongSentCode("another caller's code", field: field) }
+    let kind = CodeKind(purposes)
+    guard let record else { throw Failure.wrongSentCode("unknown code", kind, field: field) }
+    guard record.caller == call.caller else {
+      throw Failure.wrongSentCode("another caller's code", kind, field: field)
+    }
     guard !isBound || record.binding == call.binding || hasAnyBinding(record) else {
-      throw Failure.wrongSentCode("code of another binding", field: field)
+      throw Failure.wrongSentCode("code of another binding", kind, field: field)
     }
     guard purposes.contains(record.purpose) else {
-      throw Failure.wrongSentCode("code for \(record.purpose.rawValue)", field: field)
+      throw Failure.wrongSentCode("code for \(record.purpose.rawValue)", kind, field: field)
     }
     guard !record.isExpired(at: now), record.completedAt == nil, record.attemptsLeft > 0 else {
-      throw Failure(.expiredCode, field: field, hint: "Request a new code.")
+      throw Failure.expiredSentCode(kind, field: field)
     }
     let held = try openContent(
       record.sealed, context: PendingTable.context(of: record), PendingCode.init(packed:),
-      or: { Failure.wrongSentCode($0, field: field) })
+      or: { Failure.wrongSentCode($0, kind, field: field) })
     return OpenedCode(row: record, held: held)
   }
 
@@ -66,6 +69,8 @@ extension Environment {
 package struct OpenedCode: Hashable, Sendable {
   package var row: PendingRecord
   package var held: PendingCode
+
+  var kind: CodeKind { CodeKind([row.purpose]) }
 
   /// Returns the writes that use up the code, with the link or code of the same email. They succeed for one call only.
   ///
@@ -84,15 +89,28 @@ package struct OpenedCode: Hashable, Sendable {
 
 extension Failure {
   /// The failure for a code that does not match. The public text is the same for every reason.
-  static func wrongSentCode(_ debug: String, field: String) -> Failure {
-    Failure(.invalidCode, field: field, hint: "Enter the code that was sent last.", debug: debug)
+  static func wrongSentCode(_ debug: String, _ kind: CodeKind, field: String) -> Failure {
+    Failure(.invalidCode, field: field, hint: "Enter the code that was sent last.", debug: debug).rejecting(kind)
+  }
+
+  /// The failure for a code that has expired or was used.
+  static func expiredSentCode(_ kind: CodeKind, field: String) -> Failure {
+    Failure(.expiredCode, field: field, hint: "Request a new code.").rejecting(kind)
   }
 
   /// The code is valid. The email address that the user entered with it is the field to correct.
-  static func otherMailbox(field: String) -> Failure {
+  static func otherMailbox(_ kind: CodeKind, field: String) -> Failure {
     Failure(
       .invalidCode, field: field, hint: "Enter the email address that the link was sent to.",
-      debug: "sent to another email address")
+      debug: "sent to another email address"
+    ).rejecting(kind)
+  }
+}
+
+extension CodeKind {
+  /// The kind of the codes with these purposes.
+  init(_ purposes: Set<PendingPurpose>) {
+    self = purposes == [.phoneCode] ? .phone : purposes == [.emailCode] ? .emailCode : .emailLink
   }
 }
 

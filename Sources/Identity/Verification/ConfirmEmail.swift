@@ -77,7 +77,7 @@ package struct ConfirmEmail: Sendable {
       let caller = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: now)
       guard !row.isExpired(at: now), row.caller == call.caller, isVerification(row, by: caller.session),
         row.verifies(caller.state)
-      else { return .refuse(Failure(.expiredCode, field: "code", hint: "Request a new code.")) }
+      else { return .refuse(.expiredSentCode(CodeKind([row.purpose]), field: "code")) }
       return environment.repeating(caller, now: now)
     }
     return try await confirmed(session, state)

@@ -91,8 +91,8 @@ extension Environment {
   /// Returns the row key of an emailed code.
   func digest(of proof: EmailProof) throws(Failure) -> Digest {
     switch proof {
-    case .link(let code): try codeDigest(code, field: "code")
-    case .digits(let digits): try codeDigest(digits.verificationID, field: "code")
+    case .link(let code): try codeDigest(code, .emailLink, field: "code")
+    case .digits(let digits): try codeDigest(digits.verificationID, .emailCode, field: "code")
     }
   }
 

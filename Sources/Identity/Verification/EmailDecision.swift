@@ -11,7 +11,7 @@ enum EmailDecision {
   /// Decides a verification. Earlier sign-in methods stay, because the first proof is made in a session of the account.
   static func verify(_ code: OpenedCode, _ caller: CallerSession, now: Timestamp) -> Outcome {
     guard caller.state.account.id == code.row.accountID else { return .refuse(otherAccount) }
-    guard caller.state.account.email == code.row.email else { return .refuse(addressMoved) }
+    guard caller.state.account.email == code.row.email else { return .refuse(addressMoved(code)) }
     var edit = AccountEdit(caller.state)
     edit.verify(by: .confirmation, now: now)
     return .edit(edit)
@@ -21,7 +21,7 @@ enum EmailDecision {
   /// - Parameter owner: the current owner of the new address.
   static func change(_ code: OpenedCode, _ caller: CallerSession, owner: AccountState?, now: Timestamp) -> Outcome {
     guard caller.state.account.id == code.row.accountID else { return .refuse(otherAccount) }
-    guard let email = code.row.email else { return .refuse(addressMoved) }
+    guard let email = code.row.email else { return .refuse(addressMoved(code)) }
     do {
       try SessionCheck.requireSecondFactor(caller)
     } catch {
@@ -37,7 +37,7 @@ enum EmailDecision {
   /// Decides the reversal of an email change. The change may be an attacker's, so sign-in methods and factors that were
   /// added since go too.
   static func revert(_ code: OpenedCode, _ state: AccountState?, owner: AccountState?, now: Timestamp) -> Outcome {
-    guard let state, let email = code.row.email else { return .refuse(addressMoved) }
+    guard let state, let email = code.row.email else { return .refuse(addressMoved(code)) }
     if state.account.disabled { return .refuse(.userIsDisabled) }
     // An unverified owner loses the address. Otherwise an attacker could block the reversal by registering with it.
     if let owner, owner.account.id != state.account.id, owner.account.emailVerified { return .refuse(.addressIsTaken) }
@@ -56,7 +56,10 @@ enum EmailDecision {
 
   private static let otherAccount = Failure(
     .userMismatch, field: "id_token", hint: "The link is for another account; sign in to that account first.")
-  private static let addressMoved = Failure.wrongSentCode("the account now has another email address", field: "code")
+
+  private static func addressMoved(_ code: OpenedCode) -> Failure {
+    .wrongSentCode("the account now has another email address", code.kind, field: "code")
+  }
 }
 
 extension Failure {

@@ -135,7 +135,7 @@ struct ResetDecision: Sendable {
 
   func decide(_ code: OpenedCode, _ state: AccountState?) -> Outcome {
     guard let state, let email = code.row.email, state.account.email == email else {
-      return .refuse(.wrongSentCode("the account has another address by now", field: "code"))
+      return .refuse(.wrongSentCode("the account has another address by now", code.kind, field: "code"))
     }
     if state.account.disabled { return .refuse(.userIsDisabled) }
     guard state.account.emailVerified else { return meetUnverified(state, email) }

@@ -15,6 +15,14 @@ enum PresentedCode: Hashable, Sendable {
     }
   }
 
+  fileprivate var kind: CodeKind {
+    switch self {
+    case .phone: .phone
+    case .emailLink: .emailLink
+    case .emailCode: .emailCode
+    }
+  }
+
   fileprivate var handle: String {
     switch self {
     case .phone(let verificationID, _): verificationID
@@ -83,7 +91,7 @@ extension Environment {
     case .emailCode: guard policy.emailCodes != .off else { throw Failure.emailCodeNotEnabled }
     }
     var query = Query()
-    query.code = try codeDigest(presented.handle, field: presented.field)
+    query.code = try codeDigest(presented.handle, presented.kind, field: presented.field)
     let facts = try await first(query)
     let row = try openCode(facts.code, presented.purposes, field: presented.field, call: call, now: clock.now()).row
     // Attempts are also counted per phone number or email address, because a new code has new attempts.
@@ -124,21 +132,23 @@ extension Environment {
     switch presented {
     case .phone(_, let digits):
       guard opened.held.purpose == use.flow, opened.held.accountID == use.accountID else {
-        return .refuse(Failure.wrongSentCode("requested for another purpose or account", field: presented.field))
+        return .refuse(
+          .wrongSentCode("requested for another purpose or account", .phone, field: presented.field))
       }
       step = refusal(of: digits, presented, opened, admitted, now)
       assertion = Assertion(identity: .phone(row.identity.subject))
     case .emailLink(let email, _):
       // Not counted: a client with the code needs no second attempt, and a typing error must not use the code up.
       guard row.email == email else {
-        return .refuse(Failure.otherMailbox(field: "credential.email_link.email"))
+        return .refuse(.otherMailbox(.emailLink, field: "credential.email_link.email"))
       }
       assertion = .mailbox(email)
     case .emailCode(let digits):
       guard let purpose = opened.held.emailPurpose, use.email.contains(purpose),
         opened.held.accountID == use.accountID, opened.held.sessionID == use.sessionID, let email = row.email
       else {
-        return .refuse(Failure.wrongSentCode("requested for another purpose or session", field: presented.field))
+        return .refuse(
+          .wrongSentCode("requested for another purpose or session", .emailCode, field: presented.field))
       }
       step = refusal(of: digits.digits, presented, opened, admitted, now)
       assertion = .mailbox(email)
@@ -153,7 +163,7 @@ extension Environment {
   ) -> Step<VerifiedCode>? {
     if cryptography.equal(Array(oneTimeCode(digits).utf8), Array(opened.held.digits.utf8)) { return nil }
     return .refuse(
-      Failure.wrongSentCode("wrong digits", field: presented.field),
+      .wrongSentCode("wrong digits", presented.kind, field: presented.field),
       writing: Change([.pending(.countAttempt(opened.row.digest))] + admitted.count(at: now)))
   }
 }

@@ -12,6 +12,7 @@ import Testing
     let request = CreateAccountRequest(email: ada, password: password)
     let failure = await refused(.weakPassword) { try await CreateAccount(world.environment)(request, world.call()) }
     #expect(failure?.metadata == ["rule": rule] && failure?.field == "password")
+    #expect(failure?.rule?.rawValue == "password_" + rule)
     #expect(world.store.contents.accounts.isEmpty)
   }
 
@@ -40,5 +41,20 @@ import Testing
       try await world.signIn(.password(email: ada, password: "wrong secret"))
     }
     #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_COMPROMISED"])
+  }
+
+  @Test func `the event is written once if a second factor follows, when the password passes`() async throws {
+    world.insertPerson { $0.passwordHash = "hash:a leaked secret" }
+    let required = try await world.signIn(.password(email: ada, password: "a leaked secret")).required
+    #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_COMPROMISED"])
+    _ = try await world.finish(required)
+    #expect(world.store.contents.events(of: "account-y") == ["PASSWORD_COMPROMISED"])
+  }
+
+  @Test func `a listed password that completes a conflict is reported too`() async throws {
+    world.store.insert(account(.verified(ada), edit: { $0.passwordHash = "hash:a leaked secret" }))
+    let handle = try await world.signIn(google()).exists.handle
+    _ = try await world.signIn(.password(email: ada, password: "a leaked secret"), pendingToken: handle).grant
+    #expect(world.store.contents.events(of: "account-y").contains("PASSWORD_COMPROMISED"))
   }
 }

@@ -135,6 +135,13 @@ private let rows = [
     ]
   },
   Row("overloaded", .serviceOverloaded) { $0.failures = [failed(.overloaded)] },
+  Row("denied by a hook", .deniedByHook) { $0.failures = [failed(.deniedByHook, 2), failed(.overloaded, 4)] },
+  Row("hook without an answer", .hookUnavailable) { $0.failures = [failed(.hookUnavailable)] },
+  Row("hook that denied before the last sign-in", .nothingFound) { $0.failures = [failed(.deniedByHook, 31)] },
+  Row("no account, because a hook denies it", .deniedByHook, of: nil) { $0.failures = [failed(.deniedByHook)] },
+  Row("no account, because a hook does not answer", .hookUnavailable, of: nil) {
+    $0.failures = [failed(.hookUnavailable, 1), failed(.invalidLoginCredentials)]
+  },
   Row("failure before the last sign-in", .nothingFound) { $0.failures = [failed(.invalidLoginCredentials, 31)] },
   Row("mail with an error", .messageNotDelivered) { $0.messages = [message(error: "451 try later")] },
   Row("mail that waits too long", .messageNotDelivered) { $0.messages = [message(3)] },

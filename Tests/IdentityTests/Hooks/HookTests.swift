@@ -192,6 +192,27 @@ struct `Questions to hooks` {
     #expect(try world.row(handle)?.attemptsLeft == before - 1)
   }
 
+  @Test func `an invitation asks before it is made, and a denied one leaves nothing but an event`() async throws {
+    let hooks = FakeHooks()
+    let world = world(hooks)
+    func invite() async throws -> Invited {
+      let request = InviteRequest(email: ada, setsPassword: true, mail: MailOrder(continueURI: page, locale: "de"))
+      let redeemer = LinkCaller(name: CallerName("spiffe://test/app"), redirectURIs: [page])
+      return try await InviteUser(world.environment)(request, for: redeemer, world.call(caller: "spiffe://test/admin"))
+    }
+    hooks.use { _ in .denying("DOMAIN") }
+    await refused(.deniedByHook) { try await invite() }
+    let contents = world.store.contents
+    #expect(contents.accounts.isEmpty && contents.deliveries.isEmpty && contents.pendings.isEmpty)
+    #expect(contents.audit.map(\.event) == ["HOOK_DENIED"])
+    hooks.use { _ in .failed(hook: "rules", isAllowed: false) }
+    await refused(.hookUnavailable) { try await invite() }
+    hooks.use { _ in .allowing { _ in } }
+    #expect(try await invite().isNewAccount)
+    let message = HookedMessage(kind: .invitation, recipient: .email(ada), locale: "de")
+    #expect(hooks.asked == Array(repeating: .send(message), count: 3))
+  }
+
   // MARK: Failures
 
   @Test func `a failed hook denies or allows by its setting`() async throws {

@@ -67,6 +67,24 @@ struct `Session cookies, every row` {
     #expect(await reason { try await create(world, grant) } == .requiresSecondFactor)
   }
 
+  @Test func `a repeat under its key returns a cookie of the same session, while that is open`() async throws {
+    func create(_ millis: Int64 = Self.day) async throws -> SessionCookie {
+      try await CreateSessionCookie(world.environment)(
+        idToken: grant.idToken, validForMillis: millis, world.call(key: "k", request: "\(millis)"))
+    }
+    let first = try await create()
+    world.clock.advance(millis: 2 * 3_600_000)
+    // The login is not recent any more, and the ID token has expired.
+    let again = try await create()
+    #expect(again.sessionID == first.sessionID && again.expiresAt == first.expiresAt)
+    #expect(try isActive(again))
+    #expect(world.store.contents.sessions.count == 2)
+    #expect(world.store.contents.events(of: "account-y") == ["SESSION_COOKIE_CREATED"])
+    #expect(await reason { try await create(2 * Self.day) } == .idempotencyKeyReused)
+    _ = try await SignOut(world.environment)(.sessionCookie(first.text), world.call())
+    #expect(await reason { try await create() } == .tokenRevoked)
+  }
+
   @Test func `C3: the cookie has a session of its own, for the same login`() async throws {
     world.clock.advance(millis: 1_000)
     let cookie = try await create()

@@ -65,8 +65,8 @@ import Testing
   }
 
   @Test func `brute force: thirty wrong digits over any number of codes block the address`() async throws {
-    // Each code allows five of a million values, and an address thirty in a day. Then a block follows each ten more,
-    // for 15 minutes at first and a day at last.
+    // Each code allows five of a million values. Then the address is blocked, for 15 minutes at first.
+    // `the guesses of codes` computes how many follow in days.
     var tries = 0
     let world = World.mailingCodes { $0.throttles[.sendsPerRecipient].countMax = 1_000 }
     for _ in 0..<6 {
@@ -82,6 +82,25 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(.emailCode(next)) }
     let reset = try await world.digits(for: .resetPassword)
     await refused(.tooManyAttempts) { try await world.reset(reset) }
+  }
+
+  @Test func `a rejected code states its kind for the metrics`() async throws {
+    let digits = try await world.digits(field: EmailDigits.credential)
+    var failure = await refused(.invalidCode) { try await world.signIn(.emailCode(digits.mistyped)) }
+    #expect(failure?.rejectedCode == .emailCode)
+    let link = try await world.emailLink()
+    world.clock.advance(millis: 6 * 3_600_000)
+    failure = await refused(.expiredCode) { try await world.signIn(link) }
+    #expect(failure?.rejectedCode == .emailLink)
+    guard case .phoneCode(let id, _) = try await world.phoneCode() else { return }
+    failure = await refused(.invalidCode) { try await world.signIn(.phoneCode(verificationID: id, digits: "x")) }
+    #expect(failure?.rejectedCode == .phone)
+    world.insertPerson()
+    let required = try await world.signIn(rightPassword).required
+    failure = await refused(.invalidCode) { try await world.finish(required, "factor-totp", "000000") }
+    #expect(failure?.rejectedCode == .secondFactor)
+    failure = await refused(.invalidLoginCredentials) { try await world.signIn(.password(email: ada, password: "x")) }
+    #expect(failure?.rejectedCode == nil)
   }
 
   @Test func `digits tried under the key of an earlier call count as wrong`() async throws {

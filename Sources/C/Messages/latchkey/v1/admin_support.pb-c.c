@@ -2364,7 +2364,7 @@ const ProtobufCMessageDescriptor latchkey__v1__resend_message_response__descript
   (ProtobufCMessageInit) latchkey__v1__resend_message_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__sign_in_cause__enum_values_by_number[26] =
+static const ProtobufCEnumValue latchkey__v1__sign_in_cause__enum_values_by_number[28] =
 {
   { "SIGN_IN_CAUSE_UNSPECIFIED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_UNSPECIFIED", 0 },
   { "SIGN_IN_CAUSE_NOTHING_FOUND", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_NOTHING_FOUND", 1 },
@@ -2391,12 +2391,14 @@ static const ProtobufCEnumValue latchkey__v1__sign_in_cause__enum_values_by_numb
   { "SIGN_IN_CAUSE_SESSIONS_ENDED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SESSIONS_ENDED", 22 },
   { "SIGN_IN_CAUSE_ATTEMPT_OUTDATED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_ATTEMPT_OUTDATED", 23 },
   { "SIGN_IN_CAUSE_SERVICE_OVERLOADED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED", 24 },
-  { "SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", 25 },
+  { "SIGN_IN_CAUSE_DENIED_BY_HOOK", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_DENIED_BY_HOOK", 25 },
+  { "SIGN_IN_CAUSE_HOOK_UNAVAILABLE", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_HOOK_UNAVAILABLE", 26 },
+  { "SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", "LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", 27 },
 };
 static const ProtobufCIntRange latchkey__v1__sign_in_cause__value_ranges[] = {
-{0, 0},{0, 26}
+{0, 0},{0, 28}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__sign_in_cause__enum_values_by_name[26] =
+static const ProtobufCEnumValueIndex latchkey__v1__sign_in_cause__enum_values_by_name[28] =
 {
   { "SIGN_IN_CAUSE_ACCOUNT_DELETED", 3 },
   { "SIGN_IN_CAUSE_ACCOUNT_DISABLED", 6 },
@@ -2406,7 +2408,9 @@ static const ProtobufCEnumValueIndex latchkey__v1__sign_in_cause__enum_values_by
   { "SIGN_IN_CAUSE_BLOCKED", 8 },
   { "SIGN_IN_CAUSE_CONFLICT_OPEN", 21 },
   { "SIGN_IN_CAUSE_CREDENTIAL_REJECTED", 19 },
+  { "SIGN_IN_CAUSE_DENIED_BY_HOOK", 25 },
   { "SIGN_IN_CAUSE_EMAIL_NOT_VERIFIED", 15 },
+  { "SIGN_IN_CAUSE_HOOK_UNAVAILABLE", 26 },
   { "SIGN_IN_CAUSE_IMPORTED_PASSWORD_UNUSABLE", 7 },
   { "SIGN_IN_CAUSE_LIMIT_REACHED", 9 },
   { "SIGN_IN_CAUSE_MESSAGE_NOT_DELIVERED", 16 },
@@ -2418,7 +2422,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__sign_in_cause__enum_values_by
   { "SIGN_IN_CAUSE_PROVIDER_DENIED", 17 },
   { "SIGN_IN_CAUSE_PROVIDER_FAILING", 18 },
   { "SIGN_IN_CAUSE_SECOND_FACTOR_FAILED", 14 },
-  { "SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", 25 },
+  { "SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED", 27 },
   { "SIGN_IN_CAUSE_SERVICE_OVERLOADED", 24 },
   { "SIGN_IN_CAUSE_SESSIONS_ENDED", 22 },
   { "SIGN_IN_CAUSE_UNSPECIFIED", 0 },
@@ -2432,9 +2436,9 @@ const ProtobufCEnumDescriptor latchkey__v1__sign_in_cause__descriptor =
   "SignInCause",
   "Latchkey__V1__SignInCause",
   "latchkey.v1",
-  26,
+  28,
   latchkey__v1__sign_in_cause__enum_values_by_number,
-  26,
+  28,
   latchkey__v1__sign_in_cause__enum_values_by_name,
   1,
   latchkey__v1__sign_in_cause__value_ranges,

@@ -1174,7 +1174,7 @@ const ProtobufCMessageDescriptor latchkey__v1__verify_id_token_response__descrip
   (ProtobufCMessageInit) latchkey__v1__verify_id_token_response__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__v1__create_session_cookie_request__field_descriptors[3] =
+static const ProtobufCFieldDescriptor latchkey__v1__create_session_cookie_request__field_descriptors[4] =
 {
   {
     "id_token",
@@ -1212,16 +1212,29 @@ static const ProtobufCFieldDescriptor latchkey__v1__create_session_cookie_reques
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "idempotency_key",
+    4,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_STRING,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__V1__CreateSessionCookieRequest, idempotency_key),
+    NULL,
+    &protobuf_c_empty_string,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__v1__create_session_cookie_request__field_indices_by_name[] = {
   2,   /* field[2] = client */
   0,   /* field[0] = id_token */
+  3,   /* field[3] = idempotency_key */
   1,   /* field[1] = valid_for_seconds */
 };
 static const ProtobufCIntRange latchkey__v1__create_session_cookie_request__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 3 }
+  { 0, 4 }
 };
 const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_request__descriptor =
 {
@@ -1231,7 +1244,7 @@ const ProtobufCMessageDescriptor latchkey__v1__create_session_cookie_request__de
   "Latchkey__V1__CreateSessionCookieRequest",
   "latchkey.v1",
   sizeof(Latchkey__V1__CreateSessionCookieRequest),
-  3,
+  4,
   latchkey__v1__create_session_cookie_request__field_descriptors,
   latchkey__v1__create_session_cookie_request__field_indices_by_name,
   1,  latchkey__v1__create_session_cookie_request__number_ranges,

@@ -147,9 +147,17 @@ typedef enum _Latchkey__V1__SignInCause {
    */
   LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SERVICE_OVERLOADED = 24,
   /*
+   * A hook of the operator denied the last attempt.
+   */
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_DENIED_BY_HOOK = 25,
+  /*
+   * A hook of the operator gave no valid answer at the last attempt.
+   */
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_HOOK_UNAVAILABLE = 26,
+  /*
    * Sign-in works, but the session is restricted until the user enrolls a second factor.
    */
-  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED = 25
+  LATCHKEY__V1__SIGN_IN_CAUSE__SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED = 27
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__SIGN_IN_CAUSE)
 } Latchkey__V1__SignInCause;
 /*

@@ -190,7 +190,8 @@ typedef enum _Latchkey__V1__EventType {
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_HOOK_CHANGED = 56,
   /*
-   * A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+   * A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`), or passed it as
+   * the first factor.
    */
   LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PASSWORD_COMPROMISED = 45,
   /*

@@ -186,10 +186,14 @@ struct  Latchkey__V1__CreateSessionCookieRequest
    * The user's client.
    */
   Latchkey__V1__ClientContext *client;
+  /*
+   * As in SignInRequest. A repeat returns a cookie of the same session, with the same end.
+   */
+  char *idempotency_key;
 };
 #define LATCHKEY__V1__CREATE_SESSION_COOKIE_REQUEST__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__v1__create_session_cookie_request__descriptor) \
-    , (char *)protobuf_c_empty_string, 0, NULL }
+    , (char *)protobuf_c_empty_string, 0, NULL, (char *)protobuf_c_empty_string }
 
 
 /*

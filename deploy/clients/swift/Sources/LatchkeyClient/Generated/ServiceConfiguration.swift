@@ -45,6 +45,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.AccountService", "method": "Merge" },
           { "service": "latchkey.v1.SessionService", "method": "Refresh" },
           { "service": "latchkey.v1.ProviderFlowService", "method": "RevokeToken" },
+          { "service": "latchkey.v1.SessionService", "method": "CreateSessionCookie" },
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishSecondFactor" },
           { "service": "latchkey.v1.SecondFactorService", "method": "FinishEnrollment" },
           { "service": "latchkey.v1.SecondFactorService", "method": "Withdraw" },

@@ -103,8 +103,14 @@ public nonisolated enum Latchkey_V1_SignInCause: SwiftProtobuf.Enum, Swift.CaseI
   /// The server was overloaded.
   case serviceOverloaded // = 24
 
+  /// A hook of the operator denied the last attempt.
+  case deniedByHook // = 25
+
+  /// A hook of the operator gave no valid answer at the last attempt.
+  case hookUnavailable // = 26
+
   /// Sign-in works, but the session is restricted until the user enrolls a second factor.
-  case secondFactorNotEnrolled // = 25
+  case secondFactorNotEnrolled // = 27
   case UNRECOGNIZED(Int)
 
   public init() {
@@ -138,7 +144,9 @@ public nonisolated enum Latchkey_V1_SignInCause: SwiftProtobuf.Enum, Swift.CaseI
     case 22: self = .sessionsEnded
     case 23: self = .attemptOutdated
     case 24: self = .serviceOverloaded
-    case 25: self = .secondFactorNotEnrolled
+    case 25: self = .deniedByHook
+    case 26: self = .hookUnavailable
+    case 27: self = .secondFactorNotEnrolled
     default: self = .UNRECOGNIZED(rawValue)
     }
   }
@@ -170,7 +178,9 @@ public nonisolated enum Latchkey_V1_SignInCause: SwiftProtobuf.Enum, Swift.CaseI
     case .sessionsEnded: return 22
     case .attemptOutdated: return 23
     case .serviceOverloaded: return 24
-    case .secondFactorNotEnrolled: return 25
+    case .deniedByHook: return 25
+    case .hookUnavailable: return 26
+    case .secondFactorNotEnrolled: return 27
     case .UNRECOGNIZED(let i): return i
     }
   }
@@ -202,6 +212,8 @@ public nonisolated enum Latchkey_V1_SignInCause: SwiftProtobuf.Enum, Swift.CaseI
     .sessionsEnded,
     .attemptOutdated,
     .serviceOverloaded,
+    .deniedByHook,
+    .hookUnavailable,
     .secondFactorNotEnrolled,
   ]
 
@@ -1006,7 +1018,7 @@ public nonisolated struct Latchkey_V1_ResendMessageResponse: Sendable {
 fileprivate nonisolated let _protobuf_package = "latchkey.v1"
 
 nonisolated extension Latchkey_V1_SignInCause: SwiftProtobuf._ProtoNameProviding {
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0SIGN_IN_CAUSE_UNSPECIFIED\0\u{1}SIGN_IN_CAUSE_NOTHING_FOUND\0\u{1}SIGN_IN_CAUSE_NO_ACCOUNT\0\u{1}SIGN_IN_CAUSE_ACCOUNT_DELETED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_MERGED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_IDLE_REMOVED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_DISABLED\0\u{1}SIGN_IN_CAUSE_IMPORTED_PASSWORD_UNUSABLE\0\u{1}SIGN_IN_CAUSE_BLOCKED\0\u{1}SIGN_IN_CAUSE_LIMIT_REACHED\0\u{1}SIGN_IN_CAUSE_NO_SIGN_IN_METHOD\0\u{1}SIGN_IN_CAUSE_NO_PASSWORD\0\u{1}SIGN_IN_CAUSE_WRONG_PASSWORD\0\u{1}SIGN_IN_CAUSE_WRONG_CODE\0\u{1}SIGN_IN_CAUSE_SECOND_FACTOR_FAILED\0\u{1}SIGN_IN_CAUSE_EMAIL_NOT_VERIFIED\0\u{1}SIGN_IN_CAUSE_MESSAGE_NOT_DELIVERED\0\u{1}SIGN_IN_CAUSE_PROVIDER_DENIED\0\u{1}SIGN_IN_CAUSE_PROVIDER_FAILING\0\u{1}SIGN_IN_CAUSE_CREDENTIAL_REJECTED\0\u{1}SIGN_IN_CAUSE_METHOD_NOT_ENABLED\0\u{1}SIGN_IN_CAUSE_CONFLICT_OPEN\0\u{1}SIGN_IN_CAUSE_SESSIONS_ENDED\0\u{1}SIGN_IN_CAUSE_ATTEMPT_OUTDATED\0\u{1}SIGN_IN_CAUSE_SERVICE_OVERLOADED\0\u{1}SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0SIGN_IN_CAUSE_UNSPECIFIED\0\u{1}SIGN_IN_CAUSE_NOTHING_FOUND\0\u{1}SIGN_IN_CAUSE_NO_ACCOUNT\0\u{1}SIGN_IN_CAUSE_ACCOUNT_DELETED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_MERGED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_IDLE_REMOVED\0\u{1}SIGN_IN_CAUSE_ACCOUNT_DISABLED\0\u{1}SIGN_IN_CAUSE_IMPORTED_PASSWORD_UNUSABLE\0\u{1}SIGN_IN_CAUSE_BLOCKED\0\u{1}SIGN_IN_CAUSE_LIMIT_REACHED\0\u{1}SIGN_IN_CAUSE_NO_SIGN_IN_METHOD\0\u{1}SIGN_IN_CAUSE_NO_PASSWORD\0\u{1}SIGN_IN_CAUSE_WRONG_PASSWORD\0\u{1}SIGN_IN_CAUSE_WRONG_CODE\0\u{1}SIGN_IN_CAUSE_SECOND_FACTOR_FAILED\0\u{1}SIGN_IN_CAUSE_EMAIL_NOT_VERIFIED\0\u{1}SIGN_IN_CAUSE_MESSAGE_NOT_DELIVERED\0\u{1}SIGN_IN_CAUSE_PROVIDER_DENIED\0\u{1}SIGN_IN_CAUSE_PROVIDER_FAILING\0\u{1}SIGN_IN_CAUSE_CREDENTIAL_REJECTED\0\u{1}SIGN_IN_CAUSE_METHOD_NOT_ENABLED\0\u{1}SIGN_IN_CAUSE_CONFLICT_OPEN\0\u{1}SIGN_IN_CAUSE_SESSIONS_ENDED\0\u{1}SIGN_IN_CAUSE_ATTEMPT_OUTDATED\0\u{1}SIGN_IN_CAUSE_SERVICE_OVERLOADED\0\u{1}SIGN_IN_CAUSE_DENIED_BY_HOOK\0\u{1}SIGN_IN_CAUSE_HOOK_UNAVAILABLE\0\u{1}SIGN_IN_CAUSE_SECOND_FACTOR_NOT_ENROLLED\0")
 }
 
 nonisolated extension Latchkey_V1_MessageState: SwiftProtobuf._ProtoNameProviding {

@@ -151,7 +151,8 @@ public nonisolated enum Latchkey_V1_EventType: SwiftProtobuf.Enum, Swift.CaseIte
   /// A hook of the operator changed an account or a session that a call opened.
   case hookChanged // = 56
 
-  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`).
+  /// A user signed in with a password of the operator's block list (`passwords.block_list_at_sign_in`), or passed it as
+  /// the first factor.
   case passwordCompromised // = 45
 
   /// An administrator invited a user by email.

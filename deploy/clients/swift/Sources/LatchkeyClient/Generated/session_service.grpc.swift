@@ -338,8 +338,9 @@ extension Latchkey_V1_SessionService {
         /// > 
         /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
         /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-        /// > than requested if that session would end unused. Every call creates another cookie. Only if
-        /// > `tokens.session_cookies` is set.
+        /// > than requested if that session would end unused. Only if `tokens.session_cookies` is set.
+        /// > 
+        /// > Send an idempotency key: otherwise a repeat after a lost response leaves an unused session.
         /// > 
         /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
         ///
@@ -659,8 +660,9 @@ extension Latchkey_V1_SessionService {
         /// > 
         /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
         /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-        /// > than requested if that session would end unused. Every call creates another cookie. Only if
-        /// > `tokens.session_cookies` is set.
+        /// > than requested if that session would end unused. Only if `tokens.session_cookies` is set.
+        /// > 
+        /// > Send an idempotency key: otherwise a repeat after a lost response leaves an unused session.
         /// > 
         /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
         ///
@@ -967,8 +969,9 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > 
     /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
     /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-    /// > than requested if that session would end unused. Every call creates another cookie. Only if
-    /// > `tokens.session_cookies` is set.
+    /// > than requested if that session would end unused. Only if `tokens.session_cookies` is set.
+    /// > 
+    /// > Send an idempotency key: otherwise a repeat after a lost response leaves an unused session.
     /// > 
     /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
     ///
@@ -1283,8 +1286,9 @@ extension Latchkey_V1_SessionService.ClientProtocol {
     /// > 
     /// > It needs a recent login, with the second factor if the account has one. The cookie has a session of its own for the
     /// > same login, so it stays valid if the session of the call is signed out. It ends like any session. It ends earlier
-    /// > than requested if that session would end unused. Every call creates another cookie. Only if
-    /// > `tokens.session_cookies` is set.
+    /// > than requested if that session would end unused. Only if `tokens.session_cookies` is set.
+    /// > 
+    /// > Send an idempotency key: otherwise a repeat after a lost response leaves an unused session.
     /// > 
     /// > Errors: OPERATION_NOT_ALLOWED; REQUIRES_RECENT_LOGIN; REQUIRES_SECOND_FACTOR; TOO_MANY_ATTEMPTS.
     ///

@@ -178,6 +178,9 @@ public nonisolated struct Latchkey_V1_CreateSessionCookieRequest: Sendable {
   /// Clears the value of `client`. Subsequent reads from it will return its default value.
   public mutating func clearClient() {self._client = nil}
 
+  /// As in SignInRequest. A repeat returns a cookie of the same session, with the same end.
+  public var idempotencyKey: String = String()
+
   public var unknownFields = SwiftProtobuf.UnknownStorage()
 
   public init() {}
@@ -669,7 +672,7 @@ nonisolated extension Latchkey_V1_VerifyIdTokenResponse: SwiftProtobuf.Message, 
 
 nonisolated extension Latchkey_V1_CreateSessionCookieRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   public static let protoMessageName: String = _protobuf_package + ".CreateSessionCookieRequest"
-  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}valid_for_seconds\0\u{1}client\0")
+  public static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}id_token\0\u{3}valid_for_seconds\0\u{1}client\0\u{3}idempotency_key\0")
 
   public mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -680,6 +683,7 @@ nonisolated extension Latchkey_V1_CreateSessionCookieRequest: SwiftProtobuf.Mess
       case 1: try { try decoder.decodeSingularStringField(value: &self.idToken) }()
       case 2: try { try decoder.decodeSingularInt32Field(value: &self.validForSeconds) }()
       case 3: try { try decoder.decodeSingularMessageField(value: &self._client) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.idempotencyKey) }()
       default: break
       }
     }
@@ -699,6 +703,9 @@ nonisolated extension Latchkey_V1_CreateSessionCookieRequest: SwiftProtobuf.Mess
     try { if let v = self._client {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
     } }()
+    if !self.idempotencyKey.isEmpty {
+      try visitor.visitSingularStringField(value: self.idempotencyKey, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -706,6 +713,7 @@ nonisolated extension Latchkey_V1_CreateSessionCookieRequest: SwiftProtobuf.Mess
     if lhs.idToken != rhs.idToken {return false}
     if lhs.validForSeconds != rhs.validForSeconds {return false}
     if lhs._client != rhs._client {return false}
+    if lhs.idempotencyKey != rhs.idempotencyKey {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

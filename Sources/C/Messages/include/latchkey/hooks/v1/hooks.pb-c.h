@@ -159,7 +159,7 @@ struct  Latchkey__Hooks__V1__BeforeSendRequest
    */
   Latchkey__Hooks__V1__HookedCall *call;
   /*
-   * Kind of the message, such as `phone_code`, `email_link` or `reset_password`.
+   * Kind of the message, such as `phone_code`, `email_link`, `email_code` or `invitation`.
    */
   char *kind;
   /*
