@@ -59,5 +59,5 @@ private func kept(_ bytes: [UInt8]) throws(ProtobufError) -> [UInt8] {
     let mirror = try #require(sample as? any Mapped & Message)
     look(mirror)
   }
-  #expect(Set(names).count == 16)
+  #expect(Set(names).count == 17)
 }

@@ -54,6 +54,8 @@ ACCEPTED = {
 # Fields next to the token that a call needs before it looks at the token.
 BY_PASSWORD = password("ada@example.com")
 FIELDS: dict[str, Settings] = {
+    "ProviderFlowService/RevokeToken": {
+        "token": {"provider_id": "google.com", "token": "abc", "kind": "PROVIDER_TOKEN_KIND_ACCESS_TOKEN"}},
     "AuthService/Link": {"credential": BY_PASSWORD},
     "AuthService/Unlink": {"provider_id": "password"},
     "AuthService/Reauthenticate": {"credential": BY_PASSWORD},
@@ -218,7 +220,7 @@ def test_F10_F3_a_passkey_is_registered_in_a_restricted_session_and_opens_a_full
     made = session(app.sign_in(by_phone(strict, app, fresh_number())))
     with expect_failure(StatusCode.FAILED_PRECONDITION, "UNSUPPORTED_FIRST_FACTOR"):
         app.start_enrollment(made.id_token, FACTOR_KIND_TOTP)
-    key = passkeys.Authenticator()
+    key = passkeys.Device()
     started = app.start_registration(made.id_token)
     credential = key.create(started.options_json)
     registered = app.finish_registration(made.id_token, started.registration_id, credential, name="My phone")
@@ -226,8 +228,8 @@ def test_F10_F3_a_passkey_is_registered_in_a_restricted_session_and_opens_a_full
     for verifies in (True, False):
         key.verifies_user = verifies
         begun = app.start_passkey_sign_in()
-        proof = types.PasskeyCredential(sign_in_id=begun.sign_in_id, credential_json=key.get(begun.options_json))
-        assert session(app.sign_in(types.Credential(passkey=proof))).is_restricted != verifies
+        proof = passkeys.used(begun.sign_in_id, key.get(begun.options_json))
+        assert session(app.sign_in(proof)).is_restricted != verifies
 
 
 def test_F5_F8_a_session_becomes_restricted_at_a_refresh_when_a_reload_ends_the_grace_period(
