@@ -32,12 +32,20 @@ package struct TraceID: Hashable, Sendable {
     self.low = low
   }
 
-  package var text: String { String(decoding: (0..<TraceID.digits).lazy.map(digit), as: UTF8.self) }
+  package var text: String {
+    unsafe String(unsafeUninitializedCapacity: TraceID.digits) { room in
+      unsafe write(to: room.baseAddress!)
+      return TraceID.digits
+    }
+  }
 
   package static let digits = 32
 
-  package func digit(_ index: Int) -> UInt8 {
-    TraceDigits.digit((index < 16 ? high : low) >> UInt64(60 - index % 16 * 4))
+  /// Writes the digits. Every response has them, so this takes few instructions.
+  @unsafe
+  package func write(to room: UnsafeMutablePointer<UInt8>) {
+    unsafe TraceDigits.write(high, to: room)
+    unsafe TraceDigits.write(low, to: room + TraceID.digits / 2)
   }
 }
 
@@ -76,11 +84,15 @@ package struct CallTrace: Hashable, Sendable {
     givenRequestID.isEmpty ? madeRequestID.text : String(decoding: givenRequestID, as: UTF8.self)
   }
 
-  package var requestIDBytes: Int { givenRequestID.isEmpty ? TraceID.digits : givenRequestID.count }
-
-  /// A byte of the request ID.
-  package func requestIDByte(_ index: Int) -> UInt8 {
-    givenRequestID.isEmpty ? madeRequestID.digit(index) : givenRequestID[index]
+  /// Writes the request ID to room for `RequestID.bytesMax`, and returns its length in bytes.
+  @unsafe
+  package func writeRequestID(to room: UnsafeMutablePointer<UInt8>) -> Int {
+    guard !givenRequestID.isEmpty else {
+      unsafe madeRequestID.write(to: room)
+      return TraceID.digits
+    }
+    for (index, byte) in givenRequestID.enumerated() { unsafe room[index] = byte }
+    return givenRequestID.count
   }
 }
 
@@ -148,8 +160,17 @@ enum TraceDigits {
     return number
   }
 
-  static func digit(_ value: UInt64) -> UInt8 {
-    let nibble = UInt8(value & 15)
-    return nibble < 10 ? UInt8(ascii: "0") + nibble : UInt8(ascii: "a") + nibble - 10
+  private static let digits: StaticString = "0123456789abcdef"
+
+  /// Writes 16 digits.
+  @unsafe
+  static func write(_ number: UInt64, to room: UnsafeMutablePointer<UInt8>) {
+    let digits = unsafe TraceDigits.digits.utf8Start
+    var (rest, at) = (number, 16)
+    while at > 0 {
+      at -= 1
+      unsafe room[at] = digits[Int(rest & 15)]
+      rest >>= 4
+    }
   }
 }

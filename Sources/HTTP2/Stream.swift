@@ -242,11 +242,10 @@ package struct HeaderBlock {
     }
   }
 
-  /// Replaces the value of a variable field.
-  package func set(_ index: Int, count: Int, _ byte: (Int) -> UInt8) {
-    let value = unsafe list.fields[fixedCount + index].value!
-    for position in 0..<count { unsafe value[position] = byte(position) }
-    unsafe list.fields[fixedCount + index].valuelen = count
+  /// Replaces the value of a variable field. The body writes at most the field's maximum, and returns the length.
+  package func set(_ index: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) {
+    let field = unsafe list.fields + fixedCount + index
+    unsafe field.pointee.valuelen = write(field.pointee.value)
   }
 }
 

@@ -15,8 +15,13 @@ struct ResponseHeads {
   /// Without IDs of the caller, the request ID is also the trace ID, and is sent once.
   func head(of trace: CallTrace) -> PreparedHeaders {
     let head = trace.hasOwnTraceID ? traced : plain
-    head.set(0, count: trace.requestIDBytes, trace.requestIDByte)
-    if trace.hasOwnTraceID { head.set(1, count: TraceID.digits, trace.traceID.digit) }
+    unsafe head.set(0) { room in unsafe trace.writeRequestID(to: room) }
+    if trace.hasOwnTraceID {
+      unsafe head.set(1) { room in
+        unsafe trace.traceID.write(to: room)
+        return TraceID.digits
+      }
+    }
     return head.list
   }
 }
