@@ -61,15 +61,17 @@ package enum CallerCredential: String, Sendable {
 }
 
 /// A calling service with its resolved rights.
-package struct Caller: Sendable {
+///
+/// A class, because every call passes it on several times, and a connection keeps it for all its calls.
+package final class Caller: Sendable {
   package let name: CallerName
   /// Number in `CallerLabels`.
   package let label: Int
   /// False if the client presented neither a certificate nor a key.
   package let isIdentified: Bool
-  package fileprivate(set) var credential = CallerCredential.none
+  package let credential: CallerCredential
   /// The API key that identified the caller.
-  package fileprivate(set) var apiKey: APIKey?
+  package let apiKey: APIKey?
   package let rights: Rights
   package let mayFetchByEmail: Bool
   // Always false for a caller without a name.
@@ -81,10 +83,39 @@ package struct Caller: Sendable {
 
   /// The caller of a method that requires no caller name.
   package static let anyone = Caller(
-    name: CallerName("anyone"), label: CallerLabels.anyone, isIdentified: false,
-    rights: Rights([], paths: [], isIdentified: false),
-    mayFetchByEmail: false, mayMerge: false, mayNameActor: false, mayCreateEmailLinks: false, audiences: [],
-    redirectURIs: [])
+    CallerSettings(name: "anyone", methods: [], audiences: []), isIdentified: false, label: CallerLabels.anyone,
+    paths: [])
+
+  fileprivate init(_ settings: CallerSettings, isIdentified: Bool, label: Int, paths: [String]) {
+    name = CallerName(settings.name)
+    self.label = label
+    self.isIdentified = isIdentified
+    credential = .none
+    apiKey = nil
+    rights = Rights(settings.methods, paths: paths, isIdentified: isIdentified)
+    mayFetchByEmail = settings.mayFetchByEmail
+    mayMerge = isIdentified && settings.mayMerge
+    mayNameActor = isIdentified && settings.mayNameActor
+    mayCreateEmailLinks = isIdentified && settings.mayCreateEmailLinks
+    audiences = settings.audiences
+    redirectURIs = settings.redirectURIs
+  }
+
+  /// The same caller, identified by other credentials.
+  fileprivate init(_ caller: Caller, by credential: CallerCredential, _ apiKey: APIKey?) {
+    name = caller.name
+    label = caller.label
+    isIdentified = caller.isIdentified
+    self.credential = credential
+    self.apiKey = apiKey
+    rights = caller.rights
+    mayFetchByEmail = caller.mayFetchByEmail
+    mayMerge = caller.mayMerge
+    mayNameActor = caller.mayNameActor
+    mayCreateEmailLinks = caller.mayCreateEmailLinks
+    audiences = caller.audiences
+    redirectURIs = caller.redirectURIs
+  }
 }
 
 extension Caller {
@@ -137,9 +168,7 @@ package struct CallerTable: Sendable {
       for settings in settings.apiKeys {
         let last = previous.first { $0.digest == settings.digest && $0.caller == caller.name }?.lastUseMillis ?? 0
         let key = APIKey(settings, of: caller.name, usedAtMillis: last)
-        var keyed = caller
-        keyed.apiKey = key
-        byKey[key.digest] = keyed
+        byKey[key.digest] = Caller(caller, by: .none, key)
         keys.append(key)
       }
     }
@@ -168,9 +197,8 @@ package struct CallerTable: Sendable {
   ) throws(CallerRefusal) -> Caller {
     let name: String?
     do { name = try ForwardedCertificate.name(certificate) } catch { throw .malformedForward }
-    var caller = try identify(certificateName: name, authorization: authorization, now: now())
-    if caller.credential == .certificate { caller.credential = .forwarded }
-    return caller
+    let caller = try identify(certificateName: name, authorization: authorization, now: now())
+    return caller.credential == .certificate ? Caller(caller, by: .forwarded, caller.apiKey) : caller
   }
 
   /// Identifies the caller by its certificate, its API key or both.
@@ -188,7 +216,7 @@ package struct CallerTable: Sendable {
       return caller
     }
     if authorization.isEmpty || (certified != nil && !CallerTable.resemblesKey(authorization)) {
-      if let certified { return CallerTable.identified(certified, by: .certificate) }
+      if let certified { return Caller(certified, by: .certificate, certified.apiKey) }
       guard let unidentified else { throw .unidentified }
       return unidentified
     }
@@ -196,26 +224,14 @@ package struct CallerTable: Sendable {
     guard let key = CallerTable.bearer(authorization), let keyed = byKey[Digest(sha256(key))] else { throw .unknown }
     if let certified, certified.name != keyed.name { throw .contradictory }
     try keyed.checkKey(now: now())
-    return CallerTable.identified(keyed, by: certified == nil ? .apiKey : .both)
-  }
-
-  private static func identified(_ caller: Caller, by credential: CallerCredential) -> Caller {
-    var caller = caller
-    caller.credential = credential
-    return caller
+    return Caller(keyed, by: certified == nil ? .apiKey : .both, keyed.apiKey)
   }
 
   private static func caller(
     _ settings: CallerSettings, isIdentified: Bool, _ paths: [String], _ labels: CallerLabels
   ) -> Caller {
-    let name = CallerName(settings.name)
-    return Caller(
-      name: name, label: labels.number(of: name), isIdentified: isIdentified,
-      rights: Rights(settings.methods, paths: paths, isIdentified: isIdentified),
-      mayFetchByEmail: settings.mayFetchByEmail, mayMerge: isIdentified && settings.mayMerge,
-      mayNameActor: isIdentified && settings.mayNameActor,
-      mayCreateEmailLinks: isIdentified && settings.mayCreateEmailLinks, audiences: settings.audiences,
-      redirectURIs: settings.redirectURIs)
+    Caller(
+      settings, isIdentified: isIdentified, label: labels.number(of: CallerName(settings.name)), paths: paths)
   }
 
   /// Returns the key in `Bearer lk_…`. The scheme is case-insensitive (RFC 9110 11.1).

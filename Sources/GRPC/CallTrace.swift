@@ -33,19 +33,18 @@ package struct TraceID: Hashable, Sendable {
   }
 
   package var text: String {
-    unsafe String(unsafeUninitializedCapacity: TraceID.digits) { room in
-      unsafe write(to: room.baseAddress!)
-      return TraceID.digits
-    }
+    var digits = [UInt8](repeating: 0, count: TraceID.digits)
+    var room = digits.mutableSpan
+    write(to: &room)
+    return String(decoding: digits, as: UTF8.self)
   }
 
   package static let digits = 32
 
   /// Writes the digits. Every response has them, so this takes few instructions.
-  @unsafe
-  package func write(to room: UnsafeMutablePointer<UInt8>) {
-    unsafe TraceDigits.write(high, to: room)
-    unsafe TraceDigits.write(low, to: room + TraceID.digits / 2)
+  package func write(to room: inout MutableSpan<UInt8>) {
+    TraceDigits.write(high, to: &room, at: 0)
+    TraceDigits.write(low, to: &room, at: TraceID.digits / 2)
   }
 }
 
@@ -85,13 +84,12 @@ package struct CallTrace: Hashable, Sendable {
   }
 
   /// Writes the request ID to room for `RequestID.bytesMax`, and returns its length in bytes.
-  @unsafe
-  package func writeRequestID(to room: UnsafeMutablePointer<UInt8>) -> Int {
+  package func writeRequestID(to room: inout MutableSpan<UInt8>) -> Int {
     guard !givenRequestID.isEmpty else {
-      unsafe madeRequestID.write(to: room)
+      madeRequestID.write(to: &room)
       return TraceID.digits
     }
-    for (index, byte) in givenRequestID.enumerated() { unsafe room[index] = byte }
+    for index in givenRequestID.indices { room[index] = givenRequestID[index] }
     return givenRequestID.count
   }
 }
@@ -160,16 +158,13 @@ enum TraceDigits {
     return number
   }
 
-  private static let digits: StaticString = "0123456789abcdef"
-
   /// Writes 16 digits.
-  @unsafe
-  static func write(_ number: UInt64, to room: UnsafeMutablePointer<UInt8>) {
-    let digits = unsafe TraceDigits.digits.utf8Start
-    var (rest, at) = (number, 16)
-    while at > 0 {
+  static func write(_ number: UInt64, to room: inout MutableSpan<UInt8>, at start: Int) {
+    var (rest, at) = (number, start + 16)
+    while at > start {
       at -= 1
-      unsafe room[at] = digits[Int(rest & 15)]
+      let nibble = UInt8(truncatingIfNeeded: rest & 15)
+      room[at] = nibble &+ (nibble < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
       rest >>= 4
     }
   }

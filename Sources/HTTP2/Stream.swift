@@ -231,21 +231,24 @@ package struct HeaderBlock {
   /// The list with the current values. Only the owner's thread may use it.
   package let list: PreparedHeaders
   private let fixedCount: Int
+  private let bytesMax: [Int]
 
   /// - Parameter variable: names of the last fields, with the maximum length of their values.
   package init(_ fixed: [(name: String, value: [UInt8])], variable: [(name: String, bytesMax: Int)]) {
     list = PreparedHeaders(fixed + variable.map { ($0.name, [UInt8](repeating: 0, count: $0.bytesMax)) })
     fixedCount = fixed.count
+    bytesMax = variable.map(\.bytesMax)
     // Values that never repeat must not fill the table of HPACK.
     for index in fixedCount..<list.count {
       unsafe list.fields[index].flags = UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
     }
   }
 
-  /// Replaces the value of a variable field. The body writes at most the field's maximum, and returns the length.
-  package func set(_ index: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) {
+  /// Replaces the value of a variable field. The body writes into room for the field's maximum, and returns the length.
+  package func set(_ index: Int, _ write: (inout MutableSpan<UInt8>) -> Int) {
     let field = unsafe list.fields + fixedCount + index
-    unsafe field.pointee.valuelen = write(field.pointee.value)
+    var room = unsafe MutableSpan(_unsafeStart: field.pointee.value, count: bytesMax[index])
+    unsafe field.pointee.valuelen = write(&room)
   }
 }
 

@@ -15,10 +15,10 @@ struct ResponseHeads {
   /// Without IDs of the caller, the request ID is also the trace ID, and is sent once.
   func head(of trace: CallTrace) -> PreparedHeaders {
     let head = trace.hasOwnTraceID ? traced : plain
-    unsafe head.set(0) { room in unsafe trace.writeRequestID(to: room) }
+    head.set(0) { room in trace.writeRequestID(to: &room) }
     if trace.hasOwnTraceID {
-      unsafe head.set(1) { room in
-        unsafe trace.traceID.write(to: room)
+      head.set(1) { room in
+        trace.traceID.write(to: &room)
         return TraceID.digits
       }
     }
