@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Testing
 
 // Style checks. Each test lists the places that break its rule.
@@ -16,6 +17,13 @@ private func places(
   #expect(Tree.files.contains { $0.path.hasPrefix("Tests/") && $0.isSwift })
   #expect(Tree.files.contains { $0.path == "deploy/run" })
   #expect(Tree.files.contains { $0.path.hasSuffix(".proto") })
+}
+
+@Test func `the top level has the agreed entries, and no output of a build`() throws {
+  let entries = try FileManager.default.contentsOfDirectory(atPath: Tree.root).filter { !$0.hasPrefix(".") }
+  // Git ignores the resolved versions.
+  let agreed: Set = ["Package.swift", "README.md", "Sources", "Tests", "deploy", "proto"]
+  #expect(Set(entries).subtracting(["Package.resolved"]) == agreed)
 }
 
 @Test func `no line is longer than 120 columns, and none ends in blanks`() {

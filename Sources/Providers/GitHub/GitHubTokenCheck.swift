@@ -26,7 +26,6 @@ struct GitHubTokenCheck: Sendable {
     switch answer.status {
     // 422: the text does not look like a token.
     case 404, 422: throw ProviderRefusal.invalid(why: "GitHub did not issue the token to us")
-    case 401, 403: throw ProviderRefusal.refused(why: "GitHub does not accept our credentials: status \(answer.status)")
     default: return try read(try ProviderCalls.document(answer).value)
     }
   }
@@ -37,7 +36,6 @@ struct GitHubTokenCheck: Sendable {
     let answer = try await ask(.delete, url, about: accessToken)
     switch answer.status {
     case 204, 404, 422: return
-    case 401, 403: throw ProviderRefusal.refused(why: "GitHub does not accept our credentials: status \(answer.status)")
     default: throw ProviderRefusal.unavailable(why: "the end of a grant: status \(answer.status)")
     }
   }
@@ -57,6 +55,9 @@ struct GitHubTokenCheck: Sendable {
           .init("accept", "application/json"),
         ], body: body.bytes, method: method))
     try GitHubLimit.check(answer)
+    guard ![401, 403].contains(answer.status) else {
+      throw ProviderRefusal.refused(why: "GitHub does not accept our credentials: status \(answer.status)")
+    }
     return answer
   }
 
