@@ -16,7 +16,7 @@ import databases
 import grpc
 import pytest
 import yaml
-from metrics import ON_A_FREE_PORT, Scrape
+from metrics import ON_A_FREE_PORT, Scrape, eventually
 from paths import ROOT
 from processes import Server, Simulator
 
@@ -48,7 +48,8 @@ def told(folder: Path, simulator: Simulator) -> Iterator[Told]:
     hooks = [{"name": "rules", "endpoint": "http://127.0.0.1:1"}]
     server = Server.start(
         folder, simulator, metrics=ON_A_FREE_PORT, store=databases.backups_in("drawn-copies"), hooks=hooks)
-    seen = Scrape.of(server)
+    # The server counts the accounts after its start.
+    seen = eventually(server, lambda scrape: any(name == "latchkey_accounts" for name, _ in scrape.samples), 20)
     # A series with a status exists only after a call has ended with it, and a server has one kind of store.
     found = Told({}, {"code": {code.name for code in grpc.StatusCode}}, seen.kinds())
     for name, pairs in seen.samples:

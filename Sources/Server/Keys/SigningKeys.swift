@@ -17,9 +17,13 @@ enum SigningKeys {
     case .rs256: .rsa
     default: .p256
     }
-    let privateKey = try PrivateKey.generate(kind)
-    let key = try SigningKey(
-      privateKey, algorithm: algorithm, publishedAt: now.seconds, activeFrom: activeFrom.seconds, retiredAt: nil)
+    var (privateKey, key): (PrivateKey, SigningKey)
+    repeat {
+      privateKey = try PrivateKey.generate(kind)
+      key = try SigningKey(
+        privateKey, algorithm: algorithm, publishedAt: now.seconds, activeFrom: activeFrom.seconds, retiredAt: nil)
+      // One key ID in 64 starts with a hyphen. A command would take it for an option.
+    } while key.keyID.hasPrefix("-")
     return SigningKeyRecord(
       keyID: key.keyID, algorithm: algorithm.rawValue,
       sealedPrivateKey: keys.seal(try privateKey.pkcs8(), context: SigningKeyRecord.context(ofKey: key.keyID)),
