@@ -62,13 +62,15 @@ import Store
     try connection.execute("PRAGMA secure_delete = ON")
     try connection.execute("PRAGMA journal_size_limit = \(options.logBytesKept)")
     if let pagesMax = options.pagesMax { try connection.execute("PRAGMA max_page_count = \(pagesMax)") }
-    try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.mappedBytes)
+    try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.writerMappedBytes)
     return connection
   }
 
+  /// Opens a connection without a memory mapping. SQLite would remove the mapping after each commit of the writer, and
+  /// munmap(2) waits while another thread maps memory: a reactor would wait for the 19 MiB of each password hash.
   static func reader(path: String, options: Options) throws(SQLiteError) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
-    try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: options.mappedBytes)
+    try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: 0)
     return connection
   }
 
