@@ -10,6 +10,8 @@ package struct PasswordHasher: Sendable {
   /// A hash of an unknown password under the same parameters. Verifying against it makes a missing account or password
   /// cost the same as a wrong password.
   package let dummy: String
+  /// How long the dummy took, as the first measurement of these parameters on this machine.
+  package let dummyTook: Duration
 
   /// The defaults are the minimum of OWASP's password storage cheat sheet for one lane.
   package init(memoryKiB: Int = 19_456, iterations: Int = 2) throws(CryptoError) {
@@ -19,7 +21,9 @@ package struct PasswordHasher: Sendable {
     else { throw .unusableHashParameters }
     self.memoryKiB = memoryKiB
     self.iterations = iterations
+    let begun = ContinuousClock.now
     dummy = try Self.hash(Random.bytes(32), memoryKiB, iterations)
+    dummyTook = begun.duration(to: .now)
   }
 
   /// Hashes a password. Throws only `outOfMemory`.

@@ -167,9 +167,13 @@ package func wholeFile(_ path: String, bytesMax: Int) throws(SystemError) -> [UI
 
 /// Reads the rest of a blocking descriptor. Throws EFBIG if it exceeds `bytesMax`.
 func readRest(of descriptor: Int32, bytesMax: Int, call: String) throws(SystemError) -> [UInt8] {
-  var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
+  var bytes: [UInt8] = []
   var count = 0
-  while count < bytes.count {
+  while count <= bytesMax {
+    // Most files are much smaller than their limit.
+    if count == bytes.count {
+      bytes.append(contentsOf: repeatElement(0, count: min(bytesMax + 1 - count, max(16_384, count))))
+    }
     let read = unsafe bytes.withUnsafeMutableBytes { buffer in
       unsafe lk_read(descriptor, buffer.baseAddress! + count, buffer.count - count)
     }
