@@ -13,6 +13,7 @@ import bounds
 import calls
 import configuration
 import h2load
+import metrics
 from calls import Client
 from figures import Rate, Series
 from latchkey_load import LatchkeyLoad
@@ -91,6 +92,8 @@ class Stand:
             try:
                 server.start(self.options.server_core)
                 self._examine(name, server)
+                if name == LATCHKEY:
+                    metrics.wait_for_store_check(self.metrics_port)
             except BaseException:
                 server.stop()
                 raise
