@@ -62,12 +62,11 @@ import Store
     try connection.execute("PRAGMA secure_delete = ON")
     try connection.execute("PRAGMA journal_size_limit = \(options.logBytesKept)")
     if let pagesMax = options.pagesMax { try connection.execute("PRAGMA max_page_count = \(pagesMax)") }
-    try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.writerMappedBytes)
+    try connection.size(cacheKiB: options.writerCacheKiB, mappedBytes: options.mappedBytes)
     return connection
   }
 
-  /// Opens a connection without a memory mapping. SQLite would remove the mapping after each commit of the writer, and
-  /// munmap(2) waits while another thread maps memory: a reactor would wait for the 19 MiB of each password hash.
+  /// Opens a connection without a memory mapping (`MappingPlan`).
   static func reader(path: String, options: Options) throws(SQLiteError) -> Connection {
     let connection = try Connection(path: path, flags: SQLITE_OPEN_READONLY, busyMillis: options.readerBusyMillis)
     try connection.size(cacheKiB: options.readerCacheKiB, mappedBytes: 0)
@@ -94,9 +93,12 @@ import Store
 
   private func size(cacheKiB: Int, mappedBytes: Int64) throws(SQLiteError) {
     try execute("PRAGMA cache_size = -\(cacheKiB)")
-    try execute("PRAGMA mmap_size = \(mappedBytes)")
+    try map(bytes: mappedBytes)
     try execute("PRAGMA temp_store = MEMORY")
   }
+
+  /// Reads the first bytes of the file through a memory mapping from the next transaction on. 0 removes the mapping.
+  func map(bytes: Int64) throws(SQLiteError) { try execute("PRAGMA mmap_size = \(bytes)") }
 
   /// Whether a transaction is open. SQLite may roll it back on FULL, IOERR and NOMEM.
   var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }

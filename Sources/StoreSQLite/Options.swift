@@ -19,8 +19,9 @@ package struct Options: Sendable {
   /// The page cache of a reader. A commit empties it. Between two commits it holds what all lookups share: the inner
   /// pages of the indexes of ten million accounts.
   package var readerCacheKiB = 32 * 1024
-  /// The part of the file that the writer reads through a memory mapping.
-  package var writerMappedBytes: Int64 = 2 << 30
+  /// The part of the file that is read through a memory mapping: always by the writer, and by a reader while nothing
+  /// changes (`MappingPlan`).
+  package var mappedBytes: Int64 = 2 << 30
   /// The number of WAL pages from which the writer checkpoints. A reader skips every older copy of a page in the WAL,
   /// so a long WAL costs more than it saves.
   package var checkpointPages: Int32 = 1000

@@ -10,6 +10,8 @@ final class Reader {
   private let providerNames: ProviderNames
   /// The last commit that the snapshot certainly shows.
   private var snapshotCommit: UInt64 = 0
+  private var mapping = MappingPlan()
+  private let mappedBytes: Int64
   private let begin, end: Statement
   private let accountByID, accountByEmail, accountByPhone, accountByIdentity, accountByTransfer: Statement
   private let methodsByEmail, methodsByLinkedEmail: Statement
@@ -25,6 +27,7 @@ final class Reader {
   init(path: String, options: Options, marks: CommitMarks, methods: SignInMethodsCache) throws(SQLiteError) {
     connection = try Connection.reader(path: path, options: options)
     self.marks = marks
+    mappedBytes = options.mappedBytes
     self.methods = methods
     accounts = AccountCache(room: options.accountsKept, marks: marks)
     providerNames = ProviderNames(methods)
@@ -337,6 +340,9 @@ final class Reader {
   private func openSnapshot() throws(SQLiteError) {
     guard !connection.isInTransaction else { return }
     snapshotCommit = marks.commit
+    let wasMapped = mapping.isMapped
+    let isMapped = mapping.maps(at: snapshotCommit, nowMillis: monotonicMillis())
+    if isMapped != wasMapped { try connection.map(bytes: isMapped ? mappedBytes : 0) }
     try begin.run()
   }
 

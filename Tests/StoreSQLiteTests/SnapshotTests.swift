@@ -86,7 +86,9 @@ import Testing
   @Test func `a read error of the disk fails one load, and no later one`() async throws {
     _ = try await store.commit(.account(.insert(AccountRecord("ann"))))
     await store.close()
-    let reader = try Reader.withoutCaches(path: folder.file, options: Options())
+    var options = Options()
+    options.mappedBytes = 0
+    let reader = try Reader.withoutCaches(path: folder.file, options: options)
     try open(O_WRONLY)
     let failure = #expect(throws: SQLiteError.self) { try reader.facts(Self.ann) }
     #expect(try #require(failure).code & 0xff == 10, "SQLITE_IOERR")
