@@ -46,7 +46,13 @@ extension Settings {
     hooks = try reader.groups(Settings.hooksPath) { hook throws(ConfigurationError) in
       try Settings.readHook(&hook, path)
     }
+  }
+
+  /// Checks that the names are unique, and that hooks name only existing callers.
+  func checkHooks() throws(ConfigurationError) {
     try unique(hooks.map(\.name), Settings.hooksPath, "name")
+    // A skipped element may be the one that is named.
+    guard leftOut["callers"] == nil else { return }
     let known = Set(callers.map(\.name) + [Settings.unidentifiedName])
     for (position, hook) in hooks.enumerated() {
       guard let unknown = hook.callers.first(where: { !known.contains($0) }) else { continue }

@@ -296,6 +296,7 @@ package struct Settings: Sendable {
     try checkKeys(reader)
     leftOut = reader.leftOut
     try checkCallers()
+    try checkHooks()
     try checkSecondFactorRules()
     try unique(providers.map(\.id), "providers", "id")
     try checkRelyingParties(reader)

@@ -1,8 +1,8 @@
 /// Common passwords, which attackers guess first and no account may use. All of them have the minimum length. The
 /// comparison ignores case.
 ///
-/// `deploy/common-passwords` makes the list from the package python3-zxcvbn. The words are in ascending order, so that a
-/// binary search finds them in the text of the program, without memory or work at the start.
+/// `deploy/common-passwords` makes the list from the package python3-zxcvbn. The words are in ascending order. A binary
+/// search finds them in the text of the program, without memory or work at the start.
 package struct CommonPasswords: Sendable {
   /// Passwords that only users of this service would choose (NIST SP 800-63B-4, 3.1.1.2).
   private static let ownName = ["latchkey", "latchkey1", "latchkey12", "latchkey123"]

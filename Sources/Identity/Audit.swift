@@ -71,6 +71,8 @@ package enum AuditEvent: String, Sendable, CaseIterable {
   case providerTokenRevoked = "PROVIDER_TOKEN_REVOKED"
   /// An identity got the subject of an application's new team.
   case identityTransferred = "IDENTITY_TRANSFERRED"
+  /// An administrator stored by what the new team's tokens identify a user.
+  case transferSubjectSet = "TRANSFER_SUBJECT_SET"
 }
 
 /// Audit entry that a decision requests. `Environment.audit` adds its id, time and caller.

@@ -62,6 +62,7 @@ extension AuditEvent {
     case .passkeyCloneSuspected: .passkeyCloneSuspected
     case .providerTokenRevoked: .providerTokenRevoked
     case .identityTransferred: .identityTransferred
+    case .transferSubjectSet: .transferSubjectSet
     }
   }
 }

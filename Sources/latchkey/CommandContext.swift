@@ -114,17 +114,19 @@ struct CommandContext {
     return try exclusively {
       // Another command may have refreshed the session while this one waited for the lock.
       let session = try signedIn()
-      return session.isStale ? try refreshed() : session
+      return session.isStale ? try refreshed().stored : session
     }
   }
 
-  func refreshed() throws -> Profile.SignedIn {
+  func refreshed() throws -> (stored: Profile.SignedIn, session: Session) {
     // Check this before locking, so that a missing session creates no lock file.
     _ = try signedIn()
     return try exclusively {
       let answer = try call(
         SessionRPC.refresh, RefreshRequest(refreshToken: try signedIn().refreshToken))
-      return try remember(answer.session)
+      let stored = try remember(answer.session)
+      guard let session = answer.session else { throw Ending.unknownAnswer }
+      return (stored, session)
     }
   }
 

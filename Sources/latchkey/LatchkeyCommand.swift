@@ -34,7 +34,7 @@ struct Latchkey: ParsableCommand {
         SignUp.self, Start.self, SignIn.self, Refresh.self, Sessions.self, SignOut.self, WhoAmI.self, Token.self,
       ]),
       CommandGroup(name: "Sign-in methods", subcommands: [
-        Providers.self, Link.self, Unlink.self, Reauthenticate.self, Passkeys.self,
+        Providers.self, Link.self, Unlink.self, Reauthenticate.self, Passkeys.self, RevokeToken.self,
       ]),
       CommandGroup(name: "Second factors", subcommands: [SecondFactor.self, Enroll.self, Withdraw.self]),
       CommandGroup(

@@ -20,11 +20,7 @@ extension CommandContext {
       let revoked = session.revokedProviderIDs.map(printable).joined(separator: ", ")
       lines.append("  Removed unverified sign-in methods: \(revoked).")
     }
-    if session.isRestricted {
-      lines.append("  Enroll a second factor before anything else: \(proposal("enroll", "totp")).")
-    } else if let due = session.secondFactorDueAtMillis {
-      lines.append("  Enroll a second factor by \(rfc3339(due)).")
-    }
+    lines += secondFactorDuty(session)
     lines.append("  Session stored in \(sessionPath) (profile \(common.profileName)).")
     return Report(lines, [
       JSONMember("outcome", .string("session")), JSONMember("session_id", .string(session.sessionID)),
@@ -36,6 +32,14 @@ extension CommandContext {
       JSONMember("second_factor_due_at", .moment(session.secondFactorDueAtMillis)),
       JSONMember("account", account.json),
     ])
+  }
+
+  /// Returns a line if the user must enroll a second factor.
+  func secondFactorDuty(_ session: Session) -> [String] {
+    if session.isRestricted {
+      return ["  Enroll a second factor before anything else: \(proposal("enroll", "totp"))."]
+    }
+    return session.secondFactorDueAtMillis.map { ["  Enroll a second factor by \(rfc3339($0))."] } ?? []
   }
 
   func ways(_ account: Account) -> String {

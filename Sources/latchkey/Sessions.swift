@@ -16,11 +16,14 @@ struct Refresh: ServiceCommand {
   @OptionGroup var common: CommonOptions
 
   func perform(_ context: CommandContext) throws -> Report {
-    let fresh = try context.refreshed()
+    let (fresh, session) = try context.refreshed()
     let until = rfc3339(fresh.idTokenExpiresAtMillis)
-    return Report(["Refreshed; the ID token is valid until \(until)."], [
+    let lines = ["Refreshed; the ID token is valid until \(until)."] + context.secondFactorDuty(session)
+    return Report(lines, [
       JSONMember("outcome", .string("session")), JSONMember("account_id", .string(fresh.accountID)),
       JSONMember("id_token_expires_at", .moment(fresh.idTokenExpiresAtMillis)),
+      JSONMember("is_restricted", .bool(session.isRestricted)),
+      JSONMember("second_factor_due_at", .moment(session.secondFactorDueAtMillis)),
     ])
   }
 }

@@ -62,6 +62,18 @@ func `an invalid hook is rejected by the path of its setting`(text: String, path
   #expect(fault?.setting == "hooks[1].name")
 }
 
+@Test func `the fault of a hook has the hook's place in the file, also behind an unusable hook`() {
+  let other = ", { name: 'other', endpoint: 'https://h.example', callers: ['shop'] }"
+  func faults(_ text: String) -> Set<String> {
+    Set(
+      Settings.examine(Array("{ \(text) }".utf8), folder: "/etc/latchkey", environment: [:]).faults.map(\.setting))
+  }
+  #expect(faults(hooks("name: ''", and: other)).isSuperset(of: ["hooks[0].name", "hooks[1].callers"]))
+  // An unusable caller may be the one that the hook names.
+  let callers = hooks(address, and: other).replacing("callers: [{ name", with: "callers: [7, { name")
+  #expect(faults(callers).intersection(["callers[0]", "hooks[1].callers"]) == ["callers[0]"])
+}
+
 @Test(arguments: [("timeout_millis", 10_000), ("concurrent_max", 1_000)])
 func `the upper end of each range is accepted`(name: String, value: Int) throws {
   #expect(throws: Never.self) { try settings(hooks("\(address), \(name): \(value)")) }

@@ -19,6 +19,8 @@ from latchkey.v1 import errors_pb2 as errors
 from latchkey.v1 import types_pb2 as types
 from processes import Server, Simulator, issuer_name
 from protocols.people import Person
+from test_latchkey_command import DONE, REFUSED, USAGE
+from test_latchkey_command import Person as Typist
 
 BACK = latchkey_settings.REDIRECT_URIS[0]
 ACCESS = types.PROVIDER_TOKEN_KIND_ACCESS_TOKEN
@@ -248,3 +250,23 @@ def test_T9_at_most_eight_tokens_and_nothing_is_deleted_otherwise(client: Client
         client.delete(signed.id_token, tokens_to_revoke=[access(signed)] * 9)
     assert client.get(signed.id_token).account_id == signed.account.account_id
     assert len(client.delete(signed.id_token, tokens_to_revoke=[access(signed)] * 8).revocations) == 8
+
+
+def test_the_command_has_a_provider_revoke_a_token(
+        server: Server, client: Client, simulator: Simulator, tmp_path: Path) -> None:
+    typist = Typist(server, tmp_path)
+    typist.sign_up(fresh_email())
+    id_token = typist.run("token").stdout.strip()
+    flow = proof(client, simulator, "oidc.corp", somebody(simulator), purpose=types.PROOF_PURPOSE_LINK,
+                 id_token=id_token)
+    linked = client.link(id_token, flow).session
+    token = access(linked)
+    file = typist.file("token", token.token)
+    words = ("revoke-token", "oidc.corp", "--kind", "access-token", "--token-file", file)
+    assert typist.json(*words) == {"outcome": "revoked", "provider_id": "oidc.corp"}
+    assert revoked(simulator, token) == 1
+    again = typist.run(*words)
+    assert (again.returncode, again.stdout) == (DONE, "Revoked: a token of oidc.corp.\n")
+    for code, others in ((REFUSED, ("google.com", "--token-file", file)), (USAGE, ("oidc.corp",)),
+                         (USAGE, ("oidc.corp", "--token-file", file, "--kind", "cookie"))):
+        assert typist.run("revoke-token", *others).returncode == code, others

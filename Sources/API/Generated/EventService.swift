@@ -103,6 +103,8 @@ package enum EventType: Int32, ProtobufEnum {
   case providerTokenRevoked = 61
   /// A sign-in replaced the subject of an identity by the one of the application's new team (apple.com).
   case identityTransferred = 62
+  /// An administrator stored the transfer identifier of an identity (apple.com).
+  case transferSubjectSet = 63
 
   package var name: String {
     switch self {
@@ -153,6 +155,7 @@ package enum EventType: Int32, ProtobufEnum {
     case .passkeyCloneSuspected: "PASSKEY_CLONE_SUSPECTED"
     case .providerTokenRevoked: "PROVIDER_TOKEN_REVOKED"
     case .identityTransferred: "IDENTITY_TRANSFERRED"
+    case .transferSubjectSet: "TRANSFER_SUBJECT_SET"
     }
   }
 }

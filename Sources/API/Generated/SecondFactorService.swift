@@ -52,7 +52,7 @@ extension StartSecondFactorRequest: ProtobufMessage, @unsafe Mapped {
 package struct StartSecondFactorResponse: Sendable, Equatable {
   /// Phone factors only: pass it with the code to FinishSecondFactor. Empty for other kinds.
   package var verificationID: String
-  /// Expiry of the code, or of the attempt.
+  /// Expiry of the code, of the passkey challenge, or of the attempt.
   package var expiresAtMillis: Int64?
   /// Passkeys only: a PublicKeyCredentialRequestOptionsJSON. Its challenge replaces the previous one.
   package var passkeyOptionsJSON: String
@@ -257,7 +257,7 @@ package struct StartEnrollmentResponse: Sendable, Equatable {
   package var totpSecret: String
   /// TOTP only: an `otpauth://` URI to show as a QR code.
   package var totpURI: String
-  /// Expiry of the enrolment, ten minutes from now.
+  /// Expiry of the enrolment, ten minutes from now; for a passkey five.
   package var expiresAtMillis: Int64?
   /// Passkeys only: a PublicKeyCredentialCreationOptionsJSON.
   package var passkeyOptionsJSON: String

@@ -68,7 +68,7 @@ package struct SetTransferSubjects: Sendable {
     query.transfer = IdentityKey(providerID: SetTransferSubjects.providerID, subject: row.transferSubject)
     let facts = try await environment.first(query)
     return try await environment.decideAndCommit(query, facts, call: call, commitDecision: CommitDecision()) {
-      facts, _ in
+      facts, now in
       let decision = TransferDecision.decide(
         row.transferSubject, of: key, owner: facts.identityOwner, other: facts.transferOwner)
       switch decision {
@@ -76,8 +76,13 @@ package struct SetTransferSubjects: Sendable {
       case .unchanged: return .answer(.unchanged)
       case .change(let identity, let version):
         // The version guards the identity against a sign-in that refreshes its profile.
+        let note = AuditNote(
+          .transferSubjectSet, accountID: identity.accountID, details: ["provider_id": key.providerID])
         return .commit(
-          Change([.account(.raise(id: identity.accountID, version: version)), .identity(.update(identity))]), .done)
+          Change([
+            .account(.raise(id: identity.accountID, version: version)), .identity(.update(identity)),
+            environment.audit(note, call: call, now: now),
+          ]), .done)
       }
     }
   }

@@ -48,7 +48,9 @@ extension Environment {
       if let fault { return .refused(fault) }
     case .passkey(let passkey):
       do {
-        guard let challenge = held.passkeyChallenge, challenge.factorID == factor.id else {
+        guard let challenge = held.passkeyChallenge, challenge.factorID == factor.id,
+          challenge.expiresAt.map({ now < $0 }) ?? true
+        else {
           throw Failure.invalidPasskey("challenge")
         }
         let use = try use(passkey, shown.credentialJSON, challenge)

@@ -21,9 +21,14 @@ extension Environment {
     var pending = newPending(
       enrollment.packed, purpose: .enrollment,
       identity: IdentityKey(providerID: enrollment.kind.rawValue, subject: ""), accountID: caller.state.account.id,
-      lifetimeMillis: policy.factorCodeLifetimeMillis, call: call, now: now)
+      lifetimeMillis: lifetimeMillis(ofEnrolling: enrollment.kind), call: call, now: now)
     pending.record.attemptsLeft = policy.factorCodeAttemptsMax
     return pending
+  }
+
+  /// Returns how long a user has to prove possession of a factor.
+  func lifetimeMillis(ofEnrolling kind: FactorKind) -> Int64 {
+    kind == .passkey ? policy.passkeyChallengeLifetimeMillis : policy.factorCodeLifetimeMillis
   }
 
   /// Opens the row of an enrolment id, for the session that started the enrolment.

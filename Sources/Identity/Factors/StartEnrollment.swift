@@ -68,7 +68,7 @@ package struct StartEnrollment: Sendable {
     var held = PendingEnrollment(
       kind: request.kind, sessionID: caller.session.id, displayName: request.displayName)
     var started = StartedEnrollment(
-      enrollmentID: "", expiresAt: now.adding(millis: environment.policy.factorCodeLifetimeMillis))
+      enrollmentID: "", expiresAt: now.adding(millis: environment.lifetimeMillis(ofEnrolling: request.kind)))
     var writes: [Write] = [.session(.requireOpen(id: caller.session.id, at: now))]
     switch request.kind {
     case .totp:

@@ -34,7 +34,7 @@ package struct StartSecondFactor: Sendable {
       let offered = owner.factorsToOffer(behind: held.firstFactor)
       guard let factor = offered.first(where: { $0.id == factorID }) else { return .refuse(.noSuchFactor) }
       if case .passkey(let passkey) = environment.secret(of: factor) {
-        return try challenge(passkey, of: factor, row, held)
+        return try challenge(passkey, of: factor, row, held, now)
       }
       guard factor.kind == .phone, let number = factor.phoneNumber else {
         return .answer(StartedFactor(verificationID: "", expiresAt: row.expiresAt))
@@ -46,21 +46,23 @@ package struct StartSecondFactor: Sendable {
 
   /// Returns options for a passkey. Their challenge replaces the row's previous one.
   private func challenge(
-    _ passkey: Passkey, of factor: FactorRecord, _ row: PendingRecord, _ held: PendingAssertion
+    _ passkey: Passkey, of factor: FactorRecord, _ row: PendingRecord, _ held: PendingAssertion, _ now: Timestamp
   ) throws -> Step<StartedFactor> {
+    let lifetimeMillis = environment.policy.passkeyChallengeLifetimeMillis
+    let expiresAt = min(row.expiresAt, now.adding(millis: lifetimeMillis))
     var challenge = environment.newChallenge(.signIn, of: row.accountID, at: passkey.relyingPartyID)
     challenge.factorID = factor.id
     challenge.identified = true
+    challenge.expiresAt = expiresAt
     var held = held
     held.passkeyChallenge = challenge
     let options = try environment.passkeys.requestOptions(
       PasskeyRequest(
-        challenge: challenge, allowed: [NamedPasskey(passkey)],
-        lifetimeMillis: environment.policy.passkeyChallengeLifetimeMillis))
+        challenge: challenge, allowed: [NamedPasskey(passkey)], lifetimeMillis: lifetimeMillis))
     let sealed = environment.cryptography.seal(held.packed, context: PendingTable.context(of: row))
     return .commit(
       Change([.pending(.reseal(row.digest, version: row.version, sealed: sealed))]),
-      StartedFactor(verificationID: "", expiresAt: row.expiresAt, optionsJSON: options))
+      StartedFactor(verificationID: "", expiresAt: expiresAt, optionsJSON: options))
   }
 
   /// Asks the hooks about the code, if the factor is a phone.

@@ -1,5 +1,5 @@
 package import Sealed
-import Store
+package import Store
 
 /// A challenge that an authenticator must sign, with what it is for. Sealed in its row.
 package struct PasskeyChallenge: Hashable, Sendable {
@@ -19,12 +19,15 @@ package struct PasskeyChallenge: Hashable, Sendable {
   package var identified: Bool
   /// The address that a sign-in named, whose account must have the passkey. Empty: none.
   package var email: String
+  /// The end of a challenge whose row lasts longer, because a second factor may be asked for several times.
+  package var expiresAt: Timestamp?
 
   static let newFactor = "new"
 
   package init(
     purpose: FlowPurpose, accountID: String = "", relyingPartyID: String, challenge: [UInt8],
-    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = ""
+    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = "",
+    expiresAt: Timestamp? = nil
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -34,6 +37,7 @@ package struct PasskeyChallenge: Hashable, Sendable {
     self.factorID = factorID
     self.identified = identified
     self.email = email
+    self.expiresAt = expiresAt
   }
 
   /// Whether the passkey only follows another factor, so that possession alone counts.
@@ -100,12 +104,14 @@ extension PasskeyChallenge: SealedContent {
     self.init(
       purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID,
       relyingPartyID: try message.rpID.required(), challenge: try message.challenge.required(),
-      userHandle: message.userHandle, factorID: message.factorID, identified: message.identified, email: message.email)
+      userHandle: message.userHandle, factorID: message.factorID, identified: message.identified, email: message.email,
+      expiresAt: message.expiresAtMillis.map(Timestamp.init(millis:)))
   }
 
   package var message: Sealed.PasskeyChallenge {
     Sealed.PasskeyChallenge(
       purpose: purpose.message, accountID: accountID, rpID: relyingPartyID, challenge: challenge,
-      userHandle: userHandle, factorID: factorID, identified: identified, email: email)
+      userHandle: userHandle, factorID: factorID, identified: identified, email: email,
+      expiresAtMillis: expiresAt?.millis)
   }
 }

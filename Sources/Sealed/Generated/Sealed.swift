@@ -652,10 +652,13 @@ package struct PasskeyChallenge: Sendable, Equatable {
   package var identified: Bool
   /// The address that a sign-in named. Empty: none.
   package var email: String
+  /// Second factors only. Absent: the challenge expires with its row.
+  package var expiresAtMillis: Int64?
 
   package init(
     purpose: FlowPurpose? = .unspecified, accountID: String = "", rpID: String = "", challenge: [UInt8] = [],
-    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = ""
+    userHandle: [UInt8] = [], factorID: String = "", identified: Bool = false, email: String = "",
+    expiresAtMillis: Int64? = nil
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -665,6 +668,7 @@ package struct PasskeyChallenge: Sendable, Equatable {
     self.factorID = factorID
     self.identified = identified
     self.email = email
+    self.expiresAtMillis = expiresAtMillis
   }
 }
 
@@ -676,7 +680,8 @@ extension PasskeyChallenge: ProtobufMessage, @unsafe Mapped {
       purpose: FlowPurpose(form.pointee.purpose), accountID: Field.text(form.pointee.account_id),
       rpID: Field.text(form.pointee.rp_id), challenge: Field.bytes(form.pointee.challenge),
       userHandle: Field.bytes(form.pointee.user_handle), factorID: Field.text(form.pointee.factor_id),
-      identified: form.pointee.identified != 0, email: Field.text(form.pointee.email)
+      identified: form.pointee.identified != 0, email: Field.text(form.pointee.email),
+      expiresAtMillis: Field.millis(form.pointee.expires_at)
     )
   }
 
@@ -689,6 +694,7 @@ extension PasskeyChallenge: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.factor_id = arena.text(factorID)
     unsafe form.pointee.identified = identified ? 1 : 0
     unsafe form.pointee.email = arena.text(email)
+    unsafe form.pointee.expires_at = arena.timestamp(expiresAtMillis)
   }
 }
 

@@ -50,6 +50,44 @@ struct `Passkeys as second factors` {
     await refused(.pendingCredentialUsed) { try await finish(started.optionsJSON) }
   }
 
+  @Test func `P16: a challenge is valid for five minutes, and the attempt longer`() async throws {
+    let (key, finished) = try await enrolled()
+    let factorID = finished.grant.account.factors[0].id
+    let required = try await world.signIn(rightPassword).required
+    let lifetimeMillis = world.environment.policy.passkeyChallengeLifetimeMillis
+    func finish(_ options: String) async throws -> FinishSecondFactorAnswer {
+      try await FinishSecondFactor(world.environment)(
+        FinishSecondFactorRequest(
+          handle: required.handle, factorID: factorID, code: "", credentialJSON: key.response(to: options)),
+        world.call())
+    }
+    let first = try await world.start(required, factorID)
+    #expect(first.expiresAt == world.now.adding(millis: lifetimeMillis))
+    world.clock.advance(millis: lifetimeMillis)
+    let failure = await refused(.invalidPasskey) { try await finish(first.optionsJSON) }
+    #expect(failure?.metadata == ["check": "challenge"])
+    let second = try await world.start(required, factorID)
+    world.clock.advance(millis: lifetimeMillis / 2)
+    _ = try await finish(second.optionsJSON).grant
+  }
+
+  @Test func `P16: an enrolment of a passkey is valid for five minutes`() async throws {
+    world.insertPerson([])
+    var key = FakeAuthenticator(verifiesUser: false)
+    let session = try world.session(of: "account-y")
+    let started = try await world.startEnrollment(.passkey, session)
+    let lifetimeMillis = world.environment.policy.passkeyChallengeLifetimeMillis
+    #expect(started.expiresAt == world.now.adding(millis: lifetimeMillis))
+    key.userHandle = world.passkeys.lastCreation?.challenge.userHandle ?? []
+    world.clock.advance(millis: lifetimeMillis)
+    await refused(.expiredCode) {
+      try await FinishEnrollment(world.environment)(
+        FinishEnrollmentRequest(
+          idToken: session.idToken, enrollmentID: started.enrollmentID, code: "",
+          credentialJSON: key.response(to: started.optionsJSON)), world.call())
+    }
+  }
+
   @Test func `P12: a sign count of a factor that does not rise is an event, and by policy a rejection`() async throws {
     var (key, finished) = try await enrolled()
     let factorID = finished.grant.account.factors[0].id

@@ -57,9 +57,11 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
       passkeyChallenge: challenge)
   }
 
-  private let challenge = Identity.PasskeyChallenge(
-    purpose: .reauthenticate, accountID: "account", relyingPartyID: "example.com", challenge: [1, 2],
-    userHandle: [3, 4], factorID: "factor", identified: true, email: "ada@example.com")
+  private var challenge: Identity.PasskeyChallenge {
+    Identity.PasskeyChallenge(
+      purpose: .reauthenticate, accountID: "account", relyingPartyID: "example.com", challenge: [1, 2],
+      userHandle: [3, 4], factorID: "factor", identified: true, email: "ada@example.com", expiresAt: later)
+  }
 
   private var passkey: Identity.Passkey {
     var passkey = Identity.Passkey(

@@ -147,7 +147,8 @@ struct `Transfer identifiers, every row` {
       "done", "ACCOUNT_NOT_FOUND", "PROVIDER_ALREADY_LINKED", "unchanged",
     ])
     #expect(transferSubject(of: "a") == "t" && transferSubject(of: "b") == nil)
-    #expect(world.store.contents.audit.isEmpty)
+    #expect(world.store.contents.events(of: "a") == ["TRANSFER_SUBJECT_SET"])
+    #expect(world.store.contents.events(of: "b").isEmpty)
   }
 
   @Test func `X4 another identifier replaces the one before, which is free then`() async throws {

@@ -347,7 +347,7 @@ const ProtobufCMessageDescriptor latchkey__v1__event__descriptor =
   (ProtobufCMessageInit) latchkey__v1__event__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[47] =
+static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[48] =
 {
   { "EVENT_TYPE_UNSPECIFIED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_UNSPECIFIED", 0 },
   { "EVENT_TYPE_ACCOUNT_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -396,11 +396,12 @@ static const ProtobufCEnumValue latchkey__v1__event_type__enum_values_by_number[
   { "EVENT_TYPE_SESSION_COOKIE_CREATED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_SESSION_COOKIE_CREATED", 60 },
   { "EVENT_TYPE_PROVIDER_TOKEN_REVOKED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_PROVIDER_TOKEN_REVOKED", 61 },
   { "EVENT_TYPE_IDENTITY_TRANSFERRED", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDENTITY_TRANSFERRED", 62 },
+  { "EVENT_TYPE_TRANSFER_SUBJECT_SET", "LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_TRANSFER_SUBJECT_SET", 63 },
 };
 static const ProtobufCIntRange latchkey__v1__event_type__value_ranges[] = {
-{0, 0},{45, 40},{55, 42},{60, 44},{0, 47}
+{0, 0},{45, 40},{55, 42},{60, 44},{0, 48}
 };
-static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[47] =
+static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_name[48] =
 {
   { "EVENT_TYPE_ACCOUNTS_EXPORTED", 25 },
   { "EVENT_TYPE_ACCOUNT_CREATED", 1 },
@@ -446,6 +447,7 @@ static const ProtobufCEnumValueIndex latchkey__v1__event_type__enum_values_by_na
   { "EVENT_TYPE_SIGNED_OUT", 9 },
   { "EVENT_TYPE_SIGNING_KEY_REVOKED", 35 },
   { "EVENT_TYPE_SIGNING_KEY_ROTATED", 34 },
+  { "EVENT_TYPE_TRANSFER_SUBJECT_SET", 47 },
   { "EVENT_TYPE_UNLINKED", 3 },
   { "EVENT_TYPE_UNLOCKED", 36 },
   { "EVENT_TYPE_UNSPECIFIED", 0 },
@@ -457,9 +459,9 @@ const ProtobufCEnumDescriptor latchkey__v1__event_type__descriptor =
   "EventType",
   "Latchkey__V1__EventType",
   "latchkey.v1",
-  47,
+  48,
   latchkey__v1__event_type__enum_values_by_number,
-  47,
+  48,
   latchkey__v1__event_type__enum_values_by_name,
   4,
   latchkey__v1__event_type__value_ranges,

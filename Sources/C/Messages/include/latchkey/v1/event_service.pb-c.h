@@ -217,7 +217,11 @@ typedef enum _Latchkey__V1__EventType {
   /*
    * A sign-in replaced the subject of an identity by the one of the application's new team (apple.com).
    */
-  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDENTITY_TRANSFERRED = 62
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_IDENTITY_TRANSFERRED = 62,
+  /*
+   * An administrator stored the transfer identifier of an identity (apple.com).
+   */
+  LATCHKEY__V1__EVENT_TYPE__EVENT_TYPE_TRANSFER_SUBJECT_SET = 63
     PROTOBUF_C__FORCE_ENUM_TO_BE_INT_SIZE(LATCHKEY__V1__EVENT_TYPE)
 } Latchkey__V1__EventType;
 

@@ -77,7 +77,7 @@ struct  Latchkey__V1__StartSecondFactorResponse
    */
   char *verification_id;
   /*
-   * Expiry of the code, or of the attempt.
+   * Expiry of the code, of the passkey challenge, or of the attempt.
    */
   Google__Protobuf__Timestamp *expires_at;
   /*
@@ -233,7 +233,7 @@ struct  Latchkey__V1__StartEnrollmentResponse
    */
   char *totp_uri;
   /*
-   * Expiry of the enrolment, ten minutes from now.
+   * Expiry of the enrolment, ten minutes from now; for a passkey five.
    */
   Google__Protobuf__Timestamp *expires_at;
   /*

@@ -1823,7 +1823,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__passkey__descriptor =
   (ProtobufCMessageInit) latchkey__storage__v1__passkey__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__field_descriptors[8] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__field_descriptors[9] =
 {
   {
     "purpose",
@@ -1921,11 +1921,24 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__passkey_challenge__
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "expires_at",
+    71,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_MESSAGE,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PasskeyChallenge, expires_at),
+    &google__protobuf__timestamp__descriptor,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__passkey_challenge__field_indices_by_name[] = {
   1,   /* field[1] = account_id */
   3,   /* field[3] = challenge */
   7,   /* field[7] = email */
+  8,   /* field[8] = expires_at */
   5,   /* field[5] = factor_id */
   6,   /* field[6] = identified */
   0,   /* field[0] = purpose */
@@ -1936,7 +1949,7 @@ static const ProtobufCIntRange latchkey__storage__v1__passkey_challenge__number_
 {
   { 1, 0 },
   { 70, 7 },
-  { 0, 8 }
+  { 0, 9 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descriptor =
 {
@@ -1946,7 +1959,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__passkey_challenge__descr
   "Latchkey__Storage__V1__PasskeyChallenge",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PasskeyChallenge),
-  8,
+  9,
   latchkey__storage__v1__passkey_challenge__field_descriptors,
   latchkey__storage__v1__passkey_challenge__field_indices_by_name,
   2,  latchkey__storage__v1__passkey_challenge__number_ranges,

@@ -68,7 +68,7 @@ public nonisolated struct Latchkey_V1_StartSecondFactorResponse: Sendable {
   /// Phone factors only: pass it with the code to FinishSecondFactor. Empty for other kinds.
   public var verificationID: String = String()
 
-  /// Expiry of the code, or of the attempt.
+  /// Expiry of the code, of the passkey challenge, or of the attempt.
   public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
     get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
     set {_expiresAt = newValue}
@@ -242,7 +242,7 @@ public nonisolated struct Latchkey_V1_StartEnrollmentResponse: Sendable {
   /// TOTP only: an `otpauth://` URI to show as a QR code.
   public var totpUri: String = String()
 
-  /// Expiry of the enrolment, ten minutes from now.
+  /// Expiry of the enrolment, ten minutes from now; for a passkey five.
   public var expiresAt: SwiftProtobuf.Google_Protobuf_Timestamp {
     get {_expiresAt ?? SwiftProtobuf.Google_Protobuf_Timestamp()}
     set {_expiresAt = newValue}

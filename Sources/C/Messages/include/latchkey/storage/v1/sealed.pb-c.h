@@ -387,10 +387,14 @@ struct  Latchkey__Storage__V1__PasskeyChallenge
    * The address that a sign-in named. Empty: none.
    */
   char *email;
+  /*
+   * Second factors only. Absent: the challenge expires with its row.
+   */
+  Google__Protobuf__Timestamp *expires_at;
 };
 #define LATCHKEY__STORAGE__V1__PASSKEY_CHALLENGE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__passkey_challenge__descriptor) \
-    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string }
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, {0,NULL}, {0,NULL}, (char *)protobuf_c_empty_string, 0, (char *)protobuf_c_empty_string, NULL }
 
 
 struct  Latchkey__Storage__V1__StoredAnswer__AccountExists
