@@ -48,6 +48,8 @@ package struct StartEnrollment: Sendable {
     throttle?.look(into: &query)
     let facts = try await environment.first(query)
     if let number = request.phoneNumber {
+      // A closed session asks no hook.
+      _ = try SessionCheck.open(token, in: facts, call: call, restrictedToo: true, now: environment.clock.now())
       try await environment.requireSend(
         .secondFactorCode, to: .phoneNumber(number), locale: request.locale, call, throttle, facts)
     }

@@ -71,11 +71,19 @@ struct HookedOpening: Sendable {
     session.record.claimsJSON = try tokens.claims(before.claims, overriddenBy: changes.sessionClaimsJSON)
     state.account.apply(changes, isNew: isNewAccount, now: now)
     isDisabled = changes.disables
-    change.writes = change.writes.map { write in
+    var isStored = false
+    change.writes = change.writes.compactMap { write in
       switch write {
-      case .session(.insert(let record)) where record.id == session.record.id: .session(.insert(session.record))
-      case .account(let write) where state.account != before.account: .account(write.storing(state.account))
-      default: write
+      case .session(.insert(let record)) where record.id == session.record.id:
+        return .session(.insert(session.record))
+      case .account(let old) where state.account != before.account:
+        let new = old.storing(state.account)
+        guard new != old else { return write }
+        // A login with a second factor has two writes of the account. One update takes the place of both: a second one
+        // would find another version.
+        defer { isStored = true }
+        return isStored ? nil : .account(new)
+      default: return write
       }
     }
     var changed: [String] = []

@@ -41,6 +41,8 @@ package struct SendPhoneCode: Sendable {
       .sends, of: request.phoneNumber, byDevice: request.purpose != .link, isVerified: token != nil, call: call)
     throttle.look(into: &query)
     let facts = try await environment.first(query)
+    // A closed session asks no hook.
+    _ = try token.map { try SessionCheck.open($0, in: facts, call: call, now: environment.clock.now()) }
     try await environment.requireSend(
       .phoneCode, to: .phoneNumber(request.phoneNumber), locale: request.locale, call, throttle, facts)
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in

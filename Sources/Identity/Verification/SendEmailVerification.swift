@@ -57,6 +57,8 @@ package struct SendEmailChange: Sendable {
     let throttle = environment.throttle(.sends, of: newEmail, isVerified: true, call: call)
     throttle.look(into: &query)
     let facts = try await environment.first(query)
+    // A closed session asks no hook.
+    _ = try SessionCheck.open(token, in: facts, call: call, now: environment.clock.now())
     try await environment.requireSend(.changeEmail, to: .email(newEmail), locale: order.locale, call, throttle, facts)
     return try await environment.decideAndCommit(query, facts, call: call) { facts, now in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)

@@ -44,6 +44,22 @@ struct `Changes by hooks` {
       changed.first?.contains("display_name,photo_url,email_verified,custom_claims,session_claims") == true)
   }
 
+  @Test func `a login with a second factor takes over changes of the account, in one update`() async throws {
+    let hooks = FakeHooks { _ in .allowing { $0.displayName = "New" } }
+    let world = world(hooks)
+    world.insertPerson([.totp])
+    let version = try #require(world.store.state("account-y")).account.version
+    let grant = try await world.finish(try await world.signIn(google()).required).grant
+    let after = try #require(world.store.state("account-y")).account
+    #expect(after.displayName == "New" && after.version == version + 1 && after.lastSignInAt == world.now)
+    hooks.use { _ in .allowing { $0.customClaimsJSON = "{\"role\":\"x\"}" } }
+    world.clock.advance(millis: 60_000)
+    let credential = Credential.providerToken(world.providers.token(google()))
+    _ = try await world.finish(try await world.reauthenticate(credential, grant).required)
+    #expect(world.store.state("account-y")?.account.customClaimsJSON == "{\"role\":\"x\"}")
+    #expect(world.store.contents.audit.count { $0.event == "HOOK_CHANGED" } == 2)
+  }
+
   @Test func `an existing account is updated at the version that the decision saw`() async throws {
     let hooks = FakeHooks { _ in .allowing { $0.displayName = "New" } }
     let world = world(hooks)
