@@ -82,8 +82,8 @@ package struct InviteUser: Sendable {
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Invited> {
     let pending = environment.newCode(
-      PendingCode(anyBinding: true), purpose: request.setsPassword ? .resetPassword : .emailLink,
-      identity: .mail(request.email), email: request.email, accountID: account.id,
+      PendingCode(anyBinding: true, isInvitation: true), purpose: request.setsPassword ? .resetPassword : .emailLink,
+      identity: .invitation(request.email), email: request.email, accountID: account.id,
       lifetimeMillis: environment.policy.invitationLifetimeMillis, call: owner, now: now)
     let expiresAt = pending.record.expiresAt
     var writes: [Write] = []

@@ -191,7 +191,9 @@ extension SignIn {
     let query = attempt.query(environment.policy)
     let facts = try await environment.load(query)
     let settled = try await environment.settle(query, facts, call: call, userInfo: nil) { facts, now in
-      attempt.code = try environment.proveAgain(code, facts.code, call, now)
+      let code = try environment.proveAgain(code, facts.code, call, now)
+      try code.requireCurrent(for: facts.emailOwner, environment.policy)
+      attempt.code = code
       return step(decision(attempt, now).byCode(facts), attempt, now)
     }
     return try await answered(settled, attempt)

@@ -72,6 +72,11 @@ package struct OpenedCode: Hashable, Sendable {
 
   var kind: CodeKind { CodeKind([row.purpose]) }
 
+  /// Whether the code is an invitation to an account that a user has entered since (section 14).
+  func isOutdated(for owner: AccountState?, _ policy: Policy) -> Bool {
+    held.isInvitation && !(owner?.isUnentered(policy) ?? false)
+  }
+
   /// Returns the writes that use up the code, with the link or code of the same email. They succeed for one call only.
   ///
   /// The row of the six digits comes first, so that two calls lock both rows in the same order.
@@ -117,6 +122,9 @@ extension CodeKind {
 /// Keys that find a code's row when the next code is requested.
 extension IdentityKey {
   static func phone(_ number: String) -> IdentityKey { IdentityKey(providerID: SignInMethods.phone, subject: number) }
+
+  /// The key of an invitation. It differs from that of other links to the address, so that none of them ends it.
+  static func invitation(_ email: String) -> IdentityKey { IdentityKey(providerID: "invitation", subject: email) }
 
   /// The key of an emailed code: its recipient.
   static func mail(_ email: String) -> IdentityKey { IdentityKey(providerID: SignInMethods.password, subject: email) }

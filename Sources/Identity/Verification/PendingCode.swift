@@ -18,11 +18,13 @@ package struct PendingCode: Hashable, Sendable {
   package var sessionID: String
   /// Whether the email of the code also has a link.
   package var carriesLink: Bool
+  /// Whether the link is an invitation. It ends when a user enters the account by another way.
+  package var isInvitation: Bool
 
   package init(
     purpose: FlowPurpose = .signIn, accountID: String = "", digits: String = "", continueURI: String = "",
     locale: String = "", anyBinding: Bool = false, emailPurpose: EmailCodePurpose? = nil, sessionID: String = "",
-    carriesLink: Bool = false
+    carriesLink: Bool = false, isInvitation: Bool = false
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -33,6 +35,7 @@ package struct PendingCode: Hashable, Sendable {
     self.emailPurpose = emailPurpose
     self.sessionID = sessionID
     self.carriesLink = carriesLink
+    self.isInvitation = isInvitation
   }
 }
 
@@ -44,12 +47,13 @@ extension PendingCode: SealedContent {
       purpose: try FlowPurpose(message.purpose).required(), accountID: message.accountID, digits: message.digits,
       continueURI: message.continueURI, locale: message.locale, anyBinding: message.anyBinding,
       emailPurpose: EmailCodePurpose(message.emailPurpose), sessionID: message.sessionID,
-      carriesLink: message.carriesLink)
+      carriesLink: message.carriesLink, isInvitation: message.isInvitation)
   }
 
   package var message: Sealed.PendingCode {
     Sealed.PendingCode(
       purpose: purpose.message, accountID: accountID, digits: digits, continueURI: continueURI, locale: locale,
-      anyBinding: anyBinding, emailPurpose: emailPurpose?.message, sessionID: sessionID, carriesLink: carriesLink)
+      anyBinding: anyBinding, emailPurpose: emailPurpose?.message, sessionID: sessionID, carriesLink: carriesLink,
+      isInvitation: isInvitation)
   }
 }

@@ -138,6 +138,7 @@ struct ResetDecision: Sendable {
       return .refuse(.wrongSentCode("the account has another address by now", code.kind, field: "code"))
     }
     if state.account.disabled { return .refuse(.userIsDisabled) }
+    if code.isOutdated(for: state, policy) { return .refuse(.expiredSentCode(code.kind, field: "code")) }
     guard state.account.emailVerified else { return meetUnverified(state, email) }
     var edit = AccountEdit(state)
     let revoked = state.account.emailVerifiedAt.map { edit.dropMethods(addedBefore: $0) } ?? []

@@ -78,6 +78,11 @@ struct VerifiedCode: Sendable {
     opened.spend(for: accountID, sessionID: sessionID, now: now) + resets(at: now)
   }
 
+  /// Rejects an invitation to an account that a user has entered since.
+  func requireCurrent(for owner: AccountState?, _ policy: Policy) throws(Failure) {
+    if opened.isOutdated(for: owner, policy) { throw .expiredSentCode(opened.kind, field: presented.field) }
+  }
+
   /// Returns the writes that reset the counts of wrong codes.
   func resets(at now: Timestamp) -> [Write] { admitted.reset(at: now) }
 }
@@ -141,6 +146,9 @@ extension Environment {
       // Not counted: a client with the code needs no second attempt, and a typing error must not use the code up.
       guard row.email == email else {
         return .refuse(.otherMailbox(.emailLink, field: "credential.email_link.email"))
+      }
+      guard !opened.held.isInvitation || use.flow == .signIn else {
+        return .refuse(.wrongSentCode("an invitation only signs in", .emailLink, field: presented.field))
       }
       assertion = .mailbox(email)
     case .emailCode(let digits):

@@ -161,11 +161,13 @@ package struct PendingCode: Sendable, Equatable {
   package var sessionID: String
   /// Whether the email of the code also has a link.
   package var carriesLink: Bool
+  /// Whether the link is an invitation, which ends when a user enters the account.
+  package var isInvitation: Bool
 
   package init(
     purpose: FlowPurpose? = .unspecified, accountID: String = "", digits: String = "", continueURI: String = "",
     locale: String = "", anyBinding: Bool = false, emailPurpose: EmailCodePurpose? = .unspecified,
-    sessionID: String = "", carriesLink: Bool = false
+    sessionID: String = "", carriesLink: Bool = false, isInvitation: Bool = false
   ) {
     self.purpose = purpose
     self.accountID = accountID
@@ -176,6 +178,7 @@ package struct PendingCode: Sendable, Equatable {
     self.emailPurpose = emailPurpose
     self.sessionID = sessionID
     self.carriesLink = carriesLink
+    self.isInvitation = isInvitation
   }
 }
 
@@ -188,7 +191,7 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
       digits: Field.text(form.pointee.digits), continueURI: Field.text(form.pointee.continue_uri),
       locale: Field.text(form.pointee.locale), anyBinding: form.pointee.any_binding != 0,
       emailPurpose: EmailCodePurpose(form.pointee.email_purpose), sessionID: Field.text(form.pointee.session_id),
-      carriesLink: form.pointee.carries_link != 0
+      carriesLink: form.pointee.carries_link != 0, isInvitation: form.pointee.is_invitation != 0
     )
   }
 
@@ -202,6 +205,7 @@ extension PendingCode: ProtobufMessage, @unsafe Mapped {
     unsafe form.pointee.email_purpose = (emailPurpose ?? .unspecified).form
     unsafe form.pointee.session_id = arena.text(sessionID)
     unsafe form.pointee.carries_link = carriesLink ? 1 : 0
+    unsafe form.pointee.is_invitation = isInvitation ? 1 : 0
   }
 }
 

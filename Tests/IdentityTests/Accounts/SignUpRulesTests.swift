@@ -113,6 +113,43 @@ extension World {
     #expect(try await world.check(world.lastCode()).email == ada)
   }
 
+  @Test(arguments: [true, false])
+  func `it ends when the user enters the account by another way`(setsPassword: Bool) async throws {
+    let invited = try await world.invite(setsPassword: setsPassword)
+    let code = try world.lastCode()
+    let entered = try await world.signIn(google()).grant
+    #expect(entered.account.account.id == invited.accountID)
+    await refused(.expiredCode) {
+      if setsPassword { return try await world.reset(code, to: "battery staple").isNewAccount }
+      return try await world.signIn(.emailLink(email: ada, code: code)).grant.isNewAccount
+    }
+    #expect(world.store.state(invited.accountID)?.account.passwordHash == nil)
+  }
+
+  @Test(arguments: [true, false])
+  func `no link that another call sends to the address replaces it`(setsPassword: Bool) async throws {
+    let invited = try await world.invite(setsPassword: setsPassword)
+    let code = try world.lastCode()
+    _ = try await world.digits(for: .resetPassword)
+    _ = try await world.emailLink()
+    if setsPassword {
+      _ = try await world.reset(code, to: "battery staple")
+    } else {
+      _ = try await world.signIn(.emailLink(email: ada, code: code)).grant
+    }
+    #expect(world.store.state(invited.accountID)?.account.emailVerified == true)
+  }
+
+  @Test func `its link only signs in`() async throws {
+    _ = try await world.invite(setsPassword: false)
+    let code = try world.lastCode()
+    world.store.insert(account(id: "b", .verified("bob@example.com"), password: true))
+    let session = try world.session(of: "b")
+    await refused(.invalidCode) { try await world.link(.emailLink(email: ada, code: code), session) }
+    await refused(.invalidCode) { try await world.reauthenticate(.emailLink(email: ada, code: code), session) }
+    _ = try await world.signIn(.emailLink(email: ada, code: code)).grant
+  }
+
   @Test func `an account that a user has entered is not invited`() async throws {
     world.store.insert(account(.verified(ada), password: true))
     await refused(.emailAlreadyInUse) { try await world.invite() }

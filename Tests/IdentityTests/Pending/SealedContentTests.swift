@@ -26,7 +26,8 @@ private let unknownField: [UInt8] = [0xA2, 0x06, 0x01, 0x7A]
 
   private let code = Identity.PendingCode(
     purpose: .reauthenticate, accountID: "account", digits: "012345", continueURI: "https://a.example/", locale: "de",
-    anyBinding: true, emailPurpose: .changeEmail, sessionID: "session", carriesLink: true)
+    anyBinding: true, emailPurpose: .changeEmail, sessionID: "session", carriesLink: true,
+    isInvitation: true)
 
   private var assertion: Identity.PendingAssertion {
     var assertion = google(tier: .verified)

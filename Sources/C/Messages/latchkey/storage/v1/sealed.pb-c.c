@@ -718,7 +718,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_flow__descriptor
   (ProtobufCMessageInit) latchkey__storage__v1__pending_flow__init,
   NULL,NULL,NULL    /* reserved[123] */
 };
-static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[9] =
+static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field_descriptors[10] =
 {
   {
     "purpose",
@@ -828,6 +828,18 @@ static const ProtobufCFieldDescriptor latchkey__storage__v1__pending_code__field
     0,             /* flags */
     0,NULL,NULL    /* reserved1,reserved2, etc */
   },
+  {
+    "is_invitation",
+    10,
+    PROTOBUF_C_LABEL_NONE,
+    PROTOBUF_C_TYPE_BOOL,
+    0,   /* quantifier_offset */
+    offsetof(Latchkey__Storage__V1__PendingCode, is_invitation),
+    NULL,
+    NULL,
+    0,             /* flags */
+    0,NULL,NULL    /* reserved1,reserved2, etc */
+  },
 };
 static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name[] = {
   1,   /* field[1] = account_id */
@@ -836,6 +848,7 @@ static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name
   3,   /* field[3] = continue_uri */
   2,   /* field[2] = digits */
   6,   /* field[6] = email_purpose */
+  9,   /* field[9] = is_invitation */
   4,   /* field[4] = locale */
   0,   /* field[0] = purpose */
   7,   /* field[7] = session_id */
@@ -843,7 +856,7 @@ static const unsigned latchkey__storage__v1__pending_code__field_indices_by_name
 static const ProtobufCIntRange latchkey__storage__v1__pending_code__number_ranges[1 + 1] =
 {
   { 1, 0 },
-  { 0, 9 }
+  { 0, 10 }
 };
 const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor =
 {
@@ -853,7 +866,7 @@ const ProtobufCMessageDescriptor latchkey__storage__v1__pending_code__descriptor
   "Latchkey__Storage__V1__PendingCode",
   "latchkey.storage.v1",
   sizeof(Latchkey__Storage__V1__PendingCode),
-  9,
+  10,
   latchkey__storage__v1__pending_code__field_descriptors,
   latchkey__storage__v1__pending_code__field_indices_by_name,
   1,  latchkey__storage__v1__pending_code__number_ranges,

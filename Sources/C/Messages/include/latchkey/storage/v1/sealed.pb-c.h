@@ -137,10 +137,14 @@ struct  Latchkey__Storage__V1__PendingCode
    * Whether the email of the code also has a link.
    */
   protobuf_c_boolean carries_link;
+  /*
+   * Whether the link is an invitation, which ends when a user enters the account.
+   */
+  protobuf_c_boolean is_invitation;
 };
 #define LATCHKEY__STORAGE__V1__PENDING_CODE__INIT \
  { PROTOBUF_C_MESSAGE_INIT (&latchkey__storage__v1__pending_code__descriptor) \
-    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, 0 }
+    , LATCHKEY__STORAGE__V1__FLOW_PURPOSE__FLOW_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, (char *)protobuf_c_empty_string, 0, LATCHKEY__STORAGE__V1__EMAIL_CODE_PURPOSE__EMAIL_CODE_PURPOSE_UNSPECIFIED, (char *)protobuf_c_empty_string, 0, 0 }
 
 
 /*
