@@ -7,10 +7,6 @@ package struct DigestSet: Sendable {
   /// - Parameter digests: results of `digest`, in any order.
   package init(_ digests: [UInt64]) { self.digests = digests.sorted() }
 
-  package init(_ texts: some Sequence<some StringProtocol>) {
-    self.init(texts.map { DigestSet.digest(Array($0.utf8)) })
-  }
-
   package static func digest(_ text: [UInt8]) -> UInt64 {
     let digest = sha256(text)
     var first: UInt64 = 0

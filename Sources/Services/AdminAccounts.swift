@@ -240,6 +240,9 @@ extension Shape {
     guard !["password", "phone", "emailLink", "anonymous", "custom"].contains(providerID) else {
       throw invalid("provider_id", "Use UpdateAccount for the service's own sign-in methods.")
     }
+    guard providerID != SignInMethods.passkey else {
+      throw invalid("provider_id", "Import the account with its passkeys, or let the user register one.")
+    }
     let subject = try required(request.subject, "subject", bytesMax: subjectBytesMax)
     return ImportRow.Identity(
       key: IdentityKey(providerID: providerID, subject: try providers.subject(ofImported: subject, at: providerID)),

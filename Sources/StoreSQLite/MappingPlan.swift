@@ -11,7 +11,7 @@ struct MappingPlan {
   private var commit: UInt64 = 0
   private var unchangedSinceMillis: Int64 = 0
 
-  /// Returns whether the file is to be mapped during the next transaction.
+  /// Returns whether the next transaction must map the file.
   ///
   /// - Parameter commit: the last commit that the transaction shows.
   mutating func maps(at commit: UInt64, nowMillis: Int64) -> Bool {

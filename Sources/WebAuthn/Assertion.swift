@@ -19,6 +19,11 @@ package struct VerifiedAssertion: Hashable, Sendable {
 }
 
 extension WebAuthn {
+  /// Returns the credential id in a `RegistrationResponseJSON` or an `AuthenticationResponseJSON`. Nothing is verified.
+  package static func credentialID(in json: String) throws(WebAuthnFlaw) -> [UInt8] {
+    try AnswerJSON(json).credentialID
+  }
+
   /// Parses an `AuthenticationResponseJSON`. Nothing in the result is verified.
   package static func parseAssertion(_ json: String) throws(WebAuthnFlaw) -> AssertionResponse {
     let answer = try AnswerJSON(json)

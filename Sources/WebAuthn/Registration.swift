@@ -67,7 +67,10 @@ extension WebAuthn {
     guard trust.allowedAAGUIDs.contains(aaguid), format != "fido-u2f" else { throw .aaguid }
     // Nothing but a certificate proves a model.
     guard statement == .certified else { throw .attestationRoot }
-    switch AttestationCertificates.check(Fido2.certificates(object), aaguid: aaguid, rootsPEM: trust.rootsPEM) {
+    let certificates = Fido2.certificates(object)
+    switch AttestationCertificates.check(
+      certificates, isTPM: format == "tpm", aaguid: aaguid, rootsPEM: trust.rootsPEM)
+    {
     case .trusted: return
     case .unusable: throw .attestation
     case .otherModel: throw .aaguid

@@ -284,6 +284,9 @@ def registrations() -> list[Fault]:
             "object": lambda value: value | {"attStmt": value["attStmt"] | {"x5c": value["attStmt"]["x5c"][:1]}}},
             DIRECT, ATTESTED),
         Fault("certificate of an authority", "attestation", {}, DIRECT, ATTESTED | {"is_authority": True}),
+        Fault("certificate for another purpose", "attestation", {}, DIRECT, ATTESTED | {"is_for_attestation": False}),
+        Fault("TPM with a certificate for another purpose", "attestation", {}, DIRECT, ATTESTED | TPM | {
+            "is_for_attestation": False}),
         Fault("self attestation where a model is required", "attestation_root", {}, DIRECT, SELF | {
             "aaguid": MODEL}),
         Fault("no attestation where a model is required", "attestation_root", {}, DIRECT, {"aaguid": MODEL}),

@@ -102,26 +102,27 @@ class Authority:
     def pem(self) -> str:
         return self.root.public_bytes(Encoding.PEM).decode()
 
-    def issue(self, aaguid: bytes | None, *, is_authority: bool = False) -> tuple[Any, list[bytes]]:
-        """Returns a key and its certificates."""
+    def issue(self, aaguid: bytes | None, *, is_authority: bool = False,
+              unit: str = "Authenticator Attestation") -> tuple[Any, list[bytes]]:
+        """Returns a key and its certificates. WebAuthn 8.2.1 fixes the unit."""
         oid, key = x509.NameOID, new_key(ES256)
         subject = [
             (oid.COUNTRY_NAME, "SE"), (oid.ORGANIZATION_NAME, "Vendor"),
-            (oid.ORGANIZATIONAL_UNIT_NAME, "Authenticator Attestation"), (oid.COMMON_NAME, "Model")]
+            (oid.ORGANIZATIONAL_UNIT_NAME, unit), (oid.COMMON_NAME, "Model")]
         model = x509.ObjectIdentifier("1.3.6.1.4.1.45724.1.1.4")
         extensions = [x509.UnrecognizedExtension(model, b"\x04\x10" + aaguid)] if aaguid else []
         leaf = certificate(
             subject, self.middle, self.middle_key, key, is_authority=is_authority, extensions=extensions)
         return key, [each.public_bytes(Encoding.DER) for each in (leaf, self.middle)]
 
-    def issue_for_tpm(self) -> tuple[Any, list[bytes]]:
+    def issue_for_tpm(self, *, usage: str = "2.23.133.8.3") -> tuple[Any, list[bytes]]:
         """Returns the identity key of a TPM and its certificates (WebAuthn 8.3.1)."""
         key = new_key(RS256)
         names = [x509.NameAttribute(x509.ObjectIdentifier(f"2.23.133.2.{number}"), value)
                  for number, value in ((1, "id:FFFFF1D0"), (2, "Model"), (3, "id:1"))]
         extensions: list[x509.ExtensionType] = [
             x509.SubjectAlternativeName([x509.DirectoryName(x509.Name(names))]),
-            x509.ExtendedKeyUsage([x509.ObjectIdentifier("2.23.133.8.3")])]
+            x509.ExtendedKeyUsage([x509.ObjectIdentifier(usage)])]
         leaf = certificate([], self.middle, self.middle_key, key, is_authority=False, extensions=extensions)
         return key, [each.public_bytes(Encoding.DER) for each in (leaf, self.middle)]
 
@@ -137,6 +138,8 @@ class Authenticator:
     # The model in the certificate, if it is not that of the authenticator.
     certified_aaguid: bytes | None = None
     is_authority: bool = False
+    # Whether the certificate is one for attestations.
+    is_for_attestation: bool = True
     counts: bool = True
     transports: list[str] = field(default_factory=lambda: ["internal"])
     credential_id_length: int = 32
@@ -204,10 +207,15 @@ class Authenticator:
             return "packed", {"alg": self.algorithm, "sig": signature_of(passkey.sign(data + client_hash))}
         authority = self.authority or Authority()
         if self.attestation == "tpm":
-            return "tpm", tpm_statement(authority, passkey.key, data + client_hash, signature_of)
+            # clientAuth is a usage of other certificates.
+            issued = authority.issue_for_tpm() if self.is_for_attestation else (
+                authority.issue_for_tpm(usage="1.3.6.1.5.5.7.3.2"))
+            return "tpm", tpm_statement(issued, passkey.key, data + client_hash, signature_of)
         if self.attestation not in ("packed", "fido-u2f"):
             return self.attestation, {}
-        key, chain = authority.issue(self.certified_aaguid or self.aaguid, is_authority=self.is_authority)
+        key, chain = authority.issue(
+            self.certified_aaguid or self.aaguid, is_authority=self.is_authority,
+            unit="Authenticator Attestation" if self.is_for_attestation else "Devices")
         message = data + client_hash
         if self.attestation == "fido-u2f":
             point = passkey.cose_key
@@ -233,10 +241,10 @@ def sized(value: bytes) -> bytes:
 
 
 def tpm_statement(
-    authority: Authority, key: Any, message: bytes, signature_of: Callable[[bytes], bytes]
+    issued: tuple[Any, list[bytes]], key: Any, message: bytes, signature_of: Callable[[bytes], bytes]
 ) -> dict[str, Any]:
     """The statement of a TPM that certified an RSA key (WebAuthn 8.3; TPM 2.0 part 2, 10.12.8 and 12.2.4)."""
-    identity, chain = authority.issue_for_tpm()
+    identity, chain = issued
     modulus = key.public_key().public_numbers().n.to_bytes(256, "big")
     # A key of this TPM alone, which signs: fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, sign.
     attributes = 0x0004_0072

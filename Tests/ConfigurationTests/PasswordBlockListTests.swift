@@ -86,8 +86,8 @@ private func digests(_ count: Int, end: String = "\r\n") -> String {
 
 @Test func `a set of digests has what it was made of`() {
   let texts = (0..<2_000).map { "text \($0)" }
-  let set = DigestSet(texts)
+  let set = DigestSet(texts.map { DigestSet.digest(Array($0.utf8)) })
   #expect(set.count == 2_000)
   #expect(texts.allSatisfy { set.contains(Array($0.utf8)) })
-  #expect(!set.contains(Array("text 2000".utf8)) && !DigestSet([UInt64]()).contains([]))
+  #expect(!set.contains(Array("text 2000".utf8)) && !DigestSet([]).contains([]))
 }

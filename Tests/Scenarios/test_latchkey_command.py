@@ -9,7 +9,7 @@ import re
 import stat
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,11 @@ class Person:
             "PATH": os.environ["PATH"], "HOME": str(self.home), "LATCHKEY_SERVER": self.server.address,
             "LATCHKEY_CA": str(self.server.folder / "authority.pem"), "LATCHKEY_API_KEY": KEYS["web"]}
 
-    def run(self, *words: str, typed: str | None = None, first: Callable[[], None] | None = None,
+    def run(self, *words: str, typed: str | None = None, under: Sequence[str] = (),
             **variables: str) -> subprocess.CompletedProcess[str]:
-        """`first` runs in the process before it becomes the command."""
-        return subprocess.run([LATCHKEY, *words], input=typed or "", capture_output=True, text=True, timeout=60,
-                              env={**self.environment, **variables}, preexec_fn=first)
+        """`under` is a program with arguments that becomes the command."""
+        return subprocess.run([*under, LATCHKEY, *words], input=typed or "", capture_output=True, text=True, timeout=60,
+                              env={**self.environment, **variables})
 
     def json(self, *words: str, code: int = DONE, **variables: str) -> Any:
         """Machine-readable output: one document on standard output, and nothing else."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import resource
-import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -44,15 +42,14 @@ def test_output_that_does_not_fit_on_the_disk_fails_the_command(person: Person, 
     assert ended.stderr == "standard output: No space left on device\n"
 
 
-def files_of_at_most_512_bytes() -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
-    # The default action would kill a process that continues to write.
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+# The default action of the signal would kill a process that continues to write. Python's own `preexec_fn` would fork
+# this process, whose gRPC threads may then end the copy.
+FILES_OF_AT_MOST_512_BYTES = ("bash", "-c", 'trap "" XFSZ; exec prlimit --fsize=512 "$@"', "bash")
 
 
 def test_a_session_that_does_not_fit_on_the_disk_is_not_kept_and_the_reason_is_printed(person: Person) -> None:
     email = fresh_email()
-    ended = person.run("sign-up", "--email", email, first=files_of_at_most_512_bytes, LATCHKEY_PASSWORD=PASSWORD)
+    ended = person.run("sign-up", "--email", email, under=FILES_OF_AT_MOST_512_BYTES, LATCHKEY_PASSWORD=PASSWORD)
     assert ended.returncode != DONE and "File too large" in ended.stderr, ended.stderr
     assert [each.name for each in person.sessions.parent.iterdir() if each.suffix != ".lock"] == []
 

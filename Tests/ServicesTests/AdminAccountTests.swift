@@ -65,7 +65,7 @@ func `a mask that does not say what to change is rejected`(paths: [String], pass
     try served("LinkIdentity", ofAda()),
     LinkIdentityRequest(accountID: "account-ada", providerID: "oidc.corp", subject: "7"), as: LinkIdentityResponse.self)
   #expect(!linked.alreadyLinked && linked.account?.providers.contains { $0.providerID == "oidc.corp" } == true)
-  for name in ["password", "phone", "emailLink", "anonymous", "custom"] {
+  for name in ["password", "phone", "emailLink", "anonymous", "custom", "passkey"] {
     let request = LinkIdentityRequest(accountID: "account-ada", providerID: name, subject: "7")
     #expect(failure { try begin(try served("LinkIdentity"), request) }?.field == "provider_id")
   }

@@ -1,4 +1,4 @@
-// Certificates of authenticators (WebAuthn 8.2.1).
+// Certificates of authenticators (WebAuthn 8.2.1, 8.3.1).
 #pragma once
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -10,7 +10,7 @@
 
 enum lk_authenticator_trust {
   LK_AUTHENTICATOR_TRUSTED,
-  // The first certificate is malformed, or one of an authority.
+  // The first certificate is malformed, one of an authority, or not for attestation.
   LK_AUTHENTICATOR_NO_LEAF,
   // The first certificate is for another model of authenticator.
   LK_AUTHENTICATOR_OTHER_MODEL,
@@ -57,6 +57,37 @@ static inline int lk_authenticator_is_model(X509 *certificate, const uint8_t *aa
   return is_model;
 }
 
+// Returns whether a name has exactly one value of this kind, which is `text`, or any but the empty one if that is NULL.
+static inline int lk_authenticator_has(const X509_NAME *subject, int kind, const char *text) {
+  int index = X509_NAME_get_index_by_NID(subject, kind, -1);
+  if (index < 0 || X509_NAME_get_index_by_NID(subject, kind, index) >= 0) return 0;
+  const ASN1_STRING *value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, index));
+  int count = ASN1_STRING_length(value);
+  if (!text) return count > 0;
+  return count == (int)strlen(text) && !memcmp(ASN1_STRING_get0_data(value), text, (size_t)count);
+}
+
+// Returns whether a certificate is one by which authenticators attest their model, and no other one of the same root.
+// That of a TPM has no subject, and an extended key usage (8.3.1). Others have a subject with a fixed unit (8.2.1).
+static inline int lk_authenticator_attests(X509 *certificate, int is_tpm) {
+  const X509_NAME *subject = X509_get_subject_name(certificate);
+  if (!is_tpm) {
+    return lk_authenticator_has(subject, NID_countryName, NULL) &&
+           lk_authenticator_has(subject, NID_organizationName, NULL) &&
+           lk_authenticator_has(subject, NID_organizationalUnitName, "Authenticator Attestation") &&
+           lk_authenticator_has(subject, NID_commonName, NULL);
+  }
+  // tcg-kp-AIKCertificate
+  ASN1_OBJECT *wanted = OBJ_txt2obj("2.23.133.8.3", 1);
+  EXTENDED_KEY_USAGE *usages = X509_get_ext_d2i(certificate, NID_ext_key_usage, NULL, NULL);
+  int attests = 0;
+  for (int index = 0; wanted && index < sk_ASN1_OBJECT_num(usages); index++)
+    attests |= !OBJ_cmp(sk_ASN1_OBJECT_value(usages, index), wanted);
+  EXTENDED_KEY_USAGE_free(usages);
+  ASN1_OBJECT_free(wanted);
+  return attests && X509_NAME_entry_count(subject) == 0;
+}
+
 static inline STACK_OF(X509) *lk_authenticator_chain(const uint8_t *chain, const size_t *counts, size_t count) {
   STACK_OF(X509) *certificates = sk_X509_new_null();
   for (size_t index = 0; certificates && index < count; index++) {
@@ -75,13 +106,14 @@ static inline STACK_OF(X509) *lk_authenticator_chain(const uint8_t *chain, const
 // Checks the certificates of an attestation statement, which follow each other in `chain`, at the current time. A root
 // may also be the certificate of the authenticator or an intermediate one.
 static inline enum lk_authenticator_trust lk_authenticator_check(
-    const uint8_t *chain, const size_t *counts, size_t count, const uint8_t *aaguid, const uint8_t *pem,
+    const uint8_t *chain, const size_t *counts, size_t count, int is_tpm, const uint8_t *aaguid, const uint8_t *pem,
     size_t pem_count) {
   ERR_clear_error();
   STACK_OF(X509) *certificates = lk_authenticator_chain(chain, counts, count);
   X509 *leaf = certificates ? sk_X509_value(certificates, 0) : NULL;
   enum lk_authenticator_trust trust = LK_AUTHENTICATOR_NO_CHAIN;
-  if (!leaf || X509_get_version(leaf) != X509_VERSION_3 || X509_check_ca(leaf)) {
+  if (!leaf || X509_get_version(leaf) != X509_VERSION_3 || X509_check_ca(leaf) ||
+      !lk_authenticator_attests(leaf, is_tpm)) {
     trust = LK_AUTHENTICATOR_NO_LEAF;
   } else if (!lk_authenticator_is_model(leaf, aaguid)) {
     trust = LK_AUTHENTICATOR_OTHER_MODEL;

@@ -19,7 +19,7 @@ package struct SignInMethods: Hashable, Sendable {
 
   package init(_ state: AccountState, _ policy: Policy) {
     var record = state.methods
-    if state.hasPasskeys, !state.passkeys.contains(where: { policy.relyingPartyIDs.contains($0.username) }) {
+    if state.hasPasskeys, !state.hasUsablePasskey(policy) {
       record.providerIDs.removeAll { $0 == SignInMethods.passkey }
     }
     self.init(record, policy)

@@ -33,11 +33,11 @@ enum EnrollmentDecision {
       if state.factors.contains(where: { $0.phoneNumber == phoneNumber }) {
         return Failure(.secondFactorExists, field: "phone_number", hint: "The number is enrolled; use another.")
       }
-      var after = state
-      after.factors.append(
-        FactorRecord(id: "", accountID: state.account.id, kind: .phone, enrolledAt: Timestamp(millis: 0)))
-      if let refusal = lockOut(state, after, policy: policy) { return refusal }
     }
+    var after = state
+    after.factors.append(
+      FactorRecord(id: "", accountID: state.account.id, kind: kind, enrolledAt: Timestamp(millis: 0)))
+    if let refusal = lockOut(state, after, policy: policy) { return refusal }
     guard state.factors.count(where: { $0.kind != .recoveryCode }) < policy.factorsMax else {
       return Failure(.secondFactorLimit, hint: "The limit is \(policy.factorsMax) factors; withdraw one first.")
     }
@@ -46,7 +46,8 @@ enum EnrollmentDecision {
 
   /// Rejects a change of factors that removes the last sign-in method (section 5).
   ///
-  /// A phone cannot be the first factor while phones are the only second factors.
+  /// A phone cannot be the first factor while phones are the only second factors, nor a passkey without a verified user
+  /// while passkeys are.
   static func lockOut(_ before: AccountState, _ after: AccountState, policy: Policy) -> Failure? {
     guard SignInMethods(after, policy).isEmpty, !SignInMethods(before, policy).isEmpty else { return nil }
     return Failure(.lastSignInMethod, hint: "The last sign-in method would be lost; link another first.")

@@ -50,8 +50,10 @@ extension SessionRecord {
   var firstFactorMethods: [String] {
     guard let kind = secondFactor.flatMap(FactorKind.init(rawValue:)) else { return methods }
     if kind == .passkey, beginning.verifiesUser { return methods }
-    // A phone adds the same value as a first and as a second factor.
-    let added = kind.methods.filter { $0 != "sms" || beginning != .phone }
+    // A phone adds the same value as a first and as a second factor. A passkey that verified the user stated `mfa`.
+    let added = kind.methods.filter { value in
+      !(value == "sms" && beginning == .phone) && !(value == "mfa" && beginning.verifiesUser)
+    }
     return methods.filter { !added.contains($0) }
   }
 }
@@ -86,6 +88,15 @@ extension AccountState {
   }
 
   func wantsSecondFactor(passedFor accountID: String?) -> Bool { hasSecondFactor && account.id != accountID }
+
+  /// Whether a passkey signs in at a configured relying party. If passkeys are the only second factors, a passkey must
+  /// pass both factors, which takes a verification of the user that counts (P11).
+  func hasUsablePasskey(_ policy: Policy) -> Bool {
+    let mustVerify = refusal(ofFirstFactor: SignInMethods.passkey) != nil
+    return passkeys.contains { passkey in
+      policy.relyingPartyIDs.contains(passkey.username) && (!mustVerify || Passkey(of: passkey)?.userVerified == true)
+    }
+  }
 
   /// Rejects a phone as the first factor if all second factors are phones: one phone is not two factors (section 3.4,
   /// check 89).

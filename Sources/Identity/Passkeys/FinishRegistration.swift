@@ -35,8 +35,9 @@ package struct FinishRegistration: Sendable {
     case .secondFactorRequired(let required): return .secondFactorRequired(required)
     case .credentialInUse: throw Failure.passkeyExists
     case .session(let grant, _):
-      // The newest one. After a repeat, it may have been removed.
-      guard let passkey = grant.account.passkeys.last else { throw Failure.noSuchPasskey }
+      // After a repeat, it may have been removed.
+      let id = environment.passkeyID(of: try environment.passkeys.credentialID(in: request.response.credentialJSON))
+      guard let passkey = grant.account.passkey(id) else { throw Failure.noSuchPasskey }
       return .session(grant, passkey)
     }
   }

@@ -20,9 +20,11 @@ private enum MadeUpPasskey {
 
   /// The transports and credential ids of common authenticators, with their shares of 256.
   static let models: [(transports: [String], idBytes: Int, share: Int)] = [
-    (["hybrid", "internal"], 20, 72), (["hybrid", "internal"], 16, 36), (["hybrid", "internal"], 32, 30),
-    (["internal"], 32, 46), (["internal"], 16, 18), (["nfc", "usb"], 48, 12), (["nfc", "usb"], 64, 12),
-    (["usb"], 64, 10), (["usb"], 48, 8), ([], 32, 12),
+    (["hybrid", "internal"], 20, 70), (["hybrid", "internal"], 16, 36), (["hybrid", "internal"], 32, 30),
+    (["internal"], 32, 44), (["internal"], 16, 18), (["internal"], 20, 4), (["nfc", "usb"], 48, 12),
+    (["nfc", "usb"], 64, 12), (["usb"], 64, 8), (["usb"], 48, 8),
+    // What is shown of rare transports: each of these lengths without any.
+    ([], 32, 6), ([], 16, 3), ([], 20, 2), ([], 48, 1), ([], 64, 2),
   ]
 
   /// The last bytes of an id, by which the server recognizes it.
@@ -71,11 +73,11 @@ extension Environment {
 }
 
 extension NamedPasskey {
-  /// The passkey with transports that made-up ones may also have. Rare ones would show that the account exists. Without
-  /// any, the client tries each.
+  /// The passkey with transports that made-up ones with an id of this length may also have. Rare pairs would show that
+  /// the account exists. Without any transport, the client tries each.
   var withCommonTransports: NamedPasskey {
     let sorted = Array(Set(transports)).sorted()
-    let isCommon = MadeUpPasskey.models.contains { $0.transports == sorted }
+    let isCommon = MadeUpPasskey.models.contains { $0.transports == sorted && $0.idBytes == credentialID.count }
     return NamedPasskey(credentialID: credentialID, transports: isCommon ? sorted : [])
   }
 }

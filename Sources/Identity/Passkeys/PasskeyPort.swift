@@ -12,6 +12,8 @@ package protocol Passkeys: Sendable {
   func requestOptions(_ order: PasskeyRequest) throws -> String
   /// Verifies a `RegistrationResponseJSON`.
   func verifyRegistration(_ json: String, answering challenge: PasskeyChallenge) throws -> Passkey
+  /// Reads the credential id of a `RegistrationResponseJSON` or `AuthenticationResponseJSON`, without a check.
+  func credentialID(in json: String) throws -> [UInt8]
   /// Reads an `AuthenticationResponseJSON`, without a check.
   func parseAssertion(_ json: String) throws -> PresentedPasskey
   /// Verifies an `AuthenticationResponseJSON` with the key of its passkey.
@@ -83,6 +85,7 @@ package struct NoPasskeys: Passkeys {
   package func verifyRegistration(_ json: String, answering challenge: PasskeyChallenge) throws -> Passkey {
     throw notEnabled
   }
+  package func credentialID(in json: String) throws -> [UInt8] { throw notEnabled }
   package func parseAssertion(_ json: String) throws -> PresentedPasskey { throw notEnabled }
   package func verifyAssertion(
     _ json: String, by passkey: Passkey, answering challenge: PasskeyChallenge

@@ -48,6 +48,10 @@ struct PasskeyVerifier: Passkeys {
     }
   }
 
+  func credentialID(in json: String) throws -> [UInt8] {
+    do { return try WebAuthn.credentialID(in: json) } catch { throw Failure.invalidPasskey(error.rawValue) }
+  }
+
   func parseAssertion(_ json: String) throws -> PresentedPasskey {
     let response = try parse(json)
     return PresentedPasskey(credentialID: response.credentialID, userHandle: response.userHandle)

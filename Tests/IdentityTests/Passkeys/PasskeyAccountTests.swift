@@ -142,6 +142,58 @@ struct `Passkeys of an account` {
     _ = try await world.remove(key, session)
   }
 
+  @Test(arguments: [true, false])
+  func `P13: behind passkeys as the only second factors, an unverified passkey is no method`(
+    verifiesUser: Bool
+  ) async throws {
+    world.insertPerson([], identities: [])
+    var key = FakeAuthenticator(verifiesUser: verifiesUser)
+    try await world.register(&key, world.session(of: "account-y"))
+    world.store.edit { $0.factors.append(enrolled(.passkey, of: "account-y")) }
+    let session = try world.session(of: "account-y", secondFactor: "passkey")
+    guard verifiesUser else {
+      await refused(.lastSignInMethod) { try await world.unlink("password", session) }
+      return
+    }
+    _ = try await world.unlink("password", session)
+  }
+
+  @Test(arguments: [true, false])
+  func `P13: behind an unverified passkey as the only method, a passkey cannot be a factor`(
+    verifiesUser: Bool
+  ) async throws {
+    let session = try known(account(.verified(ada)))
+    var key = FakeAuthenticator(verifiesUser: verifiesUser)
+    try await world.register(&key, session)
+    guard verifiesUser else {
+      await refused(.lastSignInMethod) { try await world.startEnrollment(.passkey, session) }
+      return
+    }
+    _ = try await world.startEnrollment(.passkey, session)
+  }
+
+  @Test func `P5: a repeated registration returns its own passkey, not a later one`() async throws {
+    let session = try known()
+    func finish(_ response: PasskeyResponse, _ key: String) async throws -> FinishedRegistration {
+      try await FinishRegistration(world.environment)(
+        FinishRegistrationRequest(idToken: session.idToken, response: response), world.call(key: key))
+    }
+    var responses: [PasskeyResponse] = []
+    for name in ["key-1", "key-2"] {
+      var key = FakeAuthenticator(name)
+      let started = try await world.startRegistration(session)
+      key.userHandle = world.passkeys.lastCreation?.challenge.userHandle ?? []
+      let json = key.response(to: started.optionsJSON)
+      responses.append(PasskeyResponse(.registration(started.id), credentialJSON: json))
+      _ = try await finish(responses[responses.count - 1], name)
+    }
+    guard case .session(_, let passkey) = try await finish(responses[0], "key-1") else {
+      Issue.record("no session")
+      return
+    }
+    #expect(passkey.key.subject == world.passkeyID(FakeAuthenticator("key-1")))
+  }
+
   @Test func `P13: a recent login and the second factor are required`() async throws {
     world.insertPerson()
     var key = FakeAuthenticator()

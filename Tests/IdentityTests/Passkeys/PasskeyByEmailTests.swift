@@ -76,11 +76,22 @@ struct `Passkeys, sign-in with an email address` {
   }
 
   @Test func `P9: the transports of a passkey are among those of made-up ones`() {
-    func shown(_ transports: String...) -> [String] {
-      NamedPasskey(credentialID: [1], transports: transports).withCommonTransports.transports
+    func shown(_ byteCount: Int, _ transports: String...) -> [String] {
+      let id = [UInt8](repeating: 1, count: byteCount)
+      return NamedPasskey(credentialID: id, transports: transports).withCommonTransports.transports
     }
-    #expect(shown("internal", "hybrid") == ["hybrid", "internal"] && shown("usb", "usb") == ["usb"])
-    #expect(shown("ble", "nfc", "usb") == [] && shown("smart-card") == [] && shown() == [])
+    #expect(shown(16, "internal", "hybrid") == ["hybrid", "internal"] && shown(48, "usb", "usb") == ["usb"])
+    #expect(shown(64, "ble", "nfc", "usb") == [] && shown(20, "smart-card") == [] && shown(32) == [])
+    #expect(shown(64, "internal") == [] && shown(20, "usb") == [] && shown(33, "internal") == [])
+    // What is shown of an id of a common length is a pair that made-up passkeys have.
+    let pairs = Set((0..<6_000).flatMap { madeUp($0) }.map { "\($0.credentialID.count) \($0.transports)" })
+    for byteCount in [16, 20, 32, 48, 64] {
+      for transports in [[], ["internal"], ["hybrid", "internal"], ["usb"], ["nfc", "usb"], ["ble"], ["cable"]] {
+        let passkey = NamedPasskey(
+          credentialID: [UInt8](repeating: 1, count: byteCount), transports: transports)
+        #expect(pairs.contains("\(byteCount) \(passkey.withCommonTransports.transports)"))
+      }
+    }
   }
 
   @Test func `P6: the server recognizes the ids that it made up, and no others`() {

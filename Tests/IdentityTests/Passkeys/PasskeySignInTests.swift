@@ -196,6 +196,18 @@ struct `Passkeys, sign-up and sign-in` {
     _ = try await world.unlink("google.com", grant)
   }
 
+  @Test func `P11: a withdrawn factor leaves what the passkey stated`() async throws {
+    world.insertPerson()
+    var key = FakeAuthenticator()
+    try await world.register(&key, world.session(of: "account-y", secondFactor: "totp"))
+    let grant = try await world.signIn(try await world.credential(key)).grant
+    let totp = try #require(grant.account.factors.first { $0.kind == .totp })
+    var session = try #require(world.store.contents.sessions[grant.sessionID])
+    session.pass(totp)
+    #expect(session.methods == ["hwk", "user", "mfa", "otp"])
+    #expect(session.firstFactorMethods == ["hwk", "user", "mfa"])
+  }
+
   @Test func `P11: without user verification, the second factor is required`() async throws {
     world.insertPerson()
     var key = FakeAuthenticator(verifiesUser: false)

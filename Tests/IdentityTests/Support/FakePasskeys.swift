@@ -36,6 +36,8 @@ final class FakePasskeys: Passkeys {
       backupEligible: words[5] == "synced", backedUp: words[5] == "synced", userVerified: words[4] == "verified")
   }
 
+  func credentialID(in json: String) throws -> [UInt8] { try parseAssertion(json).credentialID }
+
   func parseAssertion(_ json: String) throws -> PresentedPasskey {
     let words = json.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
     guard words.count == 6 else { throw Failure.invalidPasskey("malformed_json") }

@@ -389,7 +389,8 @@ struct  Latchkey__V1__Passkey
    */
   protobuf_c_boolean backed_up;
   /*
-   * Whether the authenticator verified the user at the registration.
+   * Whether a verification of the user by the authenticator counts as a factor: it verified the user at the registration,
+   * or in a sign-in with another second factor.
    */
   protobuf_c_boolean user_verified;
   /*
