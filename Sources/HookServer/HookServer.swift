@@ -2,7 +2,8 @@
 //
 // Owns: the rules of a file and their answers, and the connections of their server.
 // Does not own: frames (HTTP2), the rules of a call (GRPC), the messages (HookMessages), and the port of latchkeyd with
-// its limits against hostile clients (Transport). Only latchkeyd reaches this server: it requires a client certificate.
+// its limits against hostile clients (Transport). This server requires a client certificate, and a client that presents
+// none in time loses its connection.
 // Read next: HookRules.swift.
 
 internal import GRPC
@@ -46,6 +47,7 @@ package final class HookServer: ReactorDriver {
 
   private static let listenerTicket = Ticket(slot: .max - 1, generation: 0)
   private static let connectionsMax = 64
+  private static let handshakeMillis: Int64 = 5_000
   private static let messageBytesMax = 1 << 20
   private static let readBytesMax = 16_384
   private static let writeBytesMax = 65_536
@@ -71,7 +73,13 @@ package final class HookServer: ReactorDriver {
   package func run() { reactor.run(self) }
 
   package func received(_ command: Command) {}
-  package func timerFired(_ ticket: Ticket, kind: UInt32) {}
+
+  /// Ends a handshake that has taken too long, so that clients without a certificate cannot keep others out.
+  package func timerFired(_ ticket: Ticket, kind: UInt32) {
+    guard let connection = connections[ticket], case .handshaking = connection.phase else { return }
+    close(connection)
+  }
+
   package func decide() {}
   package func endTurn() {}
   package var hasLeftovers: Bool { false }
@@ -95,6 +103,7 @@ package final class HookServer: ReactorDriver {
     connection.ticket = connections.insert(connection)
     do {
       try reactor.watch(descriptor, connection.ticket, read: true, write: false)
+      reactor.startTimer(connection.ticket, kind: 0, delayMillis: HookServer.handshakeMillis)
     } catch {
       close(connection)
     }

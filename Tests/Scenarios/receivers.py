@@ -86,8 +86,9 @@ class Relay:
 
     async def handle_DATA(self, server: SMTP, session: object, envelope: Envelope) -> str:  # noqa: N802
         assert isinstance(envelope.content, bytes)
-        self.mails.append(cast(EmailMessage, email.message_from_bytes(envelope.content, policy=email.policy.default)))
+        # Last the mail, for which tests wait.
         self.envelopes.append(envelope)
+        self.mails.append(cast(EmailMessage, email.message_from_bytes(envelope.content, policy=email.policy.default)))
         return "250 taken"
 
     def wait(self, count: int = 1, seconds: float = 15) -> EmailMessage:

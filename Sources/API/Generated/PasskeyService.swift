@@ -450,8 +450,8 @@ package struct Passkey: Sendable, Equatable {
   package var backupEligible: Bool
   /// Whether it is on several devices, or backed up.
   package var backedUp: Bool
-  /// Whether a verification of the user by the authenticator counts as a factor: it verified the user at the registration,
-  /// or in a sign-in with another second factor.
+  /// Whether the authenticator's verification of the user counts as a factor: there was one at the registration, or in a
+  /// sign-in with another second factor.
   package var userVerified: Bool
   /// How the client reaches the authenticator, such as `internal`, `hybrid` or `usb`.
   package var transports: [String]

@@ -134,6 +134,7 @@ extension SignIn {
     var attempt = attempt
     attempt.row = facts.pending
     attempt.code = try attempt.code.map { try environment.proveAgain($0, facts.code, attempt.call, now) }
+    try attempt.code?.requireCurrent(for: facts.pendingAccount, environment.policy)
     switch try environment.openPending(facts.pending, purpose: .link, call: attempt.call, now: now) {
     case .completed:
       guard let owner = facts.pendingAccount else { throw PendingTable.mismatch("the account was deleted") }

@@ -16,16 +16,19 @@ package struct CheckCode: Reading {
     self.environment = environment
     self.call = call
     var query = Query()
-    query.code = try environment.codeDigest(code, .emailLink, field: "code")
+    query.pending = try environment.codeDigest(code, .emailLink, field: "code")
     self.query = query
   }
 
   package func answer(_ facts: Facts) throws -> CodeCheck {
     let now = environment.clock.now()
-    let row = try environment.openCode(
-      facts.code, [.emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail], isBound: false,
-      field: "code", call: call, now: now
-    ).row
+    let opened = try environment.openCode(
+      facts.pending, [.emailLink, .signUp, .verifyEmail, .resetPassword, .changeEmail, .revertEmail], isBound: false,
+      field: "code", call: call, now: now)
+    if opened.isOutdated(for: facts.pendingAccount, environment.policy) {
+      throw Failure.expiredSentCode(opened.kind, field: "code")
+    }
+    let row = opened.row
     guard let mode = CodeMode(row.purpose), let email = row.email else {
       throw Failure.wrongSentCode("not an emailed code", .emailLink, field: "code")
     }

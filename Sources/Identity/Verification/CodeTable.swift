@@ -72,9 +72,12 @@ package struct OpenedCode: Hashable, Sendable {
 
   var kind: CodeKind { CodeKind([row.purpose]) }
 
-  /// Whether the code is an invitation to an account that a user has entered since (section 14).
+  /// Whether the code is an invitation to an account that a user has entered since (section 14), even if the user can
+  /// no longer sign in.
   func isOutdated(for owner: AccountState?, _ policy: Policy) -> Bool {
-    held.isInvitation && !(owner?.isUnentered(policy) ?? false)
+    guard held.isInvitation else { return false }
+    guard let owner, owner.isUnentered(policy) else { return true }
+    return owner.account.lastSignInAt.map { $0 >= row.createdAt } ?? false
   }
 
   /// Returns the writes that use up the code, with the link or code of the same email. They succeed for one call only.

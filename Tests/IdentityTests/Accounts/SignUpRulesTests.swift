@@ -124,6 +124,31 @@ extension World {
       return try await world.signIn(.emailLink(email: ada, code: code)).grant.isNewAccount
     }
     #expect(world.store.state(invited.accountID)?.account.passwordHash == nil)
+    await refused(.expiredCode) { try await world.check(code) }
+  }
+
+  @Test func `it completes no conflict of an account that the user has entered`() async throws {
+    let invited = try await world.invite(setsPassword: false)
+    let code = try world.lastCode()
+    #expect(try await world.signIn(google()).grant.account.account.id == invited.accountID)
+    let exists = try await world.signIn(corp()).exists
+    await refused(.expiredCode) {
+      try await world.signIn(.emailLink(email: ada, code: code), pendingToken: exists.handle)
+    }
+    #expect(world.store.state(invited.accountID)?.identities.count == 1)
+  }
+
+  @Test func `it stays ended when the user can no longer sign in`() async throws {
+    let invited = try await world.invite(setsPassword: false)
+    let code = try world.lastCode()
+    _ = try await world.signIn(google()).grant
+    world.store.edit { $0.identities = [:] }
+    #expect(world.store.state(invited.accountID)?.isUnentered(world.policy) == true)
+    await refused(.expiredCode) { try await world.signIn(.emailLink(email: ada, code: code)) }
+    world.clock.advance(millis: 1_000)
+    let again = try await world.invite(setsPassword: false)
+    let grant = try await world.signIn(.emailLink(email: ada, code: world.lastCode())).grant
+    #expect(grant.account.account.id == again.accountID)
   }
 
   @Test(arguments: [true, false])

@@ -389,8 +389,8 @@ struct  Latchkey__V1__Passkey
    */
   protobuf_c_boolean backed_up;
   /*
-   * Whether a verification of the user by the authenticator counts as a factor: it verified the user at the registration,
-   * or in a sign-in with another second factor.
+   * Whether the authenticator's verification of the user counts as a factor: there was one at the registration, or in a
+   * sign-in with another second factor.
    */
   protobuf_c_boolean user_verified;
   /*

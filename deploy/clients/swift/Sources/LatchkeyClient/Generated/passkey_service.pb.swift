@@ -435,8 +435,8 @@ public nonisolated struct Latchkey_V1_Passkey: Sendable {
   /// Whether it is on several devices, or backed up.
   public var backedUp: Bool = false
 
-  /// Whether a verification of the user by the authenticator counts as a factor: it verified the user at the registration,
-  /// or in a sign-in with another second factor.
+  /// Whether the authenticator's verification of the user counts as a factor: there was one at the registration, or in a
+  /// sign-in with another second factor.
   public var userVerified: Bool = false
 
   /// How the client reaches the authenticator, such as `internal`, `hybrid` or `usb`.
