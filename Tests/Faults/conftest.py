@@ -25,8 +25,8 @@ from skipping import skipping
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    put_first(items, "test_postgres", "test_shared_transactions", "test_disk", "test_kills", "test_histories",
-              "test_database_connections", "test_memory")
+    put_first(items, "test_postgres", "test_disk", "test_histories", "test_master_keys", "test_shared_transactions",
+              "test_kills", "test_memory", "test_database_connections", "test_drills")
 
 
 def step(short: int) -> int:

@@ -2,7 +2,7 @@
 """Takes the database away from two replicas under load, again and again, and compares its contents with the answers to
 clients.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/database_loop.py --kills 50 --failovers 10
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/database_loop.py --kills 50 --failovers 10
 
 A kill is SIGKILL to the postmaster of one database, which is started again. A failover is the loss of the machine of a
 primary, whose synchronous standby replaces it (Patroni over etcd). `--pauses`, `--terminations`, `--networks` and

@@ -2,7 +2,7 @@
 """Lets eight callers at a time use the same few accounts while the network and the servers fail, and checks that one
 order of their calls explains all answers.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/histories.py --histories 500 --seed 1
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/histories.py --histories 500 --seed 1
 
 With SQLite one server answers: `kill` kills it at random times, `proxy` is a bad network in front of each caller. With
 PostgreSQL two replicas answer, and each may be killed; `terminate`, `pause` and `crash` are faults of the database. A

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures which rows of PostgreSQL limit the rate of changes, and what the limits of callers cost.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/hot_rows.py --seconds 5
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/hot_rows.py --seconds 5
 
 Each workload runs with one and with three replicas, with commits as fast as the disk and with commits that take 5 ms
 longer, and with the caller's limit and without it. The database waits before each commit (`commit_delay`), as for a

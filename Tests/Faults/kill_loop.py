@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills the server at random times under load, and compares the contents of its store with the answers to clients.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/kill_loop.py --kills 1000 --seed 1
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/kill_loop.py --kills 1000 --seed 1
 
 Prints one line, and exits with 1 if a change was lost, doubled or broken.
 """

@@ -2,7 +2,7 @@
 """Replaces the master key of three replicas on PostgreSQL under load, kills one of them while rows are sealed again,
 and compares what clients were answered with what they find afterwards.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/master_keys.py --accounts 200000
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/master_keys.py --accounts 200000
 
 The load is that of drill.py. Prints one line for each phase and one with the result. Exits with 1 if a call failed, an
 answered change was lost, a call took effect twice, a limit was exceeded, or the old key cannot be removed.

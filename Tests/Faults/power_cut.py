@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Cuts the power at every sync of a load, and checks that acknowledged changes are on the disk.
 
-    .venv/faults/bin/python Tests/Faults/power_cut.py --cuts 20000 --seed 1
+    .venv/tests/bin/python Tests/Faults/power_cut.py --cuts 20000 --seed 1
 
 SIGKILL loses nothing that was written, so it proves nothing about syncs. Here the server runs once, and the preloaded
 object (interpose/trace.c) records each write, truncation and sync of the database and its log, and each outgoing

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Restores a backup next to the write-ahead log of a killed server, and counts what is lost.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/restore.py --rounds 5
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/restore.py --rounds 5
 
 In each round, users sign up with the Python package while the server makes a backup, and continue until the server is
 killed. A copy of the backup over the database must then be refused at the start, because of the log. After

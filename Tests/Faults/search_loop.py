@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures AdminService.Search on a store with many accounts: how long the index takes, and p50 and p99 of searches.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/search_loop.py --accounts 1000000
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/search_loop.py --accounts 1000000
 
 With LATCHKEY_TEST_STORE=postgres and LATCHKEY_POSTGRES it measures a schema on that server. The accounts are written by
 SQL, since a million calls would take hours. Exits with 1 if a search does not find what it must.

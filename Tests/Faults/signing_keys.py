@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Revokes signing keys under load, and counts failed calls and lost sessions.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/signing_keys.py --revocations 20
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/signing_keys.py --revocations 20
 
 The load comes from the Python package with its own settings: users who read their account, have their ID token
 verified, refresh, sign in again and sign up. A client that gets INVALID_ID_TOKEN refreshes, as the guides say. With

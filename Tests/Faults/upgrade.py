@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Upgrades two servers on one PostgreSQL database under load, rolls them back, and upgrades them again.
 
-    LATCHKEYD=.build/release/latchkeyd .venv/faults/bin/python Tests/Faults/upgrade.py --previous OLD/latchkeyd
+    LATCHKEYD=.build/release/latchkeyd .venv/tests/bin/python Tests/Faults/upgrade.py --previous OLD/latchkeyd
 
 The load is that of drill.py. One server is replaced after the other, so both programs share the database for a while,
 and the newer one has migrated it. Prints one line for each phase and one with the result. Exits with 1 if a call

@@ -112,7 +112,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(.addressOfIdentityIsTaken(field: "credential", email: assertion.email))
     }
     if isEmailLink, let own = state.account.email, own != assertion.email {
-      return .refuse(.addressIsNotItsOwn(field: "credential.email_link.email"))
+      return .refuse(.addressIsNotItsOwn(field: "credential"))
     }
     if state.account.email == nil, policy.oneAccountPerEmail || isEmailLink, let email = assertion.email,
       let failure = policy.refusal(ofAddress: email, field: "credential")
@@ -145,7 +145,7 @@ enum LinkDecision: Hashable, Sendable {
       return .refuse(failure)
     }
     if policy.signUp != .immediate, account.email == nil {
-      return .refuse(.addressIsToBeVerifiedFirst(byLink: policy.enables(SignInMethods.emailLink)))
+      return .refuse(.addressIsToBeVerifiedFirst(policy))
     }
     if policy.signUp == .immediate, let owner = facts.emailOwner, owner.account.id != account.id {
       return .refuse(
@@ -166,12 +166,16 @@ extension Failure {
   /// Failure for a password before the email address is verified.
   ///
   /// The same for a free and an owned address, so that an anonymous user learns no more than Create reveals (check 39).
-  static func addressIsToBeVerifiedFirst(byLink: Bool) -> Failure {
-    Failure(
-      .operationNotAllowed, field: "credential.password.email",
-      hint: byLink
-        ? "Link a sign-in link that was sent to this email address first, then the password."
-        : "Create an account for this email address, and merge the two accounts.")
+  fileprivate static func addressIsToBeVerifiedFirst(_ policy: Policy) -> Failure {
+    let hint =
+      if policy.enables(SignInMethods.emailLink) {
+        "Link a sign-in link or code that was sent to this email address first, then the password."
+      } else if policy.signUp == .closed {
+        "Ask an administrator to set the email address of the account first, then link the password."
+      } else {
+        "Create an account for this email address, and merge the two accounts."
+      }
+    return Failure(.operationNotAllowed, field: "credential.password.email", hint: hint)
   }
 
   static func otherSubjectIsLinked(field: String) -> Failure {

@@ -109,7 +109,7 @@ extension Failure {
   /// The code is valid. The email address that the user entered with it is the field to correct.
   static func otherMailbox(_ kind: CodeKind, field: String) -> Failure {
     Failure(
-      .invalidCode, field: field, hint: "Enter the email address that the link was sent to.",
+      .invalidCode, field: field, hint: "Enter the email address that the message was sent to.",
       debug: "sent to another email address"
     ).rejecting(kind)
   }

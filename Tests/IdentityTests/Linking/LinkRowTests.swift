@@ -221,6 +221,24 @@ struct `Link, the rows` {
     #expect(world.store.contents.accounts == before.accounts)
   }
 
+  @Test(arguments: [
+    (Policy.SignUp.verifyFirst, true, "sign-in link or code"), (.closed, true, "sign-in link or code"),
+    (.verifyFirst, false, "merge"), (.closed, false, "administrator"),
+  ])
+  func `L8 the hint names a way to a password that the policy leaves`(
+    signUp: Policy.SignUp, byLink: Bool, hint: String
+  ) async throws {
+    let world = World.sending {
+      $0.signUp = signUp
+      $0.emailLinkEnabled = byLink
+    }
+    world.store.insert(account(identities: [google(email: nil)]))
+    let password = Credential.password(email: ada, password: "a long secret")
+    let session = try world.session(of: "account-y")
+    let failure = await refused(.operationNotAllowed) { try await world.link(password, session) }
+    #expect(failure?.hint.contains(hint) == true)
+  }
+
   @Test func `check 36: addresses probed by linking a password count as sign-ups`() async throws {
     let world = World { $0.throttles[.signUpsPerNetwork].countMax = 3 }
     world.store.insert(account(id: "owner", .unverified(other), password: true))

@@ -420,7 +420,7 @@ import Testing
     let failure = await refused(.invalidField) {
       try await world.link(world.emailLink(to: "free@example.com"), session)
     }
-    #expect(failure?.field == "credential.email_link.email")
+    #expect(failure?.field == "credential")
     #expect(failure?.hint.contains("SendEmailChange") == true, "the hint names the call")
   }
 
