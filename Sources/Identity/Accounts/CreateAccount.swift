@@ -39,6 +39,10 @@ package struct CreateAccount: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
+    try await environment.repeatingTwin(call) { try await once(request, call) }
+  }
+
+  private func once(_ request: CreateAccountRequest, _ call: CallFacts) async throws -> CreateAnswer {
     let guesses = environment.throttle(.passwordFailures, of: request.email, byDevice: true, call: call)
     if let record = try await environment.recorded(call, guesses, of: request.email) {
       return try await repeated(record, call)

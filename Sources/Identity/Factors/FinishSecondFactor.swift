@@ -156,6 +156,7 @@ extension FinishSecondFactor {
       }
     }
     query.identity = assertion.identity
+    query.transfer = assertion.transferKey
     let verified = held.assertion.identity
     if verified.providerID == SignInMethods.phone { query.phoneNumber = verified.subject }
     let isByAddress =

@@ -65,30 +65,42 @@ package struct RevokeToken: Sendable {
     let throttle = environment.throttle(.changes, of: session.accountID, call: call)
     throttle.look(into: &query)
     let facts = try await environment.first(query)
-    let now = environment.clock.now()
-    let caller = try SessionCheck.open(session, in: facts, call: call, now: now)
-    let admitted = try throttle.admit(facts, now: now)
-    try RevocationDecision.check(token, of: caller.state, environment.policy)
+    // Counted before the provider is asked: a client must not use this service to send many requests to it (T7).
+    let accountID = try await environment.decideAndCommit(query, facts, call: call) { facts, now -> Step<String> in
+      let caller = try SessionCheck.open(session, in: facts, call: call, now: now)
+      let admitted = try throttle.admit(facts, now: now)
+      try RevocationDecision.check(token, of: caller.state, environment.policy)
+      return .commit(Change(admitted.count(at: now)), caller.state.account.id)
+    }
     do {
-      try await environment.providers.revoke(token, at: now)
+      try await environment.providers.revoke(token, at: environment.clock.now())
     } catch {
-      // A client must not use this service to send many requests to a provider.
-      try await environment.count(admitted)
-      throw error
+      // Another call under the same key may have used up the code or the token (T8).
+      if try await environment.recorded(call) != nil { return }
+      throw token.kind == .authorizationCode ? error.afterRedemption : error
     }
     var repeats = Query()
     repeats.look(for: call.idempotency)
-    let accountID = caller.state.account.id
     // The token is revoked, even if the client no longer waits for the answer.
     _ = try await environment.decideAndCommit(repeats, Facts(), call: call, commitDecision: CommitDecision()) {
       facts, now in
       try call.step(facts, now) { _, now -> Step<Void> in
-        let writes = admitted.count(at: now) + [environment.audit(.revoked(token, of: accountID), call: call, now: now)]
+        let event = environment.audit(.revoked(token, of: accountID), call: call, now: now)
         let record = call.remember(
           "revoked", accountID: accountID, sessionID: nil, policy: environment.policy, now: now)
-        return .commit(Change(writes + record), ())
+        return .commit(Change([event] + record), ())
       }
     }
+  }
+}
+
+extension Error {
+  /// The failure of a call with an authorization code, which is valid once. A repeat of the same call cannot succeed.
+  fileprivate var afterRedemption: any Error {
+    guard var failure = self as? Failure, failure.retryAfterMillis != nil else { return self }
+    failure.retryAfterMillis = nil
+    failure.hint = "The provider is unavailable. Get a new authorization code and try again later."
+    return failure
   }
 }
 

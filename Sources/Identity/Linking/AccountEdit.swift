@@ -168,7 +168,7 @@ extension AccountEdit {
     let unlink = UnlinkRecord(accountID: identity.accountID, key: identity.key, at: now)
     edited.unlinks.append(unlink)
     dependent.append(.unlink(.remember(unlink)))
-    settleAddress(after: identity.key.providerID, keepsAddress: keepsAddress, policy: policy)
+    settleAddress(after: identity, keepsAddress: keepsAddress, policy: policy)
   }
 
   /// Settles the email address after an unlink (section 5).
@@ -176,9 +176,12 @@ extension AccountEdit {
   /// An address that came from the unlinked identity alone goes with it and is free for others (check 81). It stays
   /// with its verification if another identity has it, an email verified it, or a password or sign-in link uses it. It
   /// then gets a new source, with which a later unlink may remove it.
-  private mutating func settleAddress(after providerID: String, keepsAddress: Bool, policy: Policy) {
+  private mutating func settleAddress(after unlinked: IdentityRecord, keepsAddress: Bool, policy: Policy) {
     let account = edited.account
+    let providerID = unlinked.key.providerID
     guard let address = account.emailAddress, address.source == providerID else { return }
+    // The source may be another identity of the provider, whose address is another one by now.
+    if unlinked.email != address.text, edited.identity(of: providerID) != nil { return }
     let others = edited.identities.filter { $0.email == address.text }
     let prover = others.first { $0.tier >= .verified }
     let isAsserted = address.verification?.providerID != nil

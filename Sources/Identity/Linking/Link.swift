@@ -13,6 +13,10 @@ package struct Link: Sendable {
 
   package func callAsFunction(_ request: LinkRequest, _ call: CallFacts) async throws -> LinkAnswer {
     try call.requireBinding(environment.policy)
+    return try await environment.repeatingTwin(call) { try await once(request, call) }
+  }
+
+  private func once(_ request: LinkRequest, _ call: CallFacts) async throws -> LinkAnswer {
     if let record = try await recorded(request.credential, call) { return try await repeated(record, call) }
     let token = try environment.tokens.verifyIDToken(request.idToken, at: environment.clock.now())
     var query = Query()
@@ -41,6 +45,7 @@ package struct Link: Sendable {
     verified.admitted = admitted
     verified.changes = changes
     query.identity = verified.assertion?.identity
+    query.transfer = verified.assertion?.transferKey
     if let identity = query.identity, identity.providerID == SignInMethods.phone {
       query.phoneNumber = identity.subject
     }

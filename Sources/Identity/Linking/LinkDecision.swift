@@ -10,6 +10,7 @@ enum LinkProof: Hashable, Sendable {
 /// Records for a decision about linking. Two owners may be the same account: compare their ids.
 struct LinkFacts: Hashable, Sendable {
   var caller: CallerSession
+  /// The owner of the identity, or of the one that it had at the application's former team (X6).
   var identityOwner: AccountState?
   var emailOwner: AccountState?
   /// When the proof was put in the pending row that this call completes (L10).
@@ -91,6 +92,8 @@ enum LinkDecision: Hashable, Sendable {
     let state = facts.caller.state
     if let owner = facts.identityOwner {
       guard assertion.passkey == nil else { return .refuse(.passkeyExists) }
+      // L1 came before, so the account has the subject of the former team.
+      guard owner.account.id != state.account.id else { return .refuse(.subjectIsTransferredBySignIn) }
       guard facts.heldSince == nil else {
         return .refuse(PendingTable.mismatch("the identity belongs to another account now"))
       }
@@ -177,6 +180,10 @@ extension Failure {
       }
     return Failure(.operationNotAllowed, field: "credential.password.email", hint: hint)
   }
+
+  fileprivate static let subjectIsTransferredBySignIn = Failure(
+    .providerAlreadyLinked, field: "credential",
+    hint: "The account has this identity under its former subject. Sign in with it once.")
 
   static func otherSubjectIsLinked(field: String) -> Failure {
     Failure(

@@ -35,13 +35,13 @@ extension Link {
     if facts.tokenSpent {
       return refuse(verified.assertion?.passkey == nil ? .tokenWasSpent : .passkeyExists, row, verified)
     }
+    let identityOwner = facts.identityOwner ?? facts.phoneOwner ?? facts.transferOwner
     let linkFacts = LinkFacts(
-      caller: caller, identityOwner: facts.identityOwner ?? facts.phoneOwner, emailOwner: facts.emailOwner,
+      caller: caller, identityOwner: identityOwner, emailOwner: facts.emailOwner,
       heldSince: row?.createdAt, shownFactorSince: verified.passed?.row.createdAt)
     switch LinkDecision.decide(verified.proof, linkFacts, policy: environment.policy, now: now) {
     case .refuse(let failure):
-      let counts = failure.reason == .emailAlreadyInUse ? verified.admitted?.count(at: now) ?? [] : []
-      return refuse(failure, row, verified, counting: counts)
+      return refuse(failure, row, verified, counting: verified.admitted?.count(at: now) ?? [])
     case .alreadyLinked: return alreadyLinked(verified, caller, row, call, now)
     case .credentialInUse(let assertion, let ownerID):
       return inUse(verified, assertion, ownerID: ownerID, caller, call, now)

@@ -31,7 +31,9 @@ enum UnlinkDecision: Hashable, Sendable {
     if policy.phoneEnabled { addable.append(SignInMethods.phone) }
     addable += policy.enabledProviderIDs.sorted()
     let removed = providerID == SignInMethods.emailLink ? SignInMethods.mailbox : [providerID]
-    addable.removeAll(where: removed.contains)
+    // Another identity of the provider can take the place of one.
+    let isAddable = policy.identitiesPerProviderMax > 1 && policy.enabledProviderIDs.contains(providerID)
+    if !isAddable { addable.removeAll(where: removed.contains) }
     // Another passkey can take the place of one.
     if policy.passkeyEnabled { addable.append(SignInMethods.passkey) }
     return Failure(

@@ -12,8 +12,7 @@ struct VerifiedLink: Sendable {
   var passed: PassedFactor?
   /// The code that proves the assertion.
   var code: VerifiedCode?
-  /// Count for a failure that reveals whether an email address has an account, if the user has not verified the
-  /// address.
+  /// Count for the failures of a password: they reveal whether an email address has an account, and cost a hash.
   var admitted: AdmittedAttempt?
   /// Count for the link itself. nil after a second factor, whose codes are counted.
   var changes: Throttle?
@@ -83,15 +82,13 @@ extension Link {
     case .providerToken(let token):
       return .verified(VerifiedLink(try await environment.verify(token)))
     case .authorizationResponse(let response):
-      // A redirect is valid once. This check comes first, so that the redirect is still unspent after a new sign-in. An
-      // anonymous session needs no recent login. Neither does an ended one whose account became permanent.
-      if caller.session.closed == nil {
-        try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
-      }
+      // A redirect is valid once. This check comes first, so that the redirect is still unspent after a new sign-in.
+      try requireRecentLogin(caller)
       let accountID = caller.state.account.id
       return .verified(
         VerifiedLink(try await environment.verify(response, ending: .link, account: accountID, call)))
     case .password(let email, let password):
+      try requireRecentLogin(caller)
       let hash = try await environment.hashNew(password, field: "credential.password.password", call: call)
       return .verified(VerifiedLink(proof: .password(email: email, hash: hash)))
     case .phoneCode(let verificationID, let digits):
@@ -102,14 +99,19 @@ extension Link {
     case .pendingToken(let handle):
       return try verify(environment.pendingDigest(handle), for: caller, facts, call)
     case .passkey(let response):
-      if caller.session.closed == nil {
-        try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
-      }
+      try requireRecentLogin(caller)
       return .verified(
         VerifiedLink(try await environment.verifyRegistration(response, account: caller.state.account.id, call)))
     case .customToken, .anonymous:
       throw Failure(.invalidField, field: "credential", hint: "This kind of credential cannot be linked.")
     }
+  }
+
+  /// Requires what L12 does, before the work for a credential, or before one is spent. An anonymous session needs no
+  /// recent login. Neither does an ended one whose account became permanent.
+  private func requireRecentLogin(_ caller: CallerSession) throws {
+    guard caller.session.closed == nil else { return }
+    try LinkDecision.requireRecentLogin(caller, policy: environment.policy, now: environment.clock.now())
   }
 
   private func verify(

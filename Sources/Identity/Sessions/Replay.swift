@@ -126,3 +126,25 @@ extension Environment {
     return .commit(Change([confirming] + kept.writes + writes), (kept.opened, caller.state))
   }
 }
+
+extension Environment {
+  /// Makes a call again that failed because an equal one under the same key has used up the code or the session. The
+  /// second try finds the record of that call, and answers like it.
+  @inline(never)
+  func repeatingTwin<Answer>(_ call: CallFacts, _ body: () async throws -> Answer) async throws -> Answer {
+    do {
+      return try await body()
+    } catch let failure as Failure {
+      guard Failure.Reason.ofTwins.contains(failure.reason), (try? await recorded(call)) != nil else { throw failure }
+      return try await body()
+    }
+  }
+}
+
+extension Failure.Reason {
+  /// What a call fails with that finds its credential used.
+  fileprivate static let ofTwins: Set<Failure.Reason> = [
+    .expiredCode, .invalidCode, .tokenRevoked, .pendingCredentialUsed, .flowMismatch, .invalidPasskey,
+    .invalidCredential,
+  ]
+}

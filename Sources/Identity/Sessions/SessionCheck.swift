@@ -63,7 +63,11 @@ package enum SessionCheck {
     guard !isRecent || !isConfirmed else { return }
     let metadata = recentLogin(
       of: caller.state, maxAgeMillis: maxAgeMillis, confirmed: !isConfirmed, policy: policy)
-    throw Failure(.requiresRecentLogin, hint: "Reauthenticate and try again.", metadata: metadata)
+    // Reauthenticate takes no token of a restricted session (F9).
+    let isRestricted =
+      if case .overdue = policy.secondFactorDuty(of: caller.session, caller.state, now: now) { true } else { false }
+    let hint = isRestricted ? "Sign in again, and try again." : "Reauthenticate and try again."
+    throw Failure(.requiresRecentLogin, hint: hint, metadata: metadata)
   }
 
   /// Returns how the user can get the required login.

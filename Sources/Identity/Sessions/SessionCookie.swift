@@ -12,15 +12,16 @@ enum SessionCookieDecision {
   ///
   /// Its session has no refresh token, so it ends when a session without use would end. It never outlives the login of
   /// the session of the call.
+  /// - Parameter own: the session of the cookie. Its caller may have other rules than that of the session of the call.
   static func end(
-    of caller: CallerSession, validForMillis: Int64, policy: Policy, now: Timestamp
+    of own: SessionRecord, beside caller: CallerSession, validForMillis: Int64, policy: Policy, now: Timestamp
   ) throws(Failure) -> Timestamp {
     try SessionCheck.requireRecentLogin(caller, for: .createSessionCookie, policy: policy, now: now)
     try SessionCheck.requireSecondFactor(caller)
     let limits = policy.sessionLimits(secondFactor: caller.session.secondFactor)
     let end = min(now.adding(millis: min(validForMillis, limits.idleMillis)), caller.session.expiresAt)
     // No refresh would restrict the cookie later (F13).
-    switch policy.secondFactorDuty(of: caller.session, caller.state, now: now) {
+    switch policy.secondFactorDuty(of: own, caller.state, now: now) {
     case .none: return end.wholeSeconds
     case .due(let due): return min(end, due).wholeSeconds
     case .overdue: throw .sessionIsRestricted
@@ -57,9 +58,11 @@ package struct CreateSessionCookie: Sendable {
       facts, now -> Step<(SessionRecord, AccountState)> in
       let caller = try SessionCheck.open(token, in: facts, call: call, now: now)
       let admitted = try throttle.admit(facts, now: now)
+      // For the same login. The server returns its refresh token to no caller.
+      var own = environment.continueSession(caller.session, call: call, now: now).record
       let end = try SessionCookieDecision.end(
-        of: caller, validForMillis: validForMillis, policy: environment.policy, now: now)
-      let own = ownSession(beside: caller.session, until: end, call, now)
+        of: own, beside: caller, validForMillis: validForMillis, policy: environment.policy, now: now)
+      (own.idleExpiresAt, own.expiresAt) = (end, end)
       return .commit(change(own, caller, counting: admitted.count(at: now), call, now), (own, caller.state))
     }
     switch settled {
@@ -82,16 +85,6 @@ package struct CreateSessionCookie: Sendable {
     claims.expiresAt = session.expiresAt
     return SessionCookie(
       text: try environment.tokens.mintSessionCookie(claims), expiresAt: session.expiresAt, sessionID: session.id)
-  }
-
-  /// Returns a session for the same login. The server returns its refresh token to no caller.
-  private func ownSession(
-    beside old: SessionRecord, until end: Timestamp, _ call: CallFacts, _ now: Timestamp
-  ) -> SessionRecord {
-    var session = environment.continueSession(old, call: call, now: now).record
-    session.idleExpiresAt = end
-    session.expiresAt = end
-    return session
   }
 
   private func change(

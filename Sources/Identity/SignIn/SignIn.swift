@@ -11,6 +11,11 @@ package struct SignIn: Sendable {
 
   package func callAsFunction(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     try call.requireBinding(environment.policy)
+    guard call.idempotency != nil else { return try await once(request, call) }
+    return try await environment.repeatingTwin(call) { try await once(request, call) }
+  }
+
+  private func once(_ request: SignInRequest, _ call: CallFacts) async throws -> SignInAnswer {
     if call.idempotency != nil, let record = try await recorded(request, call) {
       return try await repeated(record, call)
     }

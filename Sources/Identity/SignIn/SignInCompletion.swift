@@ -179,7 +179,8 @@ extension SignIn {
   func present(_ attempt: Attempt, _ facts: Facts, _ now: Timestamp) -> SignInDecision {
     let providerID = attempt.held.assertion.identity.providerID
     let isNumber = providerID == SignInMethods.phone
-    guard let owner = isNumber ? facts.phoneOwner : facts.identityOwner, owner.account.id == attempt.row?.accountID
+    guard let owner = isNumber ? facts.phoneOwner : facts.identityOwner ?? facts.transferOwner,
+      owner.account.id == attempt.row?.accountID
     else { return .refuse(PendingTable.mismatch("the identity now belongs to another account")) }
     guard environment.policy.enables(providerID) else { return .refuse(.notEnabled(providerID)) }
     if isNumber { return decision(attempt, now).byCode(facts) }

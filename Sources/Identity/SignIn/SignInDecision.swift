@@ -61,7 +61,7 @@ extension Failure {
   static let passwordNotEnabled = notEnabled(SignInMethods.password, field: "credential.password")
   static let anonymousNotEnabled = notEnabled("anonymous", field: "credential.anonymous")
   static let phoneNotEnabled = notEnabled(SignInMethods.phone, field: "credential.phone_code")
-  static let emailCodeNotEnabled = notEnabled(SignInMethods.emailCode, field: "credential.email_code")
+  static func emailCodeNotEnabled(field: String) -> Failure { notEnabled(SignInMethods.emailCode, field: field) }
   static let emailLinkNotEnabled = notEnabled(SignInMethods.emailLink, field: "credential.email_link")
   static func notEnabled(_ method: String, field: String = "credential") -> Failure {
     Failure(.operationNotAllowed, field: field, hint: "This sign-in method is not enabled.", debug: method)

@@ -75,10 +75,7 @@ struct Attempt: Sendable {
     var query = Query()
     query.look(for: call.idempotency)
     query.identity = identity
-    let transferSubject = held.assertion.transferSubject
-    if !transferSubject.isEmpty {
-      query.transfer = IdentityKey(providerID: identity.providerID, subject: transferSubject)
-    }
+    query.transfer = held.assertion.transferKey
     if identity.providerID == SignInMethods.phone { query.phoneNumber = identity.subject }
     let comparesEmail = policy.oneAccountPerEmail || identity.providerID == SignInMethods.emailLink
     query.email = comparesEmail ? held.assertion.email : nil
@@ -86,6 +83,13 @@ struct Attempt: Sendable {
     query.spentToken = held.singleUse?.digest
     query.pending = row?.digest
     return query
+  }
+}
+
+extension Assertion {
+  /// Finds the identity of the same user at the application's former team (X6).
+  var transferKey: IdentityKey? {
+    transferSubject.isEmpty ? nil : IdentityKey(providerID: identity.providerID, subject: transferSubject)
   }
 }
 

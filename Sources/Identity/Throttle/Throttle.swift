@@ -118,6 +118,11 @@ package struct Throttle: Sendable {
     return AdmittedAttempt(throttle: fitting, known: known)
   }
 
+  /// Returns an attempt that no count blocks, because it proves control over the subject. Its success lifts a block.
+  package func proven(_ facts: Facts) -> AdmittedAttempt {
+    AdmittedAttempt(throttle: self, known: Set(facts.throttles.map(\.key)), liftsBlock: true)
+  }
+
   /// Whether the widest network of the client has few attempts in this window. False if no network is known.
   private func isQuietNetwork(_ facts: Facts, _ now: Timestamp) -> Bool {
     guard let widest = counters.last(where: { $0.kind == matter.kinds.network }) else { return false }
@@ -138,6 +143,7 @@ package struct Throttle: Sendable {
 package struct AdmittedAttempt: Sendable {
   fileprivate let throttle: Throttle
   fileprivate let known: Set<Digest>
+  fileprivate var liftsBlock = false
 
   /// Returns the writes that count the attempt, after a failure or together with its effect.
   package func count(at now: Timestamp) -> [Write] {
@@ -158,7 +164,8 @@ package struct AdmittedAttempt: Sendable {
       switch counter.kind {
       case .passwordFailuresPerAccount, .passwordFailuresPerDevice, .codeFailuresPerAccount,
         .codeFailuresOnKnownDevices:
-        known.contains(counter.key) ? .throttle(.reset(counter.key, counter.kind, at: now)) : nil
+        known.contains(counter.key)
+          ? .throttle(.reset(counter.key, counter.kind, at: now, liftsBlock: liftsBlock)) : nil
       default: nil
       }
     }

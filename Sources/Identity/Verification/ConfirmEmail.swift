@@ -13,6 +13,10 @@ package struct ConfirmEmail: Sendable {
   package init(_ environment: Environment) { self.environment = environment }
 
   package func callAsFunction(_ proof: EmailProof, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
+    try await environment.repeatingTwin(call) { try await once(proof, idToken: idToken, call) }
+  }
+
+  private func once(_ proof: EmailProof, idToken: String, _ call: CallFacts) async throws -> EmailConfirmed {
     if let record = try await environment.recorded(call, proof) { return try await again(record, call) }
     var query = Query()
     query.pending = try environment.digest(of: proof)

@@ -19,6 +19,14 @@ package struct ResetPassword: Sendable {
   package func callAsFunction(
     _ proof: EmailProof, newPassword: String, claimAddress: Bool = false, _ call: CallFacts
   ) async throws -> PasswordWasReset {
+    try await environment.repeatingTwin(call) {
+      try await once(proof, newPassword: newPassword, claimAddress: claimAddress, call)
+    }
+  }
+
+  private func once(
+    _ proof: EmailProof, newPassword: String, claimAddress: Bool, _ call: CallFacts
+  ) async throws -> PasswordWasReset {
     if let record = try await environment.recorded(call, proof) { return try again(record) }
     var query = Query()
     query.pending = try environment.digest(of: proof)
@@ -150,8 +158,9 @@ struct ResetDecision: Sendable {
   /// claim or neither. A claim moves nothing that a second factor protects, so it needs none (`Takeover.claim`).
   private func meetUnverified(_ owner: AccountState, _ email: String) -> Outcome {
     let isUnentered = owner.isUnentered(policy)
+    let refusalToClaim = policy.refusalToCreate(email: email)
     if owner.hasSecondFactor, isUnentered || !claimAddress {
-      return .refuse(requiresSecondFactor(mayClaim: !isUnentered))
+      return .refuse(requiresSecondFactor(mayClaim: !isUnentered && refusalToClaim == nil))
     }
     var edit = AccountEdit(owner)
     if isUnentered {
@@ -163,8 +172,8 @@ struct ResetDecision: Sendable {
       edit.reset(hash: hash, email: email, now: now)
       return .reset(edit, revoked: revoked, isReclaim: true)
     }
-    guard claimAddress else { return .refuse(unverified) }
-    return policy.refusalToCreate(email: email).map { .refuse($0) } ?? .claim(claim(email, from: owner))
+    guard claimAddress else { return .refuse(unverified(mayClaim: refusalToClaim == nil)) }
+    return refusalToClaim.map { .refuse($0) } ?? .claim(claim(email, from: owner))
   }
 
   private func claim(_ email: String, from owner: AccountState) -> Opening {
@@ -179,11 +188,12 @@ struct ResetDecision: Sendable {
 
   // MARK: failures that leave the code valid
 
-  private var unverified: Failure {
-    let orLink = policy.mailboxEnabled ? ", or use a sign-in link or code" : ""
+  private func unverified(mayClaim: Bool) -> Failure {
+    var ways = mayClaim ? ["Repeat with claim_address to move it to a new account."] : []
+    if policy.mailboxEnabled { ways.append("Use a sign-in link or code.") }
+    if ways.isEmpty { ways.append("Ask an administrator.") }
     return Failure(
-      .unverifiedEmail, field: "code",
-      hint: "The email address is unverified; repeat with claim_address to move it to a new account\(orLink).")
+      .unverifiedEmail, field: "code", hint: "The email address is unverified. " + ways.joined(separator: " Or: "))
   }
 
   private func requiresSecondFactor(mayClaim: Bool) -> Failure {

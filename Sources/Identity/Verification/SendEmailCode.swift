@@ -84,7 +84,9 @@ package struct SendEmailCode: Sendable {
     let before = try SessionCheck.open(
       token, in: facts, call: call, restrictedToo: verifies, now: environment.clock.now())
     let email = try recipient(request, before)
-    let throttle = environment.throttle(.sends, of: email, isVerified: true, call: call)
+    // The address is verified, so its known devices are the user's.
+    let byDevice = request.purpose == .reauthenticate
+    let throttle = environment.throttle(.sends, of: email, byDevice: byDevice, isVerified: true, call: call)
     throttle.look(into: &query)
     let loaded = try await environment.load(query)
     try await environment.requireSend(

@@ -16,8 +16,13 @@ extension AppleProvider {
       flow.authorization.clientID = token.clientID
     }
     let endpoints = client.settings.endpoints
-    try await flow.revoke(
-      try await issued(token, by: flow, at: now), at: endpoints.revocation, tokenEndpoint: endpoints.token, now: now)
+    let issued = try await issued(token, by: flow, at: now)
+    do {
+      try await flow.revoke(issued, at: endpoints.revocation, tokenEndpoint: endpoints.token, now: now)
+    } catch where token.kind == .authorizationCode {
+      // The code is used up, so the client cannot repeat the call.
+      try await flow.revoke(issued, at: endpoints.revocation, tokenEndpoint: endpoints.token, now: now)
+    }
   }
 
   /// Returns the refresh token that Apple issues for a code, with which all of the user's tokens end. Returns another

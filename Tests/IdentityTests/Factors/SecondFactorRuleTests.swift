@@ -303,6 +303,23 @@ struct `Required second factors, every call that returns a session` {
     await refused(.requiresSecondFactorEnrollment) { try await cookie(world.signIn(rightPassword).grant) }
   }
 
+  @Test func `F13: the rules for a cookie are those of its own caller`() async throws {
+    let (app, web) = ("spiffe://test/app", "spiffe://test/web")
+    func cookie(byRuleOf caller: String, after millis: Int64) async throws -> SessionCookie {
+      let world = ruled([rule(callers: [caller], graceMillis: 2 * day)])
+      world.store.insert(usual)
+      world.clock.advance(millis: millis)
+      let session = try await world.signIn(rightPassword, world.call(caller: app)).grant
+      return try await CreateSessionCookie(world.environment)(
+        idToken: session.idToken, validForMillis: day, world.call(caller: web))
+    }
+    let due = start.adding(millis: 2 * day)
+    #expect(try await cookie(byRuleOf: web, after: 2 * day - 60_000).expiresAt == due.wholeSeconds)
+    await refused(.requiresSecondFactorEnrollment) { try await cookie(byRuleOf: web, after: 2 * day) }
+    let longer = try await cookie(byRuleOf: app, after: 2 * day - 60_000)
+    #expect(longer.expiresAt > due)
+  }
+
   @Test func `F14: a user who becomes permanent is no longer exempt`() async throws {
     let world = ruled([rule(graceMillis: 0)])
     let guest = try await world.signIn(.anonymous).grant

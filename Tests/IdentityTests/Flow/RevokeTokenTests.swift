@@ -73,6 +73,35 @@ struct `RevokeToken, every row` {
     #expect(world.providers.askedToRevoke.count == 100)
   }
 
+  @Test func `T7: concurrent calls past the limit do not reach the provider`() async throws {
+    for _ in 0..<97 { try await revoke() }
+    let asked = await withTaskGroup(of: Bool.self) { group in
+      for _ in 0..<8 { group.addTask { (try? await revoke()) != nil } }
+      return await group.reduce(0) { $1 ? $0 + 1 : $0 }
+    }
+    #expect(asked == 3 && world.providers.askedToRevoke.count == 100 && events.count == 100)
+  }
+
+  @Test func `T6: a failure with an authorization code has no retry delay, because the code is used up`() async throws {
+    var failure = Failure(.providerUnavailable, retryAfterMillis: 5_000)
+    failure.providerID = "google.com"
+    for kind in TokenToRevoke.Kind.allCases {
+      world.providers.refuse(toRevoke: "x", with: failure)
+      let token = TokenToRevoke(providerID: "google.com", text: "x", kind: kind)
+      let refused = await refused(.providerUnavailable) { try await revoke(token) }
+      #expect((refused?.retryAfterMillis == nil) == (kind == .authorizationCode))
+    }
+  }
+
+  @Test func `T8: a call whose twin succeeded while it asked the provider succeeds, too`() async throws {
+    world.providers.whileRevoking {
+      try await revoke(access, world.call(key: "k", request: "r"))
+      world.providers.refuse(toRevoke: "access-1", with: Failure(.invalidCredential))
+    }
+    try await revoke(access, world.call(key: "k", request: "r"))
+    #expect(world.providers.askedToRevoke.count == 2 && events.count == 1)
+  }
+
   @Test func `T8: a repeat under the key asks nobody, another request is an error`() async throws {
     try await revoke(access, world.call(key: "k", request: "r"))
     try await revoke(access, world.call(key: "k", request: "r"))

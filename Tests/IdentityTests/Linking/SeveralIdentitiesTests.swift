@@ -62,6 +62,32 @@ struct `Several identities of one provider` {
     await refused(.lastSignInMethod) { try await unlink("g-2", next) }
   }
 
+  @Test func `an unlink takes no address that another identity of the provider brought`() async throws {
+    var state = account(.verified(ada, by: .assertion(providerID: "google.com")), identities: [google("g-1")])
+    state.account.emailAddress?.source = "google.com"
+    // The user's address at the provider is another one since.
+    state.identities[0].email = "later@example.com"
+    state.identities.append(IdentityRecord(
+      assertion: google("g-2", email: "bob@example.com"), accountID: "account-y", linkedAt: beginning))
+    world.store.insert(state)
+    let next = try await unlink("g-2", try world.session(of: "account-y"))
+    #expect(world.store.state("account-y")?.account.email == ada)
+    await refused(.lastSignInMethod) { try await unlink("g-1", next) }
+  }
+
+  @Test(arguments: [1, 2])
+  func `another identity of the provider can be added before the last is unlinked, if several may be`(
+    identitiesMax: Int
+  ) async throws {
+    let world = World { $0.identitiesPerProviderMax = identitiesMax }
+    world.store.insert(account(.verified(ada), identities: [google("g-1")]))
+    let failure = await refused(.lastSignInMethod) {
+      try await world.unlink("google.com", try world.session(of: "account-y"))
+    }
+    let addable = failure?.metadata["addable_methods"]?.split(separator: ",") ?? []
+    #expect(addable.contains("google.com") == (identitiesMax > 1))
+  }
+
   @Test func `a subject of a method without subjects is rejected`() async throws {
     let session = try session([google("g-1")])
     await refused(.noSuchProvider) {

@@ -83,10 +83,38 @@ struct `Sign-ins after an application of Apple moved` {
   }
 
   @Test func `X6 a second factor comes first, and the subject is replaced after it`() async throws {
-    prepare { $0.factors = [enrolled(.totp, of: $0.account.id)] }
-    let answer = try await world.signIn(token("new", of: "t-1"))
-    _ = try answer.required
+    world.insertPerson([.totp], identities: [token("old")])
+    let key = IdentityKey(providerID: apple, subject: "old")
+    world.store.edit { $0.identities[key]?.transferSubject = "t-1" }
+    let required = try await world.signIn(token("new", of: "t-1", email: relay)).required
+    #expect(self.state()?.identities.first?.key.subject == "old")
+    guard case .session(let grant, _) = try await world.finish(required, world.call()) else {
+      Issue.record("the user has both factors")
+      return
+    }
+    #expect(grant.account.account.id == "account-y")
+    #expect(self.state()?.identities.map(\.key.subject) == ["new"])
+    #expect(world.store.contents.events(of: "account-y").contains("IDENTITY_TRANSFERRED"))
+  }
+
+  @Test func `L2 a guest who links the new subject learns that an account has it, and X6 follows`() async throws {
+    prepare()
+    let guest = try await world.signIn(.anonymous).grant
+    guard case .credentialInUse(let inUse) = try await world.link(token("new", of: "t-1"), guest) else {
+      Issue.record("the account with the former subject is the owner")
+      return
+    }
     #expect(state()?.identities.first?.key.subject == "old")
+    let grant = try await world.signIn(.pendingToken(inUse.handle)).grant
+    #expect(grant.account.account.id == "account-y" && state()?.identities.map(\.key.subject) == ["new"])
+  }
+
+  @Test func `the owner of the former subject signs in once instead of linking the new one`() async throws {
+    prepare()
+    let session = try world.session(of: "account-y")
+    let failure = await refused(.providerAlreadyLinked) { try await world.link(token("new", of: "t-1"), session) }
+    #expect(failure?.hint.contains("former subject") == true)
+    #expect(state()?.identities.map(\.key.subject) == ["old"])
   }
 
   @Test func `X7 both are unknown: a new account`() async throws {

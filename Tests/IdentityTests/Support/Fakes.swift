@@ -202,6 +202,7 @@ final class FakeProviders: Providers {
   private let refusal = Mutex<Failure?>(nil)
   private let revocations = Mutex<[TokenToRevoke]>([])
   private let unrevocable = Mutex<[String: Failure]>([:])
+  private let duringRevocation = Mutex<(@Sendable () async throws -> Void)?>(nil)
   /// The tokens that the provider was asked to revoke, in order.
   var askedToRevoke: [TokenToRevoke] { revocations.withLock { $0 } }
   /// A provider whose protocol has no `state`.
@@ -225,7 +226,17 @@ final class FakeProviders: Providers {
   /// Revokes every token except those that a test has named, and records what it was asked.
   func revoke(_ token: TokenToRevoke, at now: Timestamp) async throws {
     revocations.withLock { $0.append(token) }
+    let action = duringRevocation.withLock { action in
+      defer { action = nil }
+      return action
+    }
+    try await action?()
     if let failure = unrevocable.withLock({ $0[token.text] }) { throw failure }
+  }
+
+  /// Runs the action while the provider revokes the next token.
+  func whileRevoking(_ action: @escaping @Sendable () async throws -> Void) {
+    duringRevocation.withLock { $0 = action }
   }
 
   func refuse(toRevoke text: String, with failure: Failure?) { unrevocable.withLock { $0[text] = failure } }

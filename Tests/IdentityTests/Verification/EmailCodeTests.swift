@@ -82,6 +82,36 @@ import Testing
     await refused(.tooManyAttempts) { try await world.signIn(.emailCode(next)) }
     let reset = try await world.digits(for: .resetPassword)
     await refused(.tooManyAttempts) { try await world.reset(reset) }
+    // An attacker cannot guess a link, and its reader has the mailbox (check 105).
+    _ = try await world.signIn(world.emailLink(to: ada)).grant
+    _ = try await world.signIn(world.emailCode()).grant
+  }
+
+  @Test func `check 105: other users who use up an address's messages do not block a reauthentication by code`()
+    async throws
+  {
+    let world = World.mailingCodes {
+      ($0.throttles[.sendsPerRecipient].countMax, $0.throttles[.sendsOnKnownDevices].countMax) = (2, 2)
+    }
+    let session = try await world.signIn(world.emailCode()).grant
+    let stranger = world.call(deviceID: "other")
+    _ = try await world.digits(stranger)
+    await refused(.tooManyAttempts) { try await world.digits(stranger) }
+    for _ in 0..<2 { _ = try await world.digits(for: .reauthenticate, in: session) }
+    await refused(.tooManyAttempts) { try await world.digits(for: .reauthenticate, in: session) }
+  }
+
+  @Test func `an equal call under the key that finds its code used answers like the one that used it`() async throws {
+    let code = try await world.emailCode()
+    let before = world.store.contents
+    let first = try await world.signIn(code, world.call(key: "k")).grant
+    let after = world.store.contents
+    world.store.edit { $0 = before }
+    // The other call commits after this one has looked for its record.
+    let environment = world.environment(before: .firstLoad) { store in store.edit { $0 = after } }
+    let again = try await SignIn(environment)(SignInRequest(credential: code), world.call(key: "k")).grant
+    #expect(again.sessionID == first.sessionID && again.isNewAccount)
+    await refused(.expiredCode) { try await world.signIn(code, world.call(key: "other")) }
   }
 
   @Test func `a rejected code states its kind for the metrics`() async throws {
