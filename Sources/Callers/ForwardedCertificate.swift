@@ -18,7 +18,10 @@ package enum ForwardedCertificate {
     for pair in try parts(element, separator: UInt8(ascii: ";")) {
       guard let equals = pair.firstIndex(of: UInt8(ascii: "=")), equals > pair.startIndex else { throw Malformed() }
       let value = try unquoted(pair[(equals + 1)...])
-      switch String(decoding: pair[..<equals], as: UTF8.self).lowercased() {
+      let key = String(decoding: pair[..<equals], as: UTF8.self).lowercased()
+      // Envoy states `URI=` for a certificate without a URI.
+      if value.isEmpty, key == "uri" || key == "dns" { continue }
+      switch key {
       case "uri": uris.append(try visible(value))
       case "dns": names.append(try visible(value).lowercased())
       case "hash": hashes.insert(try digest(value))
@@ -76,7 +79,7 @@ package enum ForwardedCertificate {
   }
 
   private static func visible(_ value: [UInt8]) throws(Malformed) -> String {
-    guard 1...2_048 ~= value.count, value.allSatisfy({ 0x21...0x7E ~= $0 }) else { throw Malformed() }
+    guard value.count <= 2_048, value.allSatisfy({ 0x21...0x7E ~= $0 }) else { throw Malformed() }
     return String(decoding: value, as: UTF8.self)
   }
 

@@ -6,16 +6,24 @@ package struct ExaminedSettings: Sendable {
   package var faults: [ConfigurationError]
 }
 
+/// What a configuration is checked for.
+package enum Occasion: Sendable {
+  case start
+  /// The server has the files that only a start reads, or reads them on its own. A fault of one of these must not keep
+  /// an operator from removing a stolen API key.
+  case reload
+}
+
 extension Settings {
   /// Maximum number of errors. A file with more is probably not a configuration file.
   private static let faultsMax = 100
 
   /// Checks the file, the environment and the files that the settings name.
-  package static func examine(_ path: String) -> ExaminedSettings {
+  package static func examine(_ path: String, for occasion: Occasion = .start) -> ExaminedSettings {
     do throws(ConfigurationError) {
       var examined = examine(try file(path), folder: folder(of: path), environment: environment())
       examined.settings?.configurationFile = path
-      examined.addFaultsOfFiles()
+      examined.addFaultsOfFiles(for: occasion)
       return examined
     } catch {
       return ExaminedSettings(settings: nil, faults: [error])
@@ -58,9 +66,9 @@ extension Settings {
 
 extension ExaminedSettings {
   /// Adds the errors of files, except for settings that have an error of their own.
-  fileprivate mutating func addFaultsOfFiles() {
+  fileprivate mutating func addFaultsOfFiles(for occasion: Occasion) {
     let known = Set(faults.map(\.setting))
-    faults += (settings?.faultsOfFiles() ?? []).filter { !known.contains($0.setting) }
+    faults += (settings?.faultsOfFiles(for: occasion) ?? []).filter { !known.contains($0.setting) }
   }
 }
 

@@ -16,6 +16,12 @@ package struct ListenSettings: Sendable {
   /// Networks of proxies, whose connections begin with a PROXY header.
   package var proxyNetworks: [AddressRange] = []
 
+  /// Whether an IPv4 address has this port, so that `::` must not have IPv4 on it too. Of port 0, each address gets its
+  /// own free port.
+  func hasIPv4(onPort port: UInt16) -> Bool {
+    port != 0 && addresses.contains { $0.port == port && !$0.address.contains(":") }
+  }
+
   /// Whether only programs on this machine can connect. The addresses of passed sockets are unknown here.
   var isLoopback: Bool { !takesPassedSockets && addresses.allSatisfy { Settings.isLoopback($0.address) } }
 }

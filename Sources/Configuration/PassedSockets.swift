@@ -40,7 +40,9 @@ extension Settings {
       for place in listen.addresses {
         listeners.grpc.append(
           try Settings.bound("listen.address") {
-            try BoundSocket(address: place.address, port: place.port, backlog: limits.listenBacklog)
+            try BoundSocket(
+              address: place.address, port: place.port, backlog: limits.listenBacklog,
+              leavesIPv4: listen.hasIPv4(onPort: place.port))
           })
       }
       return listeners

@@ -40,7 +40,7 @@ extension Settings {
   /// Reads the configuration file again and compares it with these settings.
   /// - Parameter contents: the files of these settings when they were read.
   package func change(from contents: [String: Digest]) throws(RefusedSettings) -> SettingsChange {
-    let examined = Settings.examine(configurationFile)
+    let examined = Settings.examine(configurationFile, for: .reload)
     guard examined.faults.isEmpty, let new = examined.settings else { throw RefusedSettings(faults: examined.faults) }
     do throws(ConfigurationError) {
       var settings = try Settings.read(
@@ -57,7 +57,8 @@ extension Settings {
           }.sorted(),
         needsRestart: Settings.differences(settings.effective, new.effective))
     } catch {
-      throw RefusedSettings(faults: [error])
+      let why = "\(error.why) (the file is valid, but needs a restart: other changes take effect at the next start)"
+      throw RefusedSettings(faults: [ConfigurationError(setting: error.setting, why: why)])
     }
   }
 

@@ -83,15 +83,19 @@ extension Settings {
   }
 
   /// Returns the errors of files, one per setting: `--check-config` also checks that the files exist and are usable.
-  func faultsOfFiles() -> [ConfigurationError] {
-    var faults = secretFiles().filter { anybodyMayWrite($0.path) }.map {
+  func faultsOfFiles(for occasion: Occasion = .start) -> [ConfigurationError] {
+    let ofStart: Set = [MasterKey.setting, "tls.key_file", "store.postgres.password_file"]
+    let secrets = secretFiles().filter { occasion == .start || !ofStart.contains($0.setting) }
+    var faults = secrets.filter { anybodyMayWrite($0.path) }.map {
       ConfigurationError(setting: $0.setting, why: "\($0.path) can be written by all users")
     }
     func check(_ body: () throws(ConfigurationError) -> Void) {
       do throws(ConfigurationError) { try body() } catch { faults.append(error) }
     }
-    check(checkCertificate)
-    check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
+    if occasion == .start {
+      check(checkCertificate)
+      check { () throws(ConfigurationError) in _ = try MasterKey.read(masterKeyFiles) }
+    }
     faults += faultsOfProviders() + faultsOfHooks()
     check { () throws(ConfigurationError) in _ = try signersOfCustomTokens() }
     check { () throws(ConfigurationError) in _ = try relyingParties() }
@@ -101,11 +105,13 @@ extension Settings {
       check { () throws(ConfigurationError) in try PasswordBlockList.check(passwordBlockListFile) }
     }
     check { () throws(ConfigurationError) in _ = try deliverySecrets() }
-    check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }
-    check(postgres.checkFiles)
-    check { () throws(ConfigurationError) in try checkPlace("store.path", storePath) }
-    check { () throws(ConfigurationError) in try checkPlace("store.backup_folder", backupFolder) }
-    check { () throws(ConfigurationError) in try checkAuthorities("fetch.ca_file", fetchAuthorityFile) }
+    if occasion == .start {
+      check { () throws(ConfigurationError) in try checkAuthorities("delivery.ca_file", delivery.authorityFile) }
+      check(postgres.checkFiles)
+      check { () throws(ConfigurationError) in try checkPlace("store.path", storePath) }
+      check { () throws(ConfigurationError) in try checkPlace("store.backup_folder", backupFolder) }
+      check { () throws(ConfigurationError) in try checkAuthorities("fetch.ca_file", fetchAuthorityFile) }
+    }
     var named: Set<String> = []
     return faults.filter { named.insert($0.setting).inserted }
   }

@@ -3,9 +3,9 @@ enum Variables {
   /// Variables of the `latchkey` command, and of the scripts and tests of this repository. They may share the server's
   /// environment.
   private static let ofOthers: Set<String> = [
-    "API_KEY", "API_KEY_FILE", "CA", "CERT", "HOME", "ID_TOKEN", "KEY", "PASSWORD", "PROFILE", "SERVER", "SESSION_FILE",
-    "FAULTS", "FAULTS_STEP", "FUZZ", "FUZZ_SEEDS", "FUZZ_TARGET", "IMPORT_MEMORY_COST", "IMPORT_USERS", "LOAD", "PEER",
-    "POSTGRES", "RACE_ROUNDS", "SESSION_MEMORY", "TEST_STORE", "TRACE",
+    "ACTOR", "API_KEY", "API_KEY_FILE", "CA", "CERT", "HOME", "ID_TOKEN", "KEY", "PASSWORD", "PROFILE", "SERVER",
+    "SESSION_FILE", "FAULTS", "FAULTS_STEP", "FUZZ", "FUZZ_SEEDS", "FUZZ_TARGET", "IMPORT_MEMORY_COST", "IMPORT_USERS",
+    "LOAD", "PEER", "POSTGRES", "RACE_ROUNDS", "SESSION_MEMORY", "TEST_STORE", "TRACE",
   ]
 
   /// Whether Kubernetes set the variable. It sets some for every service that a pod can access: for a service

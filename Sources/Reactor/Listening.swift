@@ -12,8 +12,9 @@ package struct BoundSocket: Sendable {
   /// - Parameters:
   ///   - address: An IPv4 or IPv6 literal.
   ///   - port: 0 selects a free port.
-  package init(address: String, port: UInt16, backlog: Int32) throws {
-    descriptor = unsafe lk_listen(address, port, backlog)
+  ///   - leavesIPv4: A socket on `::` takes no IPv4 connections, because another one has them.
+  package init(address: String, port: UInt16, backlog: Int32, leavesIPv4: Bool = false) throws {
+    descriptor = unsafe lk_listen(address, port, backlog, leavesIPv4)
     guard descriptor >= 0 else { throw SystemError(code: -descriptor, call: "listen on \(address) port \(port)") }
     self.address = address
     self.port = UInt16(clamping: lk_local_port(descriptor))

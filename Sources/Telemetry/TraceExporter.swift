@@ -43,6 +43,9 @@ package final class TraceExporter: Sendable {
   private static let pauseMillis: UInt32 = 1_000
   private static let batchMax = 512
   private static let callMillis: Int64 = 5_000
+  /// Time for the export of what is left at the stop. Together with a pause in progress, it is shorter than the time
+  /// that the server waits for this thread.
+  private static let lastMillis: Int64 = 800
 
   private let buffer: SpanBuffer
   private let target: Target
@@ -61,40 +64,56 @@ package final class TraceExporter: Sendable {
   /// Starts the thread.
   package func start() {
     startThread(named: "trace-export", niceness: 10) { [self] in
-      while !isStopping.load(ordering: .acquiring) {
+      while true {
         sleepThread(millis: TraceExporter.pauseMillis)
+        guard !isStopping.load(ordering: .acquiring) else { break }
         exportAll()
       }
+      exportLast()
       ended.end()
     }
   }
 
-  /// Ends the thread after one more export.
+  /// Ends the thread after the batch in progress and one more short export.
   package func stop() { isStopping.store(true, ordering: .releasing) }
 
+  /// Exports until no spans are left, an export fails, or the server stops.
   private func exportAll() {
-    while true {
-      let spans = buffer.take(atMost: TraceExporter.batchMax)
-      guard !spans.isEmpty else { return }
-      do {
-        try export(spans)
-        buffer.exported(spans.count, succeeded: true)
-        failure.passed()
-      } catch {
-        endpoint.withLock { $0 = nil }
-        buffer.exported(spans.count, succeeded: false)
-        failure.failed(error)
-        return
-      }
+    while !isStopping.load(ordering: .acquiring) {
+      guard exportBatch(limitMillis: TraceExporter.callMillis) else { return }
+    }
+  }
+
+  private func exportLast() {
+    let endMillis = monotonicMillis() + TraceExporter.lastMillis
+    while case let leftMillis = endMillis - monotonicMillis(), leftMillis > 0 {
+      guard exportBatch(limitMillis: leftMillis) else { return }
+    }
+  }
+
+  /// Returns whether there may be more to export.
+  private func exportBatch(limitMillis: Int64) -> Bool {
+    let spans = buffer.take(atMost: TraceExporter.batchMax)
+    guard !spans.isEmpty else { return false }
+    do {
+      try export(spans, limitMillis: limitMillis)
+      buffer.exported(spans.count, succeeded: true)
+      failure.passed()
+      return true
+    } catch {
+      endpoint.withLock { $0 = nil }
+      buffer.exported(spans.count, succeeded: false)
+      failure.failed(error)
+      return false
     }
   }
 
   /// Sends a batch on a connection of its own. After a failure, the name of the collector is resolved again, because it
   /// may have moved.
-  private func export(_ spans: [FinishedSpan]) throws {
+  private func export(_ spans: [FinishedSpan], limitMillis: Int64) throws {
     let endpoint = try endpoint.withLock(\.self) ?? Endpoint(target.endpoint)
     self.endpoint.withLock { $0 = endpoint }
-    let caller = Client.Caller(endpoint, CallOptions(timeoutMillis: TraceExporter.callMillis))
+    let caller = Client.Caller(endpoint, CallOptions(timeoutMillis: limitMillis))
     let response = try caller.call(
       TraceRPC.export, ExportTraceServiceRequest(spans, Target.serviceName, target.serviceVersion))
     if let partial = response.partialSuccess, partial.rejectedSpans > 0 {

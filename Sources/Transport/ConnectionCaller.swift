@@ -1,6 +1,7 @@
 internal import Callers
 internal import Crypto
 internal import Reactor
+internal import Services
 internal import Store
 
 /// The caller of a connection: the name in its certificate, and the caller of its last call. Most calls carry the same
@@ -54,15 +55,27 @@ struct ConnectionCaller {
     return !hasLoggedIgnored
   }
 
-  /// Identifies the cached caller again after a reload of the configuration. Returns its present form, or nil if its
-  /// credentials are no longer valid.
-  mutating func refresh(_ table: CallerTable) -> Caller? {
-    guard caller != nil else { return nil }
+  /// Identifies the cached caller again after a reload of the configuration. Returns whether its credentials are still
+  /// valid.
+  mutating func refresh(_ table: CallerTable) -> Bool {
+    guard caller != nil else { return false }
     caller = try? evaluate(table, authorization: authorization, forwarded: forwarded)
-    return caller
+    return caller != nil
+  }
+
+  /// Whether a call in progress may continue after a reload of the configuration. A call that watches must still have
+  /// its caller and its right. Several callers can share a connection, so the cached caller may be another one.
+  func mayContinue(_ call: ServerCall, _ table: CallerTable) -> Bool {
+    guard let credentials = call.credentials else { return true }
+    let present = try? evaluate(table, authorization: credentials.authorization, forwarded: credentials.forwarded)
+    guard let present, present.name == call.context.caller.name else { return false }
+    return present.rights.include(methodNumber: call.number)
   }
 
   var isCached: Bool { caller != nil }
+
+  /// Whether a rejected call of a caller is logged: of unidentified callers, only the first.
+  mutating func isLogged(_ caller: Caller) -> Bool { caller.isIdentified || isFirstUnknown() }
 
   /// Whether this is the first rejected call of an unidentified caller. Only the first is logged, so unauthenticated
   /// clients cannot flood the log.

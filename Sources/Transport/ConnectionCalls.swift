@@ -49,7 +49,7 @@ extension Connection {
     do throws(Failure) {
       try call.admit()
     } catch {
-      worker.log.call(call.context, error: error, tookNanos: 0)
+      if self.caller.isLogged(caller) { worker.log.call(call.context, error: error, tookNanos: 0) }
       worker.metrics.outcomes.failed(call.context, error, .permissionDenied)
       call.span?.end(.permissionDenied, requestID: call.context.trace.requestID)
       return turnAway(stream, error, session, number, call)
@@ -68,7 +68,7 @@ extension Connection {
   /// can send any number.
   func log(_ call: ServerCall, _ error: any Error, clientGone: Bool = false) {
     let isNonsense = error is ProtobufError || error is HealthService.UnknownService
-    if isNonsense, !call.context.caller.isIdentified, !caller.isFirstUnknown() { return }
+    if isNonsense, !caller.isLogged(call.context.caller) { return }
     let tookNanos = monotonicNanos() - call.begunNanos
     worker.log.call(call.context, error: error, tookNanos: tookNanos, clientGone: clientGone)
   }
@@ -106,16 +106,16 @@ extension Connection {
     worker.log.warning("x-forwarded-client-cert ignored: its sender is no trusted proxy", ["peer": address])
   }
 
-  /// Applies a reloaded configuration. The calls in flight finish, but a connection drains if its caller is no longer
-  /// valid, or may no longer make a call that only watches.
+  /// Applies a reloaded configuration. The calls in flight finish, but a connection drains if the caller of its last
+  /// call is no longer valid, or if a call that only watches may not continue.
   func checkCaller(_ callers: CallerTable) {
     guard caller.isCached else { return }
-    guard let present = caller.refresh(callers) else { return drain() }
+    guard caller.refresh(callers) else { return drain() }
     guard load.followingCalls > 0, let session else { return }
     var mayWatch = true
     session.sink.forEachStream { stream in
-      guard let call = stream.call as? ServerCall, call.kind.follows, call.method.access == .right else { return }
-      if !present.rights.include(methodNumber: call.number) { mayWatch = false }
+      guard let call = stream.call as? ServerCall else { return }
+      if !caller.mayContinue(call, callers) { mayWatch = false }
     }
     if !mayWatch { drain() }
   }

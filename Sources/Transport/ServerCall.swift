@@ -19,6 +19,8 @@ final class ServerCall {
   let begunNanos: Int64
   /// Where the call counts. Fixed, because the call leaves the counts that it entered.
   let kind: ConnectionLoad.Kind
+  /// What named the caller of a call that never ends on its own, because a reload checks it again; nil for other calls.
+  let credentials: (authorization: [UInt8], forwarded: [UInt8])?
   var stage = CallStage.receiving
   /// The span of a sampled call.
   var span: RecordedSpan?
@@ -64,6 +66,8 @@ final class ServerCall {
       kind = ConnectionLoad.Kind(
         isStreaming: true, follows: handler.follows, holdsDrain: fromClient || method.timeLimitMillis < .max)
     }
+    let isWatch = !kind.holdsDrain && method.access == .right
+    credentials = isWatch ? (authorization: head.authorization, forwarded: head.forwardedCertificate) : nil
   }
 
   var isStreaming: Bool { kind.isStreaming }

@@ -14,6 +14,7 @@ final class Served: Sendable {
 
   private let lines: JSONLines
   private let state = Mutex(State.starting([]))
+  private let reloads = DemandedReloads()
 
   init(_ lines: JSONLines) { self.lines = lines }
 
@@ -23,7 +24,7 @@ final class Served: Sendable {
       state = .serving(server)
       return waiting
     }
-    for signal in waiting { Served.heed(signal, server) }
+    for signal in waiting { pass(signal, to: server) }
   }
 
   /// Handles a signal. SIGTERM lets calls in flight finish. A second SIGTERM ends the process immediately, and so does
@@ -48,15 +49,15 @@ final class Served: Sendable {
     }
     switch step {
     case .wait: break
-    case .pass(let server): Served.heed(signal, server)
+    case .pass(let server): pass(signal, to: server)
     case .drain(let server): drain(server)
     case .end(let code): exitNow(code)
     }
   }
 
-  private static func heed(_ signal: ServerSignal, _ server: Server) {
+  private func pass(_ signal: ServerSignal, to server: Server) {
     switch signal {
-    case .reload: server.reloadFiles()
+    case .reload: reloads.demand { server.reloadFiles() }
     case .rotateKeys: server.rotateSigningKeys()
     case .terminate: break
     }

@@ -8,12 +8,13 @@ private let now = Timestamp(millis: 1_800_000_000_000)
 
 @Test(arguments: [
   ("", nil), ("Hash=\(hash);URI=spiffe://test/web", "uri:spiffe://test/web"),
-  ("By=spiffe://test/us;Hash=\(hash);Subject=\"CN=a, O=b;c\";URI=;DNS=web.example", "malformed"),
+  ("By=spiffe://test/us;Hash=\(hash);Subject=\"CN=a, O=b;c\";URI=;DNS=web.example", "dns:web.example"),
   ("By=spiffe://test/us;Hash=\(hash);Subject=\"CN=a, O=\\\"b\\\";c\";DNS=Web.Example", "dns:web.example"),
   ("URI=spiffe://a;URI=spiffe://b;DNS=c", "uri:spiffe://a"), ("dns=a;uri=spiffe://b", "uri:spiffe://b"),
   ("Hash=\(hash)", ""), ("URI=spiffe://attacker,URI=spiffe://nearest", "uri:spiffe://nearest"),
   ("URI=spiffe://attacker;Hash=no, Hash=\(hash);DNS=near", "dns:near"), ("URI=\"spiffe://a,b\"", "uri:spiffe://a,b"),
-  ("Chain=x;URI=spiffe://a", "uri:spiffe://a"),
+  ("Chain=x;URI=spiffe://a", "uri:spiffe://a"), ("Hash=\(hash);URI=", ""), ("Hash=\(hash);URI=\"\";DNS=", ""),
+  ("URI=;URI=spiffe://a", "uri:spiffe://a"), ("URI=spiffe://attacker,Hash=\(hash);URI=", ""),
 ] as [(String, String?)])
 func `the last element names the certificate, by its first URI or DNS name`(field: String, name: String?) throws {
   do {
@@ -25,7 +26,8 @@ func `the last element names the certificate, by its first URI or DNS name`(fiel
 }
 
 @Test(arguments: [
-  "URI", "=x", "URI=", "Hash=abc;URI=spiffe://a", "Hash=\(hash);Hash=\(hash.replacing("ab", with: "cd"))", ",",
+  "URI", "=x", "URI=", "URI=;DNS=", "Hash=", "Hash=abc;URI=spiffe://a",
+  "Hash=\(hash);Hash=\(hash.replacing("ab", with: "cd"))", ",",
   "URI=spiffe://a,", ",URI=spiffe://a", "URI=\"spiffe://a", "URI=spi\"ffe", "URI=\"a\"b", "URI=a b", "URI=\u{E9}",
   ";URI=a", "URI=a;", "Subject=\"x\"", "URI=\"a\\\"",
 ])

@@ -14,6 +14,16 @@ func `the server listens on one or several addresses, each with its port or the 
 }
 
 @Test(arguments: [
+  ("'::'", false), ("['::', '0.0.0.0']", true), ("['0.0.0.0', '::']", true), ("['0.0.0.0:1', '::']", false),
+  ("['127.0.0.1', '::']", true), ("['::1', '::']", false),
+])
+func `the IPv6 addresses leave IPv4 to an IPv4 address with the same port`(address: String, expected: Bool) throws {
+  let listen = try settings("listen: { address: \(address) }").listen
+  #expect(listen.hasIPv4(onPort: 8_443) == expected)
+  #expect(try !settings("listen: { address: \(address), port: 0 }").listen.hasIPv4(onPort: 0))
+}
+
+@Test(arguments: [
   "address: 'localhost'", "address: []", "address: ['127.0.0.1', 'x']", "address: '127.0.0.1:'",
   "address: '127.0.0.1:65536'", "address: '[127.0.0.1]:1'", "address: '::1]:1'", "address: ['::1', '[::1]:8443']",
   "proxy_protocol_networks: ['10.0.0.1/8']", "proxy_protocol_networks: ['proxy']", "systemd: 'yes'",

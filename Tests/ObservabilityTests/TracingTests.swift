@@ -37,6 +37,20 @@ func `the flag of an identified caller decides, and that of any other client doe
   #expect(alone.samples(trace(1, parentIsSampled: isSampled), isIdentified: true) == (ratio == 1))
 }
 
+@Test func `a trace ID that a client chose does not decide unless the client is followed`() {
+  let half = TraceSampler(ratio: 0.5, followsCallers: true)
+  let alone = TraceSampler(ratio: 0.5, followsCallers: false)
+  for low in [0, 1, .max] as [UInt64] {
+    for (spanID, expected) in [(0, true), (1 << 63 - 1, true), (1 << 63, false), (.max, false)] as [(UInt64, Bool)] {
+      var chosen = trace(low, parentIsSampled: !expected)
+      chosen.spanID = spanID
+      #expect(half.samples(chosen, isIdentified: false) == expected)
+      #expect(alone.samples(chosen, isIdentified: true) == expected)
+      #expect(half.samples(chosen, isIdentified: true) == !expected)
+    }
+  }
+}
+
 @Test func `past its limit the buffer drops spans and counts them`() {
   let (buffer, registry) = (SpanBuffer(), MetricsRegistry())
   buffer.report(to: registry)

@@ -63,6 +63,27 @@ private func accept(_ listening: Listening) -> Accepted {
   #expect(accept(listening) == .none)
 }
 
+@Test func `all IPv6 and all IPv4 addresses share a port if the IPv6 socket leaves IPv4 to the other`() throws {
+  let ipv4 = try BoundSocket(address: "0.0.0.0", port: 0, backlog: 8)
+  let all = Listening(ipv4)
+  #expect(throws: SystemError(code: EADDRINUSE, call: "listen on :: port \(ipv4.port)")) {
+    try BoundSocket(address: "::", port: ipv4.port, backlog: 8)
+  }
+  let ipv6 = Listening(try BoundSocket(address: "::", port: ipv4.port, backlog: 8, leavesIPv4: true))
+  let one = try client(of: ipv4.port)
+  #expect(accept(ipv6) == .none)
+  #expect(accept(all) == .connection("127.0.0.1"))
+  lk_close(one)
+}
+
+@Test func `a socket on all IPv6 addresses takes IPv4 connections too if it is alone`() throws {
+  let socket = try BoundSocket(address: "::", port: 0, backlog: 8)
+  let listening = Listening(socket)
+  let one = try client(of: socket.port)
+  #expect(accept(listening) != .none)
+  lk_close(one)
+}
+
 @Test func `without a free descriptor connections are closed one by one until the queue is empty`() async {
   // In a separate process, because the limit is for the whole process.
   await #expect(processExitsWith: .success) {

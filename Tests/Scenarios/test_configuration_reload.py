@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shutil
+import signal
 import socket
+import subprocess
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -13,13 +19,17 @@ import latchkey_settings
 import outbox
 import pytest
 from clients import PASSWORD, Client, anonymous, assertion, fresh_email, password, session
-from configuration import callers, providers
+from configuration import KEYS, callers, providers
 from failures import expect_failure
 from grpc import StatusCode
+from latchkey.v1 import auth_service_pb2 as auth
+from latchkey.v1 import event_service_pb2 as events
 from latchkey.v1 import types_pb2 as types
+from latchkey.v1.auth_service_pb2_grpc import AuthServiceStub
+from latchkey.v1.event_service_pb2_grpc import EventServiceStub
 from latchkey.v1.provider_flow_service_pb2 import StartFlowResponse
 from metrics import ON_A_FREE_PORT, Scrape
-from processes import Server, Simulator, write
+from processes import LATCHKEYD, Server, Simulator, write
 from reloads import change, hang_up, line_after, names
 from waiting import until
 
@@ -87,6 +97,40 @@ def test_a_file_with_errors_changes_nothing_and_all_errors_are_logged(
         2, 1, 1]
 
 
+def test_a_leaked_key_is_removed_while_files_that_only_a_start_reads_are_broken(
+        serve: Callable[..., Server], connect: Callable[..., Client], folder: Path) -> None:
+    own = {name: f"broken-{name}" for name in ("server.pem", "server.key", "master.key")}
+    for old, new in own.items():
+        shutil.copy2(folder / old, folder / new)
+    server = serve(
+        tls={"certificate_file": own["server.pem"], "key_file": own["server.key"]},
+        secrets={"master_key_files": [own["master.key"]]})
+    shop, web = connect(server, key="shop"), connect(server, key="web")
+    made = session(web.sign_in(anonymous()))
+    assert shop.verify(made.id_token)
+    (folder / own["server.pem"]).write_text("not a certificate")
+    (folder / own["master.key"]).unlink()
+    line = change(server, callers=[each for each in callers() if each["name"] != "shop"])
+    assert (line["message"], names(line)) == ("configuration reloaded", {"callers[shop]"})
+    with expect_failure(*UNIDENTIFIED):
+        shop.verify(made.id_token)
+    assert web.verify(made.id_token).active
+    # The next start finds them.
+    checked = subprocess.run(
+        [LATCHKEYD, "--check-config", "--config", server.folder / f"latchkey-{server.port}.json5"],
+        capture_output=True, text=True)
+    assert checked.returncode != 0 and "tls.certificate_file" in checked.stderr + checked.stdout
+
+
+def test_a_change_that_needs_another_one_at_the_next_start_says_so(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(delivery={"mail": "off", "text_messages": "off"})
+    line = change(server, policy={"sign_up": "verify_first"}, delivery={"mail": "outbox"})
+    assert line["message"] == "configuration refused"
+    assert "policy.sign_up: " in line["why"] and "the file is valid, but needs a restart" in line["why"]
+    session(connect(server).sign_in(anonymous()))
+
+
 def test_a_removed_caller_is_rejected_on_its_open_connection_and_its_watch_ends(
         serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
     server = serve()
@@ -110,6 +154,37 @@ def test_a_removed_caller_is_rejected_on_its_open_connection_and_its_watch_ends(
             client.verify(made.id_token)
     assert ended.wait(10), "a removed caller still watches events"
     assert web.verify(made.id_token).active
+
+
+def test_a_watch_on_a_shared_connection_ends_with_its_own_caller_only(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve()
+    proxy = connect(server, key=None)
+
+    def as_caller(name: str) -> list[tuple[str, str]]:
+        return [("authorization", f"Bearer {KEYS[name]}")]
+
+    watch = EventServiceStub(proxy.channel).Watch(
+        events.WatchRequest(cursor="now"), metadata=as_caller("admin"), timeout=30)
+    next(watch)
+
+    def call_as_web() -> None:
+        """The last call on the connection is of a caller that may not watch."""
+        AuthServiceStub(proxy.channel).FetchProviders(
+            auth.FetchProvidersRequest(email=fresh_email()), metadata=as_caller("web"), timeout=10)
+
+    call_as_web()
+    assert names(change(server, policy={"pending_attempts_max": 7})) == {"policy.pending_attempts_max"}
+    account = session(connect(server).sign_in(anonymous())).account.account_id
+    assert next(each for each in watch if each.HasField("event")).event.account_id == account
+    call_as_web()
+    change(server, callers=[each for each in callers() if each["name"] != "admin"])
+    begun = time.monotonic()
+    with pytest.raises(grpc.RpcError) as ended:
+        for _ in watch:
+            pass
+    assert ended.value.code() == StatusCode.UNAVAILABLE  # type: ignore[attr-defined]
+    assert time.monotonic() - begun < 10, "a removed caller still watches events"
 
 
 def test_a_new_caller_and_withdrawn_rights_apply_to_open_connections(
@@ -251,3 +326,52 @@ def test_the_file_watch_waits_until_a_change_is_complete(
     assert line_after(server, begun)["message"] == "configuration refused"
     threading.Event().wait(3.5)
     line_after(server, begun)
+
+
+@contextlib.contextmanager
+def slow_file(server: Server) -> Iterator[None]:
+    """A configuration file whose first reader waits until the end of the block."""
+    path = server.folder / f"latchkey-{server.port}.json5"
+    path.unlink()
+    os.mkfifo(path)
+    begun = time.monotonic()
+    server.signal(signal.SIGHUP)
+    while True:
+        try:
+            # It fails until there is a reader.
+            writing = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+            break
+        except OSError:
+            assert time.monotonic() - begun < 10, "nobody reads the configuration file"
+            time.sleep(0.02)
+    path.unlink()
+    write(server)
+    try:
+        yield
+    finally:
+        os.close(writing)
+
+
+def test_a_slow_reload_delays_neither_the_metrics_nor_a_later_reload_nor_the_stop(
+        serve: Callable[..., Server], connect: Callable[..., Client]) -> None:
+    server = serve(metrics=ON_A_FREE_PORT)
+    client = connect(server)
+    begun = server.log.stat().st_size
+
+    def outcomes() -> list[str]:
+        return [line["message"] for line in server.lines(begun) if line["message"].startswith("configuration ")]
+
+    with slow_file(server):
+        session(client.sign_in(anonymous()))
+        assert Scrape.of(server).sum("latchkey_config_reloads_total") == 0
+        for _ in range(3):
+            server.signal(signal.SIGHUP)
+        time.sleep(0.5)
+        assert not outcomes()
+    until(lambda: len(outcomes()) >= 2)
+    time.sleep(0.5)
+    assert outcomes() == ["configuration unchanged"] * 2, "the signals during the reload led to one more"
+    assert Scrape.of(server)("latchkey_config_reloads_total", outcome="unchanged") == 2
+    with slow_file(server):
+        server.signal()
+        assert server.wait() == 0

@@ -150,6 +150,16 @@ def test_the_server_listens_on_several_addresses(
             plain.connect((host, second))
 
 
+@pytest.mark.parametrize("addresses", [["0.0.0.0", "::"], ["::", "0.0.0.0"], ["::"]])
+def test_the_server_listens_on_all_addresses_of_both_families(
+        serve: Callable[..., Server], connect: Callable[..., Client], addresses: list[str]) -> None:
+    server = serve(
+        listen={"address": addresses, "allow_unidentified": False}, delivery={"mail": "off", "text_messages": "off"})
+    session(connect(server).sign_in(anonymous()))
+    for host in ("127.0.0.1", "::1"):
+        socket.create_connection((host, server.port), timeout=10).close()
+
+
 # A trusted proxy.
 
 def verify(client: Client, token: str, *certificates: str) -> bool:

@@ -54,6 +54,11 @@ def test_forbidden_calls_are_logged_and_unidentified_clients_cannot_flood_the_lo
     for body in [b"\x0a\x01x", b"\x0a\x09x", b"\x0a\x01\xff"] * 3:
         with pytest.raises(grpc.RpcError):
             check(body, timeout=10)
+    # It may not name a user for whom it acts.
+    acting = connect(server, key=None).channel.unary_unary("/grpc.health.v1.Health/Check")
+    for _ in range(3):
+        with expect_failure(StatusCode.PERMISSION_DENIED, "CALLER_NOT_ALLOWED"):
+            acting(b"", metadata=[("x-latchkey-actor", "a")], timeout=10)
     web = connect(server)
     web.create(fresh_email())
     deadline = time.monotonic() + 10
@@ -63,7 +68,8 @@ def test_forbidden_calls_are_logged_and_unidentified_clients_cannot_flood_the_lo
             for line in server.lines() if line["message"] == "call" and line["outcome"] != "OK"]
     assert seen == [("web", "CALLER_NOT_ALLOWED", "Lookup", "127.0.0.1"),
                     (None, "CALLER_UNIDENTIFIED", "Create", "127.0.0.1"),
-                    ("unidentified", "NOT_FOUND", "Check", "127.0.0.1")]
+                    ("unidentified", "NOT_FOUND", "Check", "127.0.0.1"),
+                    ("unidentified", "CALLER_NOT_ALLOWED", "Check", "127.0.0.1")]
 
 
 def test_successful_look_ups_have_no_log_line_with_any_kind_of_store(

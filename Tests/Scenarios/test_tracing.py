@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -138,6 +139,23 @@ def test_a_collector_that_is_gone_disturbs_no_call_and_is_logged_once(
     back.wait(lambda seen: seen.named(CREATE))
     until(lambda: [line for line in server.lines() if line["message"] == "traces are exported again"])
     back.stop()
+
+
+@pytest.mark.parametrize("is_exporting", [False, True])
+def test_a_stop_succeeds_if_the_collector_accepts_and_never_answers(
+        serve: Callable[..., Server], connect: Callable[..., Client], is_exporting: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(20)
+        server = serve(tracing={"otlp_endpoint": f"http://127.0.0.1:{silent.getsockname()[1]}", "sample_ratio": 1})
+        connect(server).create(fresh_email())
+        held = silent.accept()[0] if is_exporting else None
+        server.signal()
+        assert server.wait() == 0
+        if held is not None:
+            held.close()
+    seen = {line["message"] for line in server.lines()}
+    assert seen & {"traces cannot be exported", "the last traces are not exported"}
+    assert "a part does not end" not in seen
 
 
 def test_the_collector_may_require_tls(

@@ -31,6 +31,46 @@ private func table() -> CallerTable {
   #expect(try [name(""), name("Bearer lk_web"), name("")] == ["unidentified", "web", "unidentified"])
 }
 
+@Test func `all rejected calls of identified callers are logged, and the first of unidentified ones`() throws {
+  var cache = ConnectionCaller()
+  let web = try cache.identify(table(), authorization: Array("Bearer lk_web".utf8), nowMillis: 5_000)
+  let logged = [web, .anyone, web, .anyone, .anyone, web].map { cache.isLogged($0) }
+  #expect(logged == [true, true, true, false, false, true])
+  let isFirst = cache.isFirstUnknown()
+  #expect(!isFirst)
+}
+
+@Test(arguments: [
+  ("lk_web", "web", ["*"], nil, true), ("lk_batch", "web", ["*"], nil, false), ("lk_web", "other", ["*"], nil, false),
+  ("lk_web", "web", ["a/Other"], nil, false), ("lk_web", "web", ["*"], 1, false),
+] as [(String, String, [String], Int64?, Bool)])
+func `a reload ends a watch whose own caller has lost its key or its right, whoever made the last call`(
+  key: String, name: String, methods: [String], keyEndMillis: Int64?, mayContinue: Bool
+) throws {
+  func callers(_ watcher: CallerSettings) -> CallerTable {
+    let last = APIKeySettings(digest: Digest(sha256(Array("lk_last".utf8))))
+    let other = CallerSettings(name: "last", apiKeys: [last], methods: [], audiences: ["last"])
+    return CallerTable([watcher, other], unidentified: nil, paths: ["/a/Watch"])
+  }
+  func watcher(_ key: String, _ name: String, _ methods: [String], _ end: Timestamp? = nil) -> CallerSettings {
+    let settings = APIKeySettings(digest: Digest(sha256(Array(key.utf8))), notAfter: end)
+    return CallerSettings(name: name, apiKeys: [settings], methods: methods, audiences: [name])
+  }
+  let old = callers(watcher("lk_web", "web", ["*"]))
+  var cache = ConnectionCaller()
+  var head = RequestHead()
+  head.authorization = Array("Bearer lk_web".utf8)
+  let caller = try cache.identify(old, authorization: head.authorization, nowMillis: 5_000)
+  let handler = try #require(HealthService(HealthState(), services: []).methods.last).handler
+  let method = Method("/a/Watch", timeLimitMillis: .max, handler)
+  let call = ServerCall(
+    HTTP2.Stream(id: 1), head, 0, method, caller, .none, address: "", messageBytesMax: 1, nowMillis: 0, nowNanos: 0)
+  _ = try cache.identify(old, authorization: Array("Bearer lk_last".utf8), nowMillis: 5_000)
+  let new = callers(watcher(key, name, methods, keyEndMillis.map { Timestamp(millis: $0) }))
+  let isLastValid = cache.refresh(new)
+  #expect(isLastValid && cache.mayContinue(call, new) == mayContinue)
+}
+
 /// Whether a call of a method accepts a message of this many bytes.
 private func takes(_ method: Method, bytes count: Int, configured: Int) -> Bool {
   let call = ServerCall(

@@ -15,11 +15,15 @@ package struct TraceSampler: Sendable {
     self.followsCallers = followsCallers
   }
 
-  /// Decides about a trace. The part of the trace ID decides, so that all servers with one ratio decide alike.
+  /// Decides about a trace. If the client chose the trace ID and is not followed, the span ID of the server decides:
+  /// with a chosen trace ID, the client would decide.
   package func samples(_ trace: CallTrace, isIdentified: Bool) -> Bool {
-    if followsCallers, isIdentified, let parent = trace.parent { return parent.isSampled }
-    return samples(trace.traceID)
+    guard let parent = trace.parent else { return samples(trace.traceID) }
+    return followsCallers && isIdentified ? parent.isSampled : samples(number: trace.spanID)
   }
 
-  func samples(_ traceID: TraceID) -> Bool { ratio >= 1 || traceID.low >> 1 < threshold }
+  /// Decides about a trace that begins here. A part of its ID decides, so that all servers with one ratio decide alike.
+  func samples(_ traceID: TraceID) -> Bool { samples(number: traceID.low) }
+
+  private func samples(number: UInt64) -> Bool { ratio >= 1 || number >> 1 < threshold }
 }

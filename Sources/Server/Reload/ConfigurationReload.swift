@@ -31,6 +31,8 @@ final class ConfigurationReload: Sendable {
   private let reactors: [ReactorsPart.Place]
   private let log: Log
   /// Held while a reload runs, so that two of them do not overlap.
+  private let turn = Mutex(())
+  /// Held briefly, because a slow file must not keep those waiting who only read the metrics.
   private let history: Mutex<History>
 
   init(
@@ -49,11 +51,14 @@ final class ConfigurationReload: Sendable {
 
   /// Reads the file and takes over its changes.
   func reload() {
-    history.withLock { history in
-      history.attempted = current.value.settings.fingerprint()
+    turn.withLock { _ in
+      let attempted = current.value.settings.fingerprint()
+      history.withLock { $0.attempted = attempted }
       let outcome = take()
-      history.counts[outcome, default: 0] += 1
-      if outcome != .refused { history.loadedMillis = wallMillis() }
+      history.withLock { history in
+        history.counts[outcome, default: 0] += 1
+        if outcome != .refused { history.loadedMillis = wallMillis() }
+      }
     }
   }
 

@@ -9,16 +9,20 @@ final class ExporterPart: Part {
 
   let name = "traces"
   private let exporter: TraceExporter
+  private let log: Log
 
-  init(_ exporter: TraceExporter) { self.exporter = exporter }
+  init(_ exporter: TraceExporter, _ log: Log) {
+    self.exporter = exporter
+    self.log = log
+  }
 
   func start() { exporter.start() }
 
-  func stop() async throws {
+  /// Never fails, because only spans are lost: a collector that does not answer must not fail the stop of the server.
+  func stop() async {
     exporter.stop()
-    guard await exporter.ended.wait(millis: ExporterPart.stopMillis) else {
-      throw UnendedPart(description: "the collector does not answer")
-    }
+    guard await !exporter.ended.wait(millis: ExporterPart.stopMillis) else { return }
+    log.warning("the last traces are not exported", ["why": "the collector does not answer"])
   }
 }
 
@@ -36,6 +40,6 @@ extension Settings {
     let target = TraceExporter.Target(
       host: collector.host, port: collector.port, isPlain: collector.isPlain, authorityFile: tracing.authorityFile,
       certificateFile: tracing.certificateFile, keyFile: tracing.keyFile, serviceVersion: Build.version)
-    return [ExporterPart(TraceExporter(spans, target, log: log))]
+    return [ExporterPart(TraceExporter(spans, target, log: log), log)]
   }
 }

@@ -133,14 +133,18 @@ static inline int lk_close_failed(int fd) {
   return -error;
 }
 
-// Opens a listening socket on an IPv4 or IPv6 literal. Port 0 selects a free port.
-static inline int lk_listen(const char *address, uint16_t port, int backlog) {
+// Opens a listening socket on an IPv4 or IPv6 literal. Port 0 selects a free port. A socket on `::` takes IPv4
+// connections too (ipv6(7)), unless `leaves_ipv4`: another socket can then have them on the same port.
+static inline int lk_listen(const char *address, uint16_t port, int backlog, _Bool leaves_ipv4) {
   struct sockaddr_storage storage;
   socklen_t bytes;
   int fd = lk_socket(address, port, &storage, &bytes);
   if (fd < 0) return fd;
   int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (leaves_ipv4 && storage.ss_family == AF_INET6
+      && IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&storage)->sin6_addr)
+      && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0) return lk_close_failed(fd);
   if (bind(fd, (struct sockaddr *)&storage, bytes) < 0 || listen(fd, backlog) < 0) return lk_close_failed(fd);
   return fd;
 }

@@ -1,0 +1,44 @@
+internal import Reactor
+internal import Synchronization
+
+/// Reloads on demand, on a thread of their own: a slow file must not keep the thread that demands one from noticing a
+/// signal to stop.
+package final class DemandedReloads: Sendable {
+  private enum State {
+    case idle
+    case running
+    /// A demand came during the reload, which may have read the files before their last change.
+    case runningAgain
+  }
+
+  private let state = Mutex(State.idle)
+
+  package init() {}
+
+  /// Runs `reload` soon. Demands during a reload lead to one more reload after it.
+  package func demand(_ reload: @escaping @Sendable () -> Void) {
+    let isIdle = state.withLock { state -> Bool in
+      if case .idle = state {
+        state = .running
+        return true
+      }
+      state = .runningAgain
+      return false
+    }
+    guard isIdle else { return }
+    startThread(named: "reload") { [self] in
+      repeat { reload() } while isDemandedAgain()
+    }
+  }
+
+  private func isDemandedAgain() -> Bool {
+    state.withLock { state in
+      guard case .runningAgain = state else {
+        state = .idle
+        return false
+      }
+      state = .running
+      return true
+    }
+  }
+}
