@@ -91,6 +91,13 @@ package struct AuditNote: Hashable, Sendable {
     self.details = details
   }
 
+  /// Returns the details in order, with those of the call that writes them.
+  func members(of call: CallFacts) -> [(key: String, value: String)] {
+    var all = details
+    if !call.actor.isEmpty { all[AuditNote.actor] = call.actor }
+    return all.sorted { $0.key < $1.key } + call.origin
+  }
+
   /// Returns the note for a sign-in method that a sign-in added.
   static func linked(_ providerID: String, to accountID: String, proof: String) -> AuditNote {
     AuditNote(.linked, accountID: accountID, details: ["provider_id": providerID, "proof": proof])
@@ -100,10 +107,8 @@ package struct AuditNote: Hashable, Sendable {
 extension Environment {
   package func audit(_ note: AuditNote, call: CallFacts, now: Timestamp) -> Write {
     call.notes?.concerns(note.accountID)
-    var details = note.details
-    if !call.actor.isEmpty { details[AuditNote.actor] = call.actor }
-    let ordered = details.sorted { $0.key < $1.key } + call.origin
-    return audit(note.event, accountID: note.accountID, AuditJSON.object(inOrder: ordered), call.caller, now)
+    let details = AuditJSON.object(inOrder: note.members(of: call))
+    return audit(note.event, accountID: note.accountID, details, call.caller, now)
   }
 
   func audit(_ note: AuditNote, caller: CallerName, now: Timestamp) -> Write {

@@ -120,25 +120,23 @@ extension AdminService {
 
   private var deleteAccounts: Method {
     batch(AdminRPC.deleteAccounts) { request, call in
-      let ids = try Shape.batch(request.accountIDs)
+      let rows = try Shape.batch(request.accountIDs)
       let batch = AccountBatch(shared.environment, .erase, call)
       return .task {
-        let verdicts = try await batch(ids)
-        return DeleteAccountsResponse(
-          deleted: Int32(clamping: verdicts.count { $0 == .done }), errors: AccountError.list(verdicts, ids))
+        let outcome = rows.outcome(try await batch(rows.valid))
+        return DeleteAccountsResponse(deleted: outcome.changed, errors: AccountError.list(outcome))
       }
     }
   }
 
   private var setAccountsDisabled: Method {
     batch(AdminRPC.setAccountsDisabled) { request, call in
-      let ids = try Shape.batch(request.accountIDs)
+      let rows = try Shape.batch(request.accountIDs)
       let batch = AccountBatch(shared.environment, .setDisabled(request.disabled), call)
       return .task {
-        let verdicts = try await batch(ids)
+        let outcome = rows.outcome(try await batch(rows.valid))
         return SetAccountsDisabledResponse(
-          changed: Int32(clamping: verdicts.count { $0 == .done }),
-          unchanged: Int32(clamping: verdicts.count { $0 == .unchanged }), errors: AccountError.list(verdicts, ids))
+          changed: outcome.changed, unchanged: outcome.unchanged, errors: AccountError.list(outcome))
       }
     }
   }
@@ -158,11 +156,9 @@ extension AdminService {
 }
 
 extension AccountError {
-  fileprivate static func list(_ verdicts: [AccountBatch.Verdict], _ ids: [String]) -> [AccountError] {
-    zip(verdicts, ids).enumerated().compactMap { row, pair in
-      guard case .refused(let failure) = pair.0 else { return nil }
-      return AccountError(
-        row: Int32(clamping: row), accountID: pair.1, reason: ErrorReason(failure.reason), message: failure.hint)
+  fileprivate static func list(_ outcome: BatchOutcome) -> [AccountError] {
+    outcome.refused.map { row, id, failure in
+      AccountError(row: row, accountID: id, reason: ErrorReason(failure.reason), message: failure.hint)
     }
   }
 }
@@ -174,11 +170,11 @@ extension Shape {
   static let totpSecretBytes = 16...64
   static let callerBytesMax = 128
 
-  fileprivate static func batch(_ ids: [String]) throws -> [String] {
+  fileprivate static func batch(_ ids: [String]) throws -> BatchRows<String> {
     guard 1...AccountBatch.rowsMax ~= ids.count else {
       throw invalid("account_ids", "Send 1 to \(AccountBatch.rowsMax) ids.")
     }
-    return try ids.map { try accountID($0, "account_ids") }
+    return try BatchRows(ids, name: { $0 }, shape: { try accountID($0, "account_ids") })
   }
 
   fileprivate static func provision(

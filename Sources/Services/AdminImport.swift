@@ -129,8 +129,11 @@ private struct ImportPlan: Sendable {
     if !account.email.isEmpty { row.email = try Shape.email(account.email, "email") }
     row.emailVerified = account.emailVerified
     if !account.phoneNumber.isEmpty { row.phoneNumber = try Shape.phoneNumber(account.phoneNumber, "phone_number") }
-    row.displayName = try Shape.shown(account.displayName, "display_name", bytesMax: Shape.importedNameBytesMax)
-    row.photoURL = try Shape.webURL(account.photoURL, "photo_url")
+    row.displayName = try optional(&fields) {
+      try Shape.shown(account.displayName, "display_name", bytesMax: Shape.importedNameBytesMax)
+    } ?? ""
+    // Firebase takes any text here, and no user should lose an account for it.
+    row.photoURL = try optional(&fields) { try Shape.webURL(account.photoURL, "photo_url") } ?? ""
     row.disabled = account.disabled
     if !account.passwordHash.isEmpty { row.passwordHash = try hash(account) }
     row.createdAt = account.createdAtMillis.map(Timestamp.init)

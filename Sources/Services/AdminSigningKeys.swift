@@ -13,7 +13,7 @@ extension AdminService {
     .unary(AdminRPC.rotateSigningKeys) { [shared, signingKeys] _, message, context, _ in
       let call = try shared.facts(context, message)
       return .task {
-        let rotated = try await signingKeys.rotate(caller: call.caller, commitDecision: call.commitDecision)
+        let rotated = try await signingKeys.rotate(call)
         return RotateSigningKeysResponse(
           keys: rotated.keys.map(SigningKeyInfo.init), newKeyID: rotated.newKeyID ?? "")
       }
@@ -25,8 +25,7 @@ extension AdminService {
       let call = try shared.facts(context, message)
       let keyID = try Shape.required(request.keyID, "key_id", bytesMax: Shape.signingKeyIDBytesMax)
       return .task {
-        let revoked = try await signingKeys.revoke(
-          keyID: keyID, caller: call.caller, commitDecision: call.commitDecision)
+        let revoked = try await signingKeys.revoke(keyID: keyID, call)
         return RevokeSigningKeyResponse(
           keys: revoked.keys.map(SigningKeyInfo.init), successorKeyID: revoked.successorKeyID ?? "",
           serversRejectAtMillis: revoked.serversRejectAt.millis,

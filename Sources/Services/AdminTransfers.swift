@@ -11,34 +11,28 @@ extension AdminService {
       let rows = try Shape.transferRows(request.rows)
       let set = SetTransferSubjects(shared.environment)
       return .task {
-        let verdicts = try await set(rows, call)
+        let outcome = rows.outcome(try await set(rows.valid, call))
         return SetTransferSubjectsResponse(
-          changed: Int32(clamping: verdicts.count { $0 == .done }),
-          unchanged: Int32(clamping: verdicts.count { $0 == .unchanged }),
-          errors: TransferError.list(verdicts, rows))
+          changed: outcome.changed, unchanged: outcome.unchanged, errors: TransferError.list(outcome))
       }
     }
   }
 }
 
 extension TransferError {
-  fileprivate static func list(
-    _ verdicts: [AccountBatch.Verdict], _ rows: [SetTransferSubjects.Row]
-  ) -> [TransferError] {
-    zip(verdicts, rows).enumerated().compactMap { row, pair in
-      guard case .refused(let failure) = pair.0 else { return nil }
-      return TransferError(
-        row: Int32(clamping: row), subject: pair.1.subject, reason: ErrorReason(failure.reason), message: failure.hint)
+  fileprivate static func list(_ outcome: BatchOutcome) -> [TransferError] {
+    outcome.refused.map { row, subject, failure in
+      TransferError(row: row, subject: subject, reason: ErrorReason(failure.reason), message: failure.hint)
     }
   }
 }
 
 extension Shape {
-  fileprivate static func transferRows(_ rows: [TransferRow]) throws -> [SetTransferSubjects.Row] {
+  fileprivate static func transferRows(_ rows: [TransferRow]) throws -> BatchRows<SetTransferSubjects.Row> {
     guard 1...SetTransferSubjects.rowsMax ~= rows.count else {
       throw invalid("rows", "Send 1 to \(SetTransferSubjects.rowsMax) rows.")
     }
-    return try rows.map { row in
+    return try BatchRows(rows, name: \.subject) { row in
       SetTransferSubjects.Row(
         subject: try required(row.subject, "rows.subject", bytesMax: subjectBytesMax),
         transferSubject: try required(row.transferSubject, "rows.transfer_subject", bytesMax: subjectBytesMax))

@@ -74,16 +74,37 @@ package struct AccountRowsQuery: Hashable, Sendable {
     case events
   }
 
+  /// What orders the rows of a kind. Rows that come or go between two pages then move no other row to another page.
+  package enum Place: Hashable, Sendable {
+    case id(String)
+    /// The digest of a pending row, or the key of a failure.
+    case digest(Digest)
+    case position(Int64)
+  }
+
   package var kind: Kind
   package var accountID: String
-  package var offset: Int
+  /// The last row of the page before. The rows behind it follow.
+  package var after: Place
   package var rowsMax: Int
 
-  package init(_ kind: Kind, of accountID: String, offset: Int, rowsMax: Int) {
+  /// - Parameter after: nil: the first page.
+  package init(_ kind: Kind, of accountID: String, after: Place?, rowsMax: Int) {
     self.kind = kind
     self.accountID = accountID
-    self.offset = offset
+    self.after = after ?? kind.start
     self.rowsMax = rowsMax
+  }
+}
+
+extension AccountRowsQuery.Kind {
+  /// A place before all rows.
+  fileprivate var start: AccountRowsQuery.Place {
+    switch self {
+    case .sessions, .deliveries, .sentMessages: .id("")
+    case .pendings, .failures: .digest(Digest([UInt8](repeating: 0, count: 32)))
+    case .events: .position(.max)
+    }
   }
 }
 

@@ -50,7 +50,8 @@ package indirect enum AccountWrite: Hashable, Sendable {
   /// The id is not assigned again: every later `insert` with it fails with `.conflict(.accountID)`. `.stale` if the
   /// account is gone or the version differs. A nil version matches any version.
   case close(ClosedAccountRecord, version: Int64?)
-  /// Frees the id of a removed account. `.stale` unless there is one whose id is not free yet.
+  /// Frees the id of a removed account, and removes the account's failures and messages, waiting ones included.
+  /// `.stale` unless there is one whose id is not free yet.
   case forget(id: String, at: Timestamp)
   /// `.stale` if a session of the account was used at or after this time.
   case requireIdle(accountID: String, since: Timestamp)

@@ -22,7 +22,7 @@ extension Script {
       add(.holdEmail) { $0.bind(id.bytes).bind(email) }
       add(.letGoOfEmail) { $0.bind(id.bytes) }
     case .close(let closed, let version): close(closed, version)
-    case .forget(let id, let at): add(.forgetAccount, refusing: .stale) { $0.bind(id).bind(at) }
+    case .forget(let id, let at): forget(id, at)
     case .requireIdle(let accountID, let since):
       // A sign-in waits for the account, a refresh for its session. The guard sees every one of them that came first.
       add(.lockAccount) { $0.bind(accountID) }
@@ -44,6 +44,14 @@ extension Script {
     }
     addLong(.deleteSessions) { $0.bind(closed.id) }
     add(.insertClosedAccount) { $0.bind(closed) }
+  }
+
+  private func forget(_ id: String, _ at: Timestamp) {
+    add(.forgetAccount, refusing: .stale) { $0.bind(id).bind(at) }
+    // The next holder of the id is another user (SEMANTICS.md section 14, ForgetAccount).
+    for statement in [Statement.removeDeliveries, .deleteSentMessages, .deleteFailures] {
+      add(statement) { $0.bind(id) }
+    }
   }
 
   // MARK: Dependents of an account

@@ -108,6 +108,17 @@ extension Statement {
         '', -1 FROM gone
       """))
     """)
+  static let removeDeliveries = Statement(
+    "remove_deliveries",
+    """
+    WITH gone AS (DELETE FROM deliveries WHERE account_id = $1 RETURNING buried_at)
+    \(CountParts.add(
+      """
+      SELECT \(CountScope.waiting.literal), '', -count(*) FROM gone WHERE buried_at IS NULL HAVING count(*) > 0
+      UNION ALL SELECT \(CountScope.buried.literal), '', -count(*) FROM gone WHERE buried_at IS NOT NULL
+        HAVING count(*) > 0
+      """))
+    """)
   static let buryDelivery = Statement(
     "bury_delivery",
     """
@@ -188,7 +199,8 @@ extension Statement {
     """)
 
   static let ofDeliveries = [
-    insertDelivery, mergeNotice, enqueueNotice, countNotice, claimDelivery, removeDelivery, buryDelivery,
-    sweepDeliveries, keepSentMessage, noteDeliveryError, lockDelivery, requeueCounts, requeueDelivery, sweepContents,
+    insertDelivery, mergeNotice, enqueueNotice, countNotice, claimDelivery, removeDelivery, removeDeliveries,
+    buryDelivery, sweepDeliveries, keepSentMessage, noteDeliveryError, lockDelivery, requeueCounts, requeueDelivery,
+    sweepContents,
   ]
 }

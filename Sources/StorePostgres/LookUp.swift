@@ -252,7 +252,14 @@ final class LookUp {
 
   private func askRows(_ wanted: AccountRowsQuery) {
     func page(_ statement: Statement) -> BoundStatement {
-      BoundStatement(statement).bind(wanted.accountID).bind(wanted.rowsMax).bind(wanted.offset)
+      let account = BoundStatement(statement).bind(wanted.accountID)
+      let after =
+        switch wanted.after {
+        case .id(let id): account.bind(id)
+        case .digest(let digest): account.bind(digest)
+        case .position(let position): account.bind(position)
+        }
+      return after.bind(wanted.rowsMax)
     }
     func all<Record: StoredRecord>(_ statement: Statement, _ make: @escaping ([Record]) -> AccountRows) {
       ask(page(statement)) { [unowned self] answer throws(RequestError) in
@@ -267,7 +274,7 @@ final class LookUp {
     case .failures: all(.everyFailureOfAccount, AccountRows.failures)
     case .deliveries: all(.everyDeliveryOfAccount, AccountRows.deliveries)
     case .sentMessages: all(.everySentMessageOfAccount, AccountRows.sentMessages)
-    case .events: all(.everyEventOfAccount, AccountRows.events)
+    case .events: all(.eventsOfAccount, AccountRows.events)
     }
   }
 

@@ -95,19 +95,19 @@ extension Statement {
     ORDER BY a.idle_since LIMIT $2
     """)
 
-  private static let rowsPage = "LIMIT $2 OFFSET $3"
+  private static func rowsPage(by column: String) -> String {
+    "WHERE account_id = $1 AND \(column) > $2 ORDER BY \(column) LIMIT $3"
+  }
   static let everySessionOfAccount = Statement(
-    "every_session_of_account", SessionRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
+    "every_session_of_account", SessionRecord.select(rowsPage(by: "id")))
   static let everyPendingOfAccount = Statement(
-    "every_pending_of_account", PendingRecord.select("WHERE account_id = $1 ORDER BY digest \(rowsPage)"))
+    "every_pending_of_account", PendingRecord.select(rowsPage(by: "digest")))
   static let everyFailureOfAccount = Statement(
-    "every_failure_of_account", FailureRecord.select("WHERE account_id = $1 ORDER BY key \(rowsPage)"))
+    "every_failure_of_account", FailureRecord.select(rowsPage(by: "key")))
   static let everyDeliveryOfAccount = Statement(
-    "every_delivery_of_account", DeliveryRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
+    "every_delivery_of_account", DeliveryRecord.select(rowsPage(by: "id")))
   static let everySentMessageOfAccount = Statement(
-    "every_sent_message_of_account", SentMessageRecord.select("WHERE account_id = $1 ORDER BY id \(rowsPage)"))
-  static let everyEventOfAccount = Statement(
-    "every_event_of_account", AuditRecord.select("WHERE account_id = $1 ORDER BY position DESC \(rowsPage)"))
+    "every_sent_message_of_account", SentMessageRecord.select(rowsPage(by: "id")))
 
   static let events = Statement("events", AuditRecord.select("WHERE position > $1 ORDER BY position LIMIT $2"))
   /// The newest position, and whether rows without a position exist.
@@ -119,6 +119,6 @@ extension Statement {
       closedAccount, methodsByEmail, methodsByLinkedEmail, session, openSessionCount, openSessions, device, pending,
       idempotency, spentToken, signingKeys, throttle, importKey, dueDeliveries, oldestDelivery, page,
       pageDependent, idleAnonymous, everySessionOfAccount, everyPendingOfAccount, everyFailureOfAccount,
-      everyDeliveryOfAccount, everySentMessageOfAccount, everyEventOfAccount, events, lastEvent,
+      everyDeliveryOfAccount, everySentMessageOfAccount, events, lastEvent,
     ]
 }

@@ -118,6 +118,10 @@ extension Statement {
   static let sentMessage = Statement("sent_message", SentMessageRecord.select("WHERE id = $1"))
   static let delivery = Statement("delivery", DeliveryRecord.select("WHERE id = $1"))
 
+  static let deleteSentMessages = Statement(
+    "delete_sent_messages", "DELETE FROM sent_messages WHERE account_id = $1")
+  static let deleteFailures = Statement("delete_failures", "DELETE FROM failures WHERE account_id = $1")
+
   /// Removes the oldest failures of more than `$1`.
   static let sweepSurplusFailures = Statement(
     "sweep_surplus_failures",
@@ -133,6 +137,6 @@ extension Statement {
   static let ofSupport = [
     addFailure, addRemainder, eventsOfAccount, failuresOfAccount, failuresOfSubject, deliveriesOfAccount,
     sentMessagesOfAccount, sessionsOfAccount, pendingsOfAccount, sentMessage, delivery,
-    sweepSurplusFailures,
+    deleteSentMessages, deleteFailures, sweepSurplusFailures,
   ]
 }

@@ -16,8 +16,15 @@ extension Writer {
   }
 
   func forget(_ id: String, _ at: Timestamp) throws(SQLiteError) -> Bool {
-    try connection.statement("UPDATE closed_accounts SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL")
-      .bind(at).bind(id).runHitsRow()
+    guard
+      try connection.statement("UPDATE closed_accounts SET forgotten_at = ? WHERE id = ? AND forgotten_at IS NULL")
+        .bind(at).bind(id).runHitsRow()
+    else { return false }
+    // The next holder of the id is another user (SEMANTICS.md section 14, ForgetAccount).
+    try removeDeliveries(of: id)
+    try connection.statement("DELETE FROM sent_messages WHERE account_id = ?").bind(id).run()
+    try connection.statement("DELETE FROM failures WHERE account_id = ?").bind(id).run()
+    return true
   }
 
   func update(_ account: AccountRecord) throws(SQLiteError) -> Bool {

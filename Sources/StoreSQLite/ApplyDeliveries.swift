@@ -83,6 +83,14 @@ extension Writer {
     }
   }
 
+  func removeDeliveries(of accountID: String) throws(SQLiteError) {
+    let waiting = try connection.statement("DELETE FROM deliveries WHERE account_id = ? AND buried_at IS NULL")
+      .bind(accountID).run()
+    if waiting > 0 { try letGo(.waiting, "", Int(waiting)) }
+    let buried = try connection.statement("DELETE FROM deliveries WHERE account_id = ?").bind(accountID).run()
+    if buried > 0 { try letGo(.buried, "", Int(buried)) }
+  }
+
   private func buryDelivery(
     _ id: String, _ at: Timestamp, _ reason: String, _ keptUntil: Timestamp
   ) throws(SQLiteError) {

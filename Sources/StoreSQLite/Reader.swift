@@ -228,21 +228,29 @@ final class Reader {
 
   /// Prepared at their first use, because few readers need them.
   private lazy var rowStatements = Result { () throws(SQLiteError) in
-    let page = "LIMIT ? OFFSET ?"
+    func page(by column: String) -> String { "WHERE account_id = ? AND \(column) > ? ORDER BY \(column) LIMIT ?" }
+    let newest = "WHERE account_id = ? AND position < ? ORDER BY position DESC LIMIT ?"
     return (
-      sessions: try connection.prepare(SessionRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
-      pendings: try connection.prepare(PendingRecord.select("WHERE account_id = ? ORDER BY digest \(page)")),
-      failures: try connection.prepare(FailureRecord.select("WHERE account_id = ? ORDER BY key \(page)")),
-      deliveries: try connection.prepare(DeliveryRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
-      sentMessages: try connection.prepare(SentMessageRecord.select("WHERE account_id = ? ORDER BY id \(page)")),
-      events: try connection.prepare(AuditRecord.select("WHERE account_id = ? ORDER BY position DESC \(page)"))
+      sessions: try connection.prepare(SessionRecord.select(page(by: "id"))),
+      pendings: try connection.prepare(PendingRecord.select(page(by: "digest"))),
+      failures: try connection.prepare(FailureRecord.select(page(by: "key"))),
+      deliveries: try connection.prepare(DeliveryRecord.select(page(by: "id"))),
+      sentMessages: try connection.prepare(SentMessageRecord.select(page(by: "id"))),
+      events: try connection.prepare(AuditRecord.select(newest))
     )
   }
 
   private func rows(_ wanted: AccountRowsQuery) throws(SQLiteError) -> AccountRows {
     let statements = try rowStatements.get()
     func page(_ statement: Statement) -> Statement {
-      statement.bind(wanted.accountID).bind(wanted.rowsMax).bind(wanted.offset)
+      let account = statement.bind(wanted.accountID)
+      let after =
+        switch wanted.after {
+        case .id(let id): account.bind(id)
+        case .digest(let digest): account.bind(digest)
+        case .position(let position): account.bind(position)
+        }
+      return after.bind(wanted.rowsMax)
     }
     return switch wanted.kind {
     case .sessions: .sessions(try all(page(statements.sessions)))

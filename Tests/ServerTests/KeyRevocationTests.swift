@@ -108,8 +108,13 @@ func `what follows from a revocation`(index: Int) {
 
 private let admin = CallerName("admin")
 
+private func call(actor: String = "", origin: [(key: String, value: String)] = []) -> CallFacts {
+  CallFacts(
+    caller: admin, mayFetchByEmail: false, callerIdentified: true, audiences: ["app"], actor: actor, origin: origin)
+}
+
 private func revoke(_ keyID: String, _ replica: SigningKeyWatch) async throws -> RevokedSigningKey {
-  try await replica.revoke(keyID: keyID, caller: admin, commitDecision: CommitDecision())
+  try await replica.revoke(keyID: keyID, call())
 }
 
 private func token(_ replica: SigningKeyWatch) throws -> String {
@@ -173,9 +178,9 @@ func `the times of rejection follow from the read interval and the lifetime of c
 @Test func `a rotation of an administrator returns the new key, and another one changes nothing`() async throws {
   let store = SigningKeyStore()
   let replica = try await watch(store, derived())
-  let first = try await replica.rotate(caller: admin, commitDecision: CommitDecision())
+  let first = try await replica.rotate(call())
   #expect(first.keys.map(\.state) == [.signing, .waiting] && first.newKeyID == store.records.last?.keyID)
-  let second = try await replica.rotate(caller: admin, commitDecision: CommitDecision())
+  let second = try await replica.rotate(call())
   #expect(second.newKeyID == nil && second.keys.map(\.keyID) == first.keys.map(\.keyID))
   #expect(store.events.map(\.event) == ["SIGNING_KEY_ROTATED"] && store.events.map(\.caller) == [admin])
   // Its own events name the server, and its first key has none.
@@ -184,12 +189,24 @@ func `the times of rejection follow from the read interval and the lifetime of c
   #expect(other.events.map(\.caller) == [CallerName("latchkeyd")])
 }
 
+@Test func `the events of rotations and revocations name the human and the request`() async throws {
+  let store = SigningKeyStore()
+  let replica = try await watch(store, derived())
+  let first = try #require(store.records.first)
+  let origin = [(key: "request_id", value: "r1"), (key: "trace_id", value: "t1")]
+  let rotated = try await replica.rotate(call(actor: "ada", origin: origin))
+  _ = try await replica.revoke(keyID: first.keyID, call(actor: "ada", origin: origin))
+  let rows = store.events.map(\.detailsJSON)
+  #expect(rows.count == 2 && rotated.newKeyID != nil)
+  #expect(rows.allSatisfy { $0.hasPrefix("{\"actor\":\"ada\",\"key_id\":\"") })
+  #expect(rows.allSatisfy { $0.hasSuffix(",\"request_id\":\"r1\",\"trace_id\":\"t1\"}") })
+}
+
 @Test func `a revoked key that signs is followed by the key that waits`() async throws {
   let store = SigningKeyStore()
   let replica = try await watch(store, derived())
   let first = try #require(store.records.first)
-  let waiting = try #require(
-    try await replica.rotate(caller: admin, commitDecision: CommitDecision()).newKeyID)
+  let waiting = try #require(try await replica.rotate(call()).newKeyID)
   let revoked = try await revoke(first.keyID, replica)
   #expect(revoked.successorKeyID == waiting && revoked.keys.map(\.state) == [.signing])
   #expect(isValid(try token(replica), replica))
@@ -202,13 +219,13 @@ func `concurrent revocations and rotations on many replicas always leave one key
   let store = SigningKeyStore()
   var replicas: [SigningKeyWatch] = []
   for _ in 0..<6 { replicas.append(try await watch(store, derived())) }
-  _ = try await replicas[0].rotate(caller: admin, commitDecision: CommitDecision())
+  _ = try await replicas[0].rotate(call())
   let known = store.records.map(\.keyID)
   let done = await withTaskGroup(of: Bool.self) { group in
     for (index, replica) in replicas.enumerated() {
       group.addTask {
         guard index < 4 else {
-          return (try? await replica.rotate(caller: admin, commitDecision: CommitDecision())) == nil
+          return (try? await replica.rotate(call())) == nil
         }
         return (try? await revoke(known[index % 2], replica)) != nil
       }

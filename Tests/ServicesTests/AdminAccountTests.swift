@@ -112,6 +112,48 @@ func `a batch has 1 to 1,000 ids`(count: Int, isTaken: Bool) throws {
   #expect(response.errors.allSatisfy { $0.reason == .accountNotFound && !$0.message.isEmpty })
 }
 
+@Test func `a malformed id rejects its own row of a batch, and the others are carried out`() async throws {
+  let ids = ["account-ada", "", String(repeating: "x", count: 128), String(repeating: "x", count: 129)]
+  let world = ofAda()
+  let deletion = try await answer(
+    try served("DeleteAccounts", world), DeleteAccountsRequest(accountIDs: ids), as: DeleteAccountsResponse.self)
+  // The fake store has Ada's account under every id.
+  #expect(deletion.deleted == 2 && deletion.errors.map(\.row) == [1, 3])
+  #expect(deletion.errors.map(\.accountID) == [ids[1], ids[3]])
+  #expect(deletion.errors.allSatisfy { $0.reason == .invalidField && !$0.message.isEmpty })
+  let sanction = try await answer(
+    try served("SetAccountsDisabled", world), SetAccountsDisabledRequest(accountIDs: ids, disabled: true),
+    as: SetAccountsDisabledResponse.self)
+  #expect(sanction.changed == 2 && sanction.unchanged == 0 && sanction.errors.map(\.row) == [1, 3])
+}
+
+@Test func `an id that occurs twice in a batch counts once`() async throws {
+  let ids = ["account-ada", "account-ada"]
+  let deletion = try await answer(
+    try served("DeleteAccounts", ofAda()), DeleteAccountsRequest(accountIDs: ids), as: DeleteAccountsResponse.self)
+  #expect(deletion.deleted == 1 && deletion.errors.isEmpty)
+  let request = SetAccountsDisabledRequest(accountIDs: ids, disabled: false)
+  let sanction = try await answer(
+    try served("SetAccountsDisabled", ofAda()), request, as: SetAccountsDisabledResponse.self)
+  #expect(sanction.changed == 0 && sanction.unchanged == 1)
+}
+
+@Test func `a malformed row of SetTransferSubjects is rejected alone`() async throws {
+  let longest = String(repeating: "x", count: 255)
+  let rows = [
+    TransferRow(subject: "", transferSubject: "t"), TransferRow(subject: "a", transferSubject: ""),
+    TransferRow(subject: longest + "x", transferSubject: "t"),
+    TransferRow(subject: "b", transferSubject: longest + "x"),
+    TransferRow(subject: longest, transferSubject: longest),
+  ]
+  let response = try await answer(
+    try served("SetTransferSubjects"), SetTransferSubjectsRequest(rows: rows), as: SetTransferSubjectsResponse.self)
+  #expect(response.changed == 0 && response.errors.map(\.row) == [0, 1, 2, 3, 4])
+  let reasons = response.errors.map(\.reason)
+  #expect(reasons == [.invalidField, .invalidField, .invalidField, .invalidField, .accountNotFound])
+  #expect(response.errors.map(\.subject) == rows.map(\.subject))
+}
+
 @Test(arguments: [
   ("carol@example.com", true, false, nil), ("", false, true, nil),
   (String(repeating: "x", count: 128), true, false, nil),

@@ -68,18 +68,6 @@ let adminFields: [TextField] = [
   TextField(path: admin + "SetSecondFactors", name: "factors.display_name", bytesMax: 256) {
     factors(SecondFactorSetting(displayName: $0, secret: .phoneNumber("+15550100")))
   },
-  TextField(path: admin + "DeleteAccounts", name: "account_ids", bytesMax: 128, mayBeEmpty: false) {
-    DeleteAccountsRequest(accountIDs: [$0])
-  },
-  TextField(path: admin + "SetAccountsDisabled", name: "account_ids", bytesMax: 128, mayBeEmpty: false) {
-    SetAccountsDisabledRequest(accountIDs: [$0])
-  },
-  TextField(path: admin + "SetTransferSubjects", name: "rows.subject", bytesMax: 255, mayBeEmpty: false) {
-    SetTransferSubjectsRequest(rows: [TransferRow(subject: $0, transferSubject: "t")])
-  },
-  TextField(path: admin + "SetTransferSubjects", name: "rows.transfer_subject", bytesMax: 255, mayBeEmpty: false) {
-    SetTransferSubjectsRequest(rows: [TransferRow(subject: "s", transferSubject: $0)])
-  },
   TextField(path: admin + "ForgetAccount", name: "account_id", bytesMax: 128, mayBeEmpty: false) {
     ForgetAccountRequest(accountID: $0)
   },

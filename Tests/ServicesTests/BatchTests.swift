@@ -73,14 +73,22 @@ private func row(_ number: Int) -> ImportedAccount {
   #expect(refusal { try handler.received(message(request), arena: roomyArena()) }?.field == "options.hash.rounds")
 }
 
+@Test func `a name or a photo that no client could show is left out, and the user is imported`() async throws {
+  let accounts = [
+    ImportedAccount(email: "a@example.com", displayName: String(repeating: "x", count: 1_025)),
+    ImportedAccount(email: "b@example.com", photoURL: "gs://bucket/b.png"),
+  ]
+  let response = try await answer(try opened("ImportAccounts"), accounts)
+  #expect(response.imported == 2 && response.errors.isEmpty)
+  #expect(response.leftOut.map(\.field) == ["display_name", "photo_url"])
+}
+
 @Test func `the error for a row with a wrong shape names its field as in a request`() async throws {
   let google = LinkedProvider(providerID: "google.com", subject: "g")
   let factor = ImportedPhoneFactor(factorID: "f", phoneNumber: "+441632960961")
   let fields: [(String, ImportedAccount)] = [
     ("account_id", ImportedAccount(accountID: String(repeating: "x", count: 129))),
     ("email", ImportedAccount(email: "none")), ("phone_number", ImportedAccount(phoneNumber: "none")),
-    ("display_name", ImportedAccount(displayName: String(repeating: "x", count: 1_025))),
-    ("photo_url", ImportedAccount(photoURL: "javascript:x")),
     ("password_hash", ImportedAccount(email: "a@example.com", passwordHash: [1])),
     ("providers.provider_id", ImportedAccount(providers: [LinkedProvider(subject: "g")])),
     ("providers.subject", ImportedAccount(providers: [LinkedProvider(providerID: "google.com")])),

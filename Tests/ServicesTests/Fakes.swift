@@ -98,13 +98,11 @@ struct FixedSigningKeys: SigningKeyAdministration {
 
   func list() async throws -> [SigningKeyStatus] { keys }
 
-  func rotate(caller: CallerName, commitDecision: CommitDecision) async throws -> RotatedSigningKeys {
-    RotatedSigningKeys(keys: keys, newKeyID: caller == CallerName("web") ? "next" : nil)
+  func rotate(_ call: CallFacts) async throws -> RotatedSigningKeys {
+    RotatedSigningKeys(keys: keys, newKeyID: call.caller == CallerName("web") ? "next" : nil)
   }
 
-  func revoke(
-    keyID: String, caller: CallerName, commitDecision: CommitDecision
-  ) async throws -> RevokedSigningKey {
+  func revoke(keyID: String, _ call: CallFacts) async throws -> RevokedSigningKey {
     guard keyID == "signing" else { throw Failure(.signingKeyNotFound, field: "key_id") }
     return RevokedSigningKey(
       keys: keys, successorKeyID: nil, serversRejectAt: now.adding(millis: 1),

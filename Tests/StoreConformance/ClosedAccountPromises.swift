@@ -55,6 +55,31 @@ extension Promise {
       try await bench.prepare(.removal(of: "ann"))
       try bench.equal(try await bench.commit(.account(.insert(later))), .conflict(.accountID))
     },
+    Promise("a freed id keeps no failures and no messages of its account, and those of others stay") { bench in
+      var (failure, other) = (bench.failures(2), bench.mail("other"))
+      (failure.record.accountID, other.accountID) = ("bob", "bob")
+      let kept = failure.record
+      try await bench.prepare(.account(.insert(bench.account("ann"))))
+      try await bench.prepare(.failure(.add(bench.failures(1))), .failure(.add(failure)))
+      for id in ["waiting", "buried", "sent"] {
+        try await bench.prepare(.delivery(.enqueue(bench.mail(id), queueMax: 9)))
+      }
+      try await bench.prepare(
+        .delivery(.enqueue(other, queueMax: 9)), .delivery(.enqueue(bench.delivery("unnamed"), queueMax: 9)),
+        .delivery(.bury(id: "buried", at: bench.later(1), reason: "refused", keptUntil: bench.later(99))),
+        .delivery(.removeSent(id: "sent", at: bench.later(1), keptUntil: bench.later(99))))
+      try await bench.prepare(.removal(of: "ann"))
+      try bench.equal(try await bench.support { ($0.accountID, $0.messagesMax) = ("ann", 9) }.deliveries.count, 2)
+      try await bench.prepare(.account(.forget(id: "ann", at: bench.later(5))))
+      let left = try await bench.support { ($0.accountID, $0.messagesMax) = ("ann", 9) }
+      try bench.equal(left, SupportFacts())
+      try bench.equal(try await bench.failures(of: .account("ann")), [])
+      try bench.equal(try await bench.failures(of: .account("bob")), [kept])
+      try bench.equal(
+        try await bench.support { ($0.accountID, $0.messagesMax) = ("bob", 9) }.deliveries, [other])
+      let queue = try await bench.queue(afterMillis: 9)
+      try bench.equal([queue.waitingCount, queue.buriedCount], [2, 0])
+    },
     Promise("a closing without a version closes any version, once") { bench in
       let closed = ClosedAccountRecord(id: "ann", closedAt: Bench.noon)
       try await bench.prepare(

@@ -188,8 +188,8 @@ extension BuiltIn {
     "factor_enrolled": """
       Subject: A second factor was added
 
-      A second factor ({{factor}}) was added to your account. If it was not you, sign in and \
-      remove it.
+      A second factor ({{factor}}) was added to your account. If it was not you, change your password, and have the \
+      factor removed by the support of the service if you cannot sign in.
       """,
     "factor_withdrawn": """
       Subject: A second factor was removed

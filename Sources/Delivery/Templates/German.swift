@@ -185,8 +185,8 @@ extension BuiltIn {
     "factor_enrolled": """
       Subject: Ein zweiter Faktor ist dazugekommen
 
-      Ein zweiter Faktor ({{factor}}) gehört nun zu Ihrem Konto. Waren Sie es nicht, melden Sie \
-      sich an und entfernen Sie ihn.
+      Ein zweiter Faktor ({{factor}}) gehört nun zu Ihrem Konto. Waren Sie es nicht, ändern Sie Ihr Passwort. Können \
+      Sie sich nicht anmelden, lassen Sie den Faktor vom Kundendienst entfernen.
       """,
     "factor_withdrawn": """
       Subject: Ein zweiter Faktor wurde entfernt

@@ -134,7 +134,7 @@ extension Environment {
     _ query: Query, _ call: CallFacts, decide: (AccountState, Facts, Timestamp) -> AdminDecision
   ) async throws -> (state: AccountState, facts: Facts) {
     try await decideAndCommit(query, try await first(query), call: call) { facts, now in
-      guard let state = facts.account else { return .refuse(Failure(.accountNotFound)) }
+      guard let state = facts.account else { return .refuse(facts.noAccount()) }
       switch decide(state, facts, now) {
       case .refuse(let failure): return .refuse(failure)
       case .unchanged: return .answer((state, facts))

@@ -93,7 +93,7 @@ package struct CreateEmailLink: Sendable {
       guard let owner = facts.emailOwner else { throw Failure(.accountNotFound, field: "email") }
       return owner
     case .changeEmail:
-      guard let state = facts.account else { throw Failure(.accountNotFound, field: "account_id") }
+      guard let state = facts.account else { throw facts.noAccount(field: "account_id") }
       guard state.account.email != request.email else {
         throw Failure(.invalidField, field: "email", hint: "The account already has this email address.")
       }

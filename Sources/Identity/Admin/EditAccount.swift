@@ -29,12 +29,12 @@ package struct EditAccount: Sendable {
     var facts = try await environment.load(query)
     if let password = request.newPassword {
       // Hash only for an account that exists.
-      guard facts.account != nil else { throw Failure(.accountNotFound) }
+      guard facts.account != nil else { throw facts.noAccount() }
       revision.password = .set(hash: try await environment.hashNew(password, field: "password", call: call))
       facts = try await environment.load(query)
     }
     return try await environment.decideAndCommit(query, facts, call: call) { [revision] facts, now in
-      guard let state = facts.account else { return .refuse(Failure(.accountNotFound)) }
+      guard let state = facts.account else { return .refuse(facts.noAccount()) }
       let decision = RevisionDecision.decide(
         revision, state, emailOwner: facts.emailOwner, phoneOwner: facts.phoneOwner, policy: environment.policy,
         now: now)

@@ -18,7 +18,8 @@ package struct ExportAccount: Sendable {
     fileprivate var document = JSONParts()
     /// The kinds of rows that are still to be read. nil: nothing was written yet.
     fileprivate var kinds: ArraySlice<AccountRowsQuery.Kind>?
-    fileprivate var offset = 0
+    /// The last row that was read of the first kind. nil: none was.
+    fileprivate var after: AccountRowsQuery.Place?
     package fileprivate(set) var isOver = false
 
     package init() {}
@@ -37,7 +38,7 @@ package struct ExportAccount: Sendable {
     var progress = progress
     var query = Query()
     query.rows = AccountRowsQuery(
-      kind, of: accountID, offset: progress.offset, rowsMax: ExportAccount.rowsPerPart)
+      kind, of: accountID, after: progress.after, rowsMax: ExportAccount.rowsPerPart)
     // Everything that was committed before the call is in the document.
     if kind == .events { query.events = EventRange(after: .max, rowsMax: 0) }
     let facts = try await environment.load(query)
@@ -50,14 +51,15 @@ package struct ExportAccount: Sendable {
     let now = environment.clock.now()
     var query = Query()
     query.accountID = accountID
-    guard let known = try await environment.load(query).account else { throw Failure(.accountNotFound) }
+    let found = try await environment.load(query)
+    guard let known = found.account else { throw found.noAccount() }
     let note = AuditNote(.accountExported, accountID: accountID)
     _ = try await environment.commit(Change([environment.audit(note, call: call, now: now)]), CommitDecision())
     let keys = environment.throttles(of: known, .accountID(accountID), devices: [])
     query.throttles = keys.map(\.key)
     let facts = try await environment.load(query)
     // The account may have been removed since.
-    guard let state = facts.account else { throw Failure(.accountNotFound) }
+    guard let state = facts.account else { throw facts.noAccount() }
     var progress = Progress()
     progress.document.begin("{")
     progress.document.name("format")
@@ -78,26 +80,11 @@ extension ExportAccount.Progress {
   fileprivate mutating func take(_ rows: AccountRows?, of kind: AccountRowsQuery.Kind, rowsMax: Int) -> String {
     var isLast = true
     switch rows {
-    case .sessions(let sessions):
-      for session in sessions { document.record(session) }
-      isLast = sessions.count < rowsMax
-      offset += sessions.count
-    case .pendings(let pendings):
-      for pending in pendings { document.record(pending) }
-      isLast = pendings.count < rowsMax
-      offset += pendings.count
-    case .failures(let failures):
-      for failure in failures { document.record(failure) }
-      isLast = failures.count < rowsMax
-      offset += failures.count
-    case .deliveries(let deliveries):
-      for delivery in deliveries { document.record(delivery) }
-      isLast = deliveries.count < rowsMax
-      offset += deliveries.count
-    case .sentMessages(let messages):
-      for message in messages { document.record(message) }
-      isLast = messages.count < rowsMax
-      offset += messages.count
+    case .sessions(let sessions): isLast = append(sessions, rowsMax) { .id($0.id) }
+    case .pendings(let pendings): isLast = append(pendings, rowsMax) { .digest($0.digest) }
+    case .failures(let failures): isLast = append(failures, rowsMax) { .digest($0.key) }
+    case .deliveries(let deliveries): isLast = append(deliveries, rowsMax) { .id($0.id) }
+    case .sentMessages(let messages): isLast = append(messages, rowsMax) { .id($0.id) }
     case .events(let events):
       for event in events {
         // What came before belongs to an earlier account with the same id.
@@ -109,12 +96,12 @@ extension ExportAccount.Progress {
         isLast = false
       }
       isLast = isLast || events.count < rowsMax
-      offset += events.count
+      after = events.last.map { .position($0.position) }
     case nil: break
     }
     guard isLast else { return document.take() }
     document.end("]")
-    offset = 0
+    after = nil
     kinds = kinds?.dropFirst()
     if let next = kinds?.first {
       document.beginRows(of: next)
@@ -123,6 +110,15 @@ extension ExportAccount.Progress {
       isOver = true
     }
     return document.take()
+  }
+
+  /// Appends records. Returns whether they are the last ones of their kind.
+  private mutating func append<Record: StoredRecord>(
+    _ records: [Record], _ rowsMax: Int, _ place: (Record) -> AccountRowsQuery.Place
+  ) -> Bool {
+    for record in records { document.record(record) }
+    after = records.last.map(place)
+    return records.count < rowsMax
   }
 }
 

@@ -46,8 +46,9 @@ struct FactorSettings {
     var outcome = Outcome(edit: AccountEdit(state))
     var kept: Set<String> = []
     var added: [FactorRecord] = []
+    let named = Set(settings.map(\.id))
     for setting in settings {
-      if let factor = try existing(setting, in: state) {
+      if let factor = try existing(setting, in: state, sparing: kept.union(named)) {
         guard kept.insert(factor.id).inserted else { throw .factorIsTwice }
         rename(factor, setting.displayName, &outcome.edit)
       } else {
@@ -89,7 +90,13 @@ struct FactorSettings {
   }
 
   /// Returns the factor that a setting keeps; nil if it makes a new one.
-  private func existing(_ setting: FactorSetting, in state: AccountState) throws(Failure) -> FactorRecord? {
+  ///
+  /// Several authenticator apps may have the same secret. Each setting without an id keeps another one of them.
+  ///
+  /// - Parameter taken: the ids of the factors that another setting keeps or names.
+  private func existing(
+    _ setting: FactorSetting, in state: AccountState, sparing taken: Set<String>
+  ) throws(Failure) -> FactorRecord? {
     let named = state.factors.first { $0.id == setting.id && $0.kind != .recoveryCode }
     switch setting.proof {
     case nil:
@@ -104,6 +111,9 @@ struct FactorSettings {
       guard let holder, setting.id.isEmpty || setting.id == holder.id else { return nil }
       return holder
     case .totp(let secret):
+      if setting.id.isEmpty {
+        return state.factors.first { $0.kind == .totp && !taken.contains($0.id) && hasSecret($0, secret) }
+      }
       guard let named, named.kind == .totp, hasSecret(named, secret) else { return nil }
       return named
     }

@@ -140,8 +140,16 @@ struct ImportDecision: Sendable {
     account.disabled = row.disabled
     account.madeByAdministrator = true
     account.lastSignInAt = row.lastSignInAt
+    account.customToken = hasUnknownEntrance
     account.tokensValidAfter = closed?.forgottenAt
     return AccountState(account: account, identities: identities(of: account), factors: factors(of: account))
+  }
+
+  /// Whether a user has signed in by a way that the row does not contain: a custom token, which Firebase does not
+  /// export. Otherwise the owner of an unverified address would get an account that another user has (check 5).
+  private var hasUnknownEntrance: Bool {
+    row.lastSignInAt != nil && row.email != nil && !row.emailVerified && row.passwordHash == nil
+      && row.identities.isEmpty && row.phoneNumber == nil
   }
 
   private func source(of email: String) -> String? {
@@ -178,8 +186,8 @@ struct ImportDecision: Sendable {
 
   /// Returns whether an account is what this row made of it.
   ///
-  /// Ignores what a sign-in changes: the time of the last one, and this service's hash in place of the former
-  /// service's.
+  /// Ignores what a sign-in changes (`withSignIns`). Of identities it compares the keys alone, because each sign-in
+  /// brings their current email address, name and photo.
   private func isSaid(by there: AccountState) -> Bool {
     var (found, said) = (there.account, made().account)
     said.tokensValidAfter = found.tokensValidAfter
@@ -189,16 +197,34 @@ struct ImportDecision: Sendable {
       said.passwordSetAt = found.passwordSetAt
       said.phoneNumberSetAt = found.phoneNumberSetAt
     }
-    if let last = found.lastSignInAt, last >= said.lastSignInAt ?? last {
-      said.lastSignInAt = last
-      if said.passwordHash != nil, found.passwordHash?.hasPrefix("$argon2id$") == true {
-        said.passwordHash = found.passwordHash
-      }
-    }
+    if let last = found.lastSignInAt, last >= said.lastSignInAt ?? last { said = withSignIns(said, as: found) }
     found.version = said.version
     return found == said && Set(there.identities.map(\.key)) == Set(row.identities.map(\.key))
       && there.factors.map(\.phoneNumber).sorted() == row.phoneFactors.map(\.phoneNumber).sorted()
       && hasPasskeyFactors(there)
+  }
+
+  /// Returns the account with the changes that sign-ins since its import have made: the time of the last one, this
+  /// service's hash in place of the former service's, further ways to sign in that were used, a verification of the
+  /// address, and what was empty before.
+  private func withSignIns(_ said: AccountRecord, as found: AccountRecord) -> AccountRecord {
+    var later = said
+    later.lastSignInAt = found.lastSignInAt
+    if said.passwordHash != nil, found.passwordHash?.hasPrefix("$argon2id$") == true {
+      later.passwordHash = found.passwordHash
+    }
+    (later.emailLink, later.customToken) = (found.emailLink, found.customToken)
+    if said.displayName.isEmpty { later.displayName = found.displayName }
+    if said.photoURL.isEmpty { later.photoURL = found.photoURL }
+    // The provider of an identity fills in a missing address (S1).
+    if said.emailAddress == nil, row.identities.contains(where: { $0.key.providerID == found.emailAddress?.source }) {
+      later.emailAddress = found.emailAddress
+    }
+    if !said.emailVerified, later.email == found.email {
+      later.emailAddress?.verification = found.emailAddress?.verification
+      later.emailVerifiedAt = found.emailVerifiedAt
+    }
+    return later
   }
 
   /// Whether an account has as many passkeys as factors, under the ids of the row. Each use changes their content.

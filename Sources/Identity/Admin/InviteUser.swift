@@ -81,9 +81,10 @@ package struct InviteUser: Sendable {
     _ request: InviteRequest, _ account: AccountRecord, isNew: Bool, _ redeemer: LinkCaller, _ owner: CallFacts,
     _ call: CallFacts, _ now: Timestamp
   ) -> Step<Invited> {
+    let purpose: PendingPurpose = request.setsPassword ? .resetPassword : .emailLink
     let pending = environment.newCode(
-      PendingCode(anyBinding: true, isInvitation: true), purpose: request.setsPassword ? .resetPassword : .emailLink,
-      identity: .invitation(request.email), email: request.email, accountID: account.id,
+      PendingCode(anyBinding: true, isInvitation: true), purpose: purpose, identity: .invitation(request.email),
+      email: request.email, accountID: account.id,
       lifetimeMillis: environment.policy.invitationLifetimeMillis, call: owner, now: now)
     let expiresAt = pending.record.expiresAt
     var writes: [Write] = []
@@ -92,6 +93,9 @@ package struct InviteUser: Sendable {
       writes = [.account(.insert(account)), environment.audit(created, call: call, now: now)]
     }
     let details = ["for_caller": redeemer.name.text, "expires_at_millis": "\(expiresAt.millis)"]
+    // The new link replaces the one before, also one that was for the other purpose (section 14).
+    let other: PendingPurpose = request.setsPassword ? .emailLink : .resetPassword
+    writes.append(.pending(.end(other, .invitation(request.email))))
     writes += environment.insert(pending) + [
       environment.mail(.invitation, pending, to: request.email, request.mail, now),
       environment.audit(AuditNote(.invited, accountID: account.id, details: details), call: call, now: now),

@@ -32,10 +32,7 @@ package struct LookupAccount: Reading {
     case .phoneNumber: facts.phoneOwner
     case .identity: facts.identityOwner
     }
-    guard let found else {
-      let survivorID = facts.closedAccount?.survivorID ?? ""
-      throw Failure(.accountNotFound, metadata: survivorID.isEmpty ? [:] : ["merged_into": survivorID])
-    }
+    guard let found else { throw facts.noAccount() }
     return found
   }
 }

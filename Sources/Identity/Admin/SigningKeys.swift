@@ -4,11 +4,9 @@ package import Store
 package protocol SigningKeyAdministration: Sendable {
   func list() async throws -> [SigningKeyStatus]
   /// Publishes a new key, unless one waits already.
-  func rotate(caller: CallerName, commitDecision: CommitDecision) async throws -> RotatedSigningKeys
+  func rotate(_ call: CallFacts) async throws -> RotatedSigningKeys
   /// Removes a key, and has a successor sign if it signs. Throws `.signingKeyNotFound` if there is no such key.
-  func revoke(
-    keyID: String, caller: CallerName, commitDecision: CommitDecision
-  ) async throws -> RevokedSigningKey
+  func revoke(keyID: String, _ call: CallFacts) async throws -> RevokedSigningKey
 }
 
 /// A signing key as administrators see it.
@@ -78,29 +76,27 @@ package struct RevokedSigningKey: Hashable, Sendable {
 
 /// Writes the events about signing keys, which belong to no account.
 package struct SigningKeyEvents: Sendable {
-  /// The caller of a rotation that no administrator requested.
-  package static let server = RemoveIdleAccounts.caller
-
   private let ids: Ids
 
   package init(_ randomness: any Randomness) { ids = Ids(randomness: randomness) }
 
-  package func rotated(to keyID: String, signsFrom: Timestamp, caller: CallerName, now: Timestamp) -> Write {
-    row(.signingKeyRotated, ["key_id": keyID, "signs_from_millis": "\(signsFrom.millis)"], caller, now)
+  /// - Parameter call: nil: no administrator requested the rotation.
+  package func rotated(to keyID: String, signsFrom: Timestamp, call: CallFacts?, now: Timestamp) -> Write {
+    row(.signingKeyRotated, ["key_id": keyID, "signs_from_millis": "\(signsFrom.millis)"], call, now)
   }
 
-  package func revoked(_ keyID: String, successorKeyID: String?, caller: CallerName, now: Timestamp) -> Write {
+  package func revoked(_ keyID: String, successorKeyID: String?, call: CallFacts, now: Timestamp) -> Write {
     var details = ["key_id": keyID]
     details["successor_key_id"] = successorKeyID
-    return row(.signingKeyRevoked, details, caller, now)
+    return row(.signingKeyRevoked, details, call, now)
   }
 
-  private func row(
-    _ event: AuditEvent, _ details: [String: String], _ caller: CallerName, _ now: Timestamp
-  ) -> Write {
-    .record(.appendAudit(
+  private func row(_ event: AuditEvent, _ details: [String: String], _ call: CallFacts?, _ now: Timestamp) -> Write {
+    let note = AuditNote(event, accountID: "", details: details)
+    let json = call.map { AuditJSON.object(inOrder: note.members(of: $0)) } ?? AuditJSON.object(details)
+    return .record(.appendAudit(
       AuditRecord(
-        id: ids.audit(at: now), at: now, accountID: "", event: event.rawValue, caller: caller,
-        detailsJSON: AuditJSON.object(details))))
+        id: ids.audit(at: now), at: now, accountID: "", event: event.rawValue,
+        caller: call?.caller ?? RemoveIdleAccounts.caller, detailsJSON: json)))
   }
 }

@@ -54,8 +54,8 @@ extension Environment {
 
 extension Facts {
   /// The failure of a call that names no account.
-  func noAccount() -> Failure {
+  func noAccount(field: String? = nil) -> Failure {
     let survivorID = closedAccount?.survivorID ?? ""
-    return Failure(.accountNotFound, metadata: survivorID.isEmpty ? [:] : ["merged_into": survivorID])
+    return Failure(.accountNotFound, field: field, metadata: survivorID.isEmpty ? [:] : ["merged_into": survivorID])
   }
 }

@@ -197,6 +197,8 @@ struct Diagnosis: Hashable, Sendable {
     if let latest = ends.max(by: { $0.at < $1.at }) {
       return Diagnosis(cause: .sessionsEnded, reason: latest.reason.rawValue, at: latest.at)
     }
+    // An account that took a freed id begins with a cut-off (SEMANTICS.md section 14), and had no session to end.
+    guard state.account.lastSignInAt != nil else { return nil }
     return state.account.tokensValidAfter.map { Diagnosis(cause: .sessionsEnded, reason: "revoked", at: $0) }
   }
 }

@@ -48,9 +48,9 @@ final class KeyTable: Sendable {
 
   /// Performs due rotations, and returns the resulting keys with the ID of a key that it published. The first start of
   /// a store creates its first key. If another replica was faster, its result counts.
+  /// - Parameter call: nil: no administrator requested the rotation.
   func settle(
-    _ occasion: KeyRotation.Occasion, caller: CallerName = SigningKeyEvents.server,
-    commitDecision: CommitDecision = CommitDecision()
+    _ occasion: KeyRotation.Occasion, call: CallFacts? = nil
   ) async throws -> (reading: KeyReading, published: String?) {
     var published: String?
     for _ in 0..<KeyTable.decisionsMax {
@@ -67,9 +67,9 @@ final class KeyTable: Sendable {
       // The first key of a store replaces none.
       if let successor, !reading.records.isEmpty {
         change.writes.append(
-          events.rotated(to: successor.keyID, signsFrom: successor.activeFrom, caller: caller, now: now))
+          events.rotated(to: successor.keyID, signsFrom: successor.activeFrom, call: call, now: now))
       }
-      guard try await commit(change, commitDecision) else { continue }
+      guard try await commit(change, call?.commitDecision ?? CommitDecision()) else { continue }
       if let successor {
         if rotation.fillsGap { log.warning("all signing keys start in the future: a clock is or was ahead") }
         log.info("signing key published", ["key": successor.keyID, "signs_from": rfc3339(successor.activeFrom.millis)])
@@ -81,9 +81,7 @@ final class KeyTable: Sendable {
   }
 
   /// Removes a key, and returns the ID of the key that takes over.
-  func revoke(
-    _ keyID: String, caller: CallerName, commitDecision: CommitDecision
-  ) async throws -> String? {
+  func revoke(_ keyID: String, _ call: CallFacts) async throws -> String? {
     for _ in 0..<KeyTable.decisionsMax {
       let records = try await read().records
       let now = Timestamp(millis: wallMillis())
@@ -94,11 +92,11 @@ final class KeyTable: Sendable {
       }
       let (created, successorID) = try successor(revocation.successor, now: now)
       var change = revocation.change(records, created: created)
-      change.writes.append(events.revoked(keyID, successorKeyID: successorID, caller: caller, now: now))
-      guard try await commit(change, commitDecision) else { continue }
-      log.warning("signing key revoked", [
-        "key": keyID, "caller": caller.text, "successor": successorID ?? "",
-      ])
+      change.writes.append(events.revoked(keyID, successorKeyID: successorID, call: call, now: now))
+      guard try await commit(change, call.commitDecision) else { continue }
+      var fields = ["key": keyID, "caller": call.caller.text, "successor": successorID ?? ""]
+      if !call.actor.isEmpty { fields["actor"] = call.actor }
+      log.warning("signing key revoked", fields)
       return successorID
     }
     throw StoreError.unavailable("the signing keys keep changing")

@@ -87,19 +87,17 @@ extension SigningKeyWatch: SigningKeyAdministration {
     try await failing { statuses(try await readAgain()) }
   }
 
-  func rotate(caller: CallerName, commitDecision: CommitDecision) async throws -> RotatedSigningKeys {
+  func rotate(_ call: CallFacts) async throws -> RotatedSigningKeys {
     try await failing {
-      let (reading, published) = try await table.settle(.demand, caller: caller, commitDecision: commitDecision)
+      let (reading, published) = try await table.settle(.demand, call: call)
       try use(reading)
       return RotatedSigningKeys(keys: statuses(reading.records), newKeyID: published)
     }
   }
 
-  func revoke(
-    keyID: String, caller: CallerName, commitDecision: CommitDecision
-  ) async throws -> RevokedSigningKey {
+  func revoke(keyID: String, _ call: CallFacts) async throws -> RevokedSigningKey {
     try await failing {
-      let successor = try await table.revoke(keyID, caller: caller, commitDecision: commitDecision)
+      let successor = try await table.revoke(keyID, call)
       let records = try await readAgain()
       let now = Timestamp(millis: wallMillis())
       let serversAt = isShared ? now.adding(millis: table.policy.readMillis) : now

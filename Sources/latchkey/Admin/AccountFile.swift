@@ -43,7 +43,10 @@ struct AccountFile {
     } catch {
       throw Ending.usage("--file", "\(file) cannot be read: \(error.reason)")
     }
-    guard let text = String(validating: bytes, as: UTF8.self) else {
+    // Windows programs begin a file with a byte order mark, which is not part of the text.
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    let content = bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0)
+    guard let text = String(validating: content, as: UTF8.self) else {
       throw Ending.usage("--file", "\(file) is not UTF-8")
     }
     return text.split(omittingEmptySubsequences: false) { $0.isNewline }.enumerated().compactMap { index, line in
@@ -84,34 +87,54 @@ struct AccountFileRun {
   /// Whether an account that is gone is as the user wants it, so that the command can be repeated.
   var acceptsMissing = false
 
+  /// What became of the lines so far.
+  private struct Tally {
+    var done = 0
+    var unchanged = 0
+    var read = 0
+    var rejected: [Rejected] = []
+  }
+
   /// Changes the accounts. Returns the report, or throws it with exit code 1 if a line was rejected.
   func callAsFunction(_ file: AccountFile, _ change: ([String]) throws -> Portion) throws -> Report {
-    var (done, unchanged, read) = (0, 0, 0)
-    var rejected: [Rejected] = []
-    for start in stride(from: 0, to: file.lines.count, by: AccountFile.rowsPerCall) {
-      let lines = file.lines[start..<min(start + AccountFile.rowsPerCall, file.lines.count)]
-      var named: [(line: AccountFile.Line, id: String)] = []
-      for line in lines {
-        switch try id(of: line) {
-        case .success(let id): named.append((line, id))
-        case .failure(let reason): take(line, reason, "No account has this address.", &unchanged, &rejected)
+    var tally = Tally()
+    do {
+      for start in stride(from: 0, to: file.lines.count, by: AccountFile.rowsPerCall) {
+        let lines = file.lines[start..<min(start + AccountFile.rowsPerCall, file.lines.count)]
+        try carryOut(lines, change, &tally)
+        if !context.common.json {
+          showProgress("\(tally.read) of \(file.lines.count) lines, \(tally.rejected.count) rejected")
         }
       }
-      if !named.isEmpty {
-        let portion = try change(named.map(\.id))
-        done += portion.done
-        unchanged += portion.unchanged
-        for error in portion.errors where named.indices.contains(Int(error.row)) {
-          take(named[Int(error.row)].line, error.reason?.word ?? "", error.message, &unchanged, &rejected)
-        }
-      }
-      read += lines.count
-      if !context.common.json { showProgress("\(read) of \(file.lines.count) lines, \(rejected.count) rejected") }
+    } catch let ending as Ending where tally.read > 0 {
+      if !context.common.json { showProgress(nil) }
+      throw ending.following(self.report(tally))
     }
     if !context.common.json { showProgress(nil) }
-    let report = report(done, unchanged, rejected)
-    guard rejected.isEmpty else { throw Ending(code: .refused, report: report) }
+    let report = report(tally)
+    guard tally.rejected.isEmpty else { throw Ending(code: .refused, report: report) }
     return report
+  }
+
+  private func carryOut(
+    _ lines: ArraySlice<AccountFile.Line>, _ change: ([String]) throws -> Portion, _ tally: inout Tally
+  ) throws {
+    var named: [(line: AccountFile.Line, id: String)] = []
+    for line in lines {
+      switch try id(of: line) {
+      case .success(let id): named.append((line, id))
+      case .failure(let reason): take(line, reason, "No account has this address.", &tally)
+      }
+    }
+    if !named.isEmpty {
+      let portion = try change(named.map(\.id))
+      tally.done += portion.done
+      tally.unchanged += portion.unchanged
+      for error in portion.errors where named.indices.contains(Int(error.row)) {
+        take(named[Int(error.row)].line, error.reason?.word ?? "", error.message, &tally)
+      }
+    }
+    tally.read += lines.count
   }
 
   private enum Found {
@@ -134,26 +157,23 @@ struct AccountFileRun {
     }
   }
 
-  private func take(
-    _ line: AccountFile.Line, _ reason: String, _ message: String, _ unchanged: inout Int,
-    _ rejected: inout [Rejected]
-  ) {
+  private func take(_ line: AccountFile.Line, _ reason: String, _ message: String, _ tally: inout Tally) {
     if acceptsMissing, reason == "ACCOUNT_NOT_FOUND" {
-      unchanged += 1
+      tally.unchanged += 1
     } else {
-      rejected.append(Rejected(line: line, reason: reason, message: message))
+      tally.rejected.append(Rejected(line: line, reason: reason, message: message))
     }
   }
 
-  private func report(_ done: Int, _ unchanged: Int, _ rejected: [Rejected]) -> Report {
-    var lines = rejected.map {
+  private func report(_ tally: Tally) -> Report {
+    var lines = tally.rejected.map {
       "Line \($0.line.number): \(printable($0.line.text)): \($0.reason) \(printable($0.message))"
     }
-    lines.append("\(done) \(outcome), \(unchanged) unchanged, \(rejected.count) rejected.")
+    lines.append("\(tally.done) \(outcome), \(tally.unchanged) unchanged, \(tally.rejected.count) rejected.")
     return Report(lines, [
-      JSONMember("outcome", .string(outcome)), JSONMember("changed", .int(Int64(done))),
-      JSONMember("unchanged", .int(Int64(unchanged))),
-      JSONMember("errors", .array(rejected.map { rejected in
+      JSONMember("outcome", .string(outcome)), JSONMember("changed", .int(Int64(tally.done))),
+      JSONMember("unchanged", .int(Int64(tally.unchanged))),
+      JSONMember("errors", .array(tally.rejected.map { rejected in
         .object([
           JSONMember("line", .int(Int64(rejected.line.number))), JSONMember("account", .string(rejected.line.text)),
           JSONMember("reason", .string(rejected.reason)), JSONMember("message", .string(rejected.message)),
@@ -164,6 +184,11 @@ struct AccountFileRun {
 }
 
 extension Ending {
+  /// Returns the ending of a call that failed after others had changed something: first their report, then the failure.
+  func following(_ done: Report) -> Ending {
+    Ending(code: code, report: Report(done.lines + report.lines, done.members + report.members))
+  }
+
   /// The reason of a failure that concerns one row only; nil: the whole command fails.
   fileprivate var rowReason: String? {
     guard code == .refused, let error = report.members.first(where: { $0.name == "error" })?.value.members,

@@ -26,7 +26,12 @@ struct SetTransferIDs: ServiceCommand {
     for start in stride(from: 0, to: lines.count, by: AccountFile.rowsPerCall) {
       let portion = Array(lines[start..<min(start + AccountFile.rowsPerCall, lines.count)])
       let request = SetTransferSubjectsRequest(rows: portion.map(\.row))
-      let answer = try context.call(AdminRPC.setTransferSubjects, request)
+      let answer: SetTransferSubjectsResponse
+      do {
+        answer = try context.call(AdminRPC.setTransferSubjects, request)
+      } catch let ending as Ending where start > 0 {
+        throw ending.following(SetTransferIDs.report(changed, unchanged, rejected))
+      }
       changed += Int(answer.changed)
       unchanged += Int(answer.unchanged)
       for error in answer.errors where portion.indices.contains(Int(error.row)) {

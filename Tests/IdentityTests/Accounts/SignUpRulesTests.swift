@@ -114,6 +114,15 @@ extension World {
   }
 
   @Test(arguments: [true, false])
+  func `a repeat for the other purpose replaces the first link too`(setsPassword: Bool) async throws {
+    _ = try await world.invite(setsPassword: setsPassword)
+    let former = try world.lastCode()
+    _ = try await world.invite(setsPassword: !setsPassword)
+    await refused(.invalidCode) { try await world.check(former) }
+    #expect(try await world.check(world.lastCode()).email == ada)
+  }
+
+  @Test(arguments: [true, false])
   func `it ends when the user enters the account by another way`(setsPassword: Bool) async throws {
     let invited = try await world.invite(setsPassword: setsPassword)
     let code = try world.lastCode()

@@ -88,6 +88,23 @@ struct `Second factors that an administrator sets` {
     #expect(world.store.contents.sessions[session.sessionID]?.closed == nil)
   }
 
+  @Test func `an authenticator app with the same secret stays without its id, and no session ends`() async throws {
+    world.store.insert(account(.verified(ada), password: true))
+    let other = [UInt8](repeating: 9, count: 20)
+    let apps = [FactorSetting(proof: .totp(secret: secret)), FactorSetting(proof: .totp(secret: other))]
+    let first = try await set(apps)
+    _ = try world.session(of: "account-y")
+    let before = world.store.contents
+    #expect(try await set(apps) == first && world.store.contents == before)
+    let named = FactorSetting(id: first.factors[0].id)
+    #expect(try await set([apps[1], named]) == first && world.store.contents == before)
+    // A setting keeps no app that another one names, so this one is a second app with the same secret.
+    let twice = try await set([apps[0], named])
+    #expect(twice.factors.count == 2 && twice.factors[0] == first.factors[0])
+    let settled = world.store.contents
+    #expect(try await set([apps[0], apps[0]]) == twice && world.store.contents == settled)
+  }
+
   @Test func `a factor that is not listed goes, and recovery codes go with the last one`() async throws {
     world.insertPerson([.totp, .phone, .recoveryCode])
     let kept = try await set([FactorSetting(id: "factor-totp")])

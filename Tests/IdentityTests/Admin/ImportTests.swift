@@ -87,6 +87,21 @@ struct `A row of an import` {
     #expect(try made(row).account.emailAddress?.verification == nil, "without an address there is nothing to verify")
   }
 
+  @Test func `check 5: a user who signed in by no way that the row contains has used a custom token`() throws {
+    var row = ImportRow()
+    (row.email, row.lastSignInAt) = (ada, beginning)
+    #expect(try made(row).account.customToken)
+    // No other user has the account in these rows.
+    for edit: (inout ImportRow) -> Void in [
+      { $0.lastSignInAt = nil }, { $0.emailVerified = true }, { $0.passwordHash = "old:correct horse" },
+      { $0.phoneNumber = "+441632960961" }, { $0.identities = fullRow().identities },
+    ] {
+      var other = row
+      edit(&other)
+      #expect(try !made(other).account.customToken)
+    }
+  }
+
   @Test func `without an id it gets a new one, and its creation time is now`() throws {
     var row = ImportRow()
     row.email = ada
@@ -218,6 +233,50 @@ struct `A row of an import meets existing accounts` {
     signedIn.account.passwordHash = "$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$aGFzaA"
     signedIn.account.version = 7
     #expect(decide(fullRow(), owners { $0.account = signedIn }) == .unchanged)
+  }
+
+  @Test func `what sign-ins since the import have added leaves an account unchanged`() throws {
+    var row = fullRow()
+    (row.emailVerified, row.displayName, row.photoURL) = (false, "", "")
+    let imported = try made(row)
+    func signedIn(at last: Timestamp?, _ edit: (inout AccountState) -> Void) -> ImportDecision.Outcome {
+      var later = imported
+      edit(&later)
+      later.account.lastSignInAt = last
+      return decide(row, owners { $0.account = later })
+    }
+    let additions: [(inout AccountState) -> Void] = [
+      { $0.account.emailLink = true }, { $0.account.customToken = true }, { $0.account.displayName = "Ada" },
+      { $0.account.photoURL = "https://example.com/new.png" },
+      { state in
+        state.account.emailAddress?.verification = .emailLink
+        state.account.emailVerifiedAt = beginning.adding(millis: 9_000)
+      },
+    ]
+    for add in additions {
+      #expect(signedIn(at: beginning.adding(millis: 9_000), add) == .unchanged)
+      #expect(signedIn(at: beginning.adding(millis: 4_999), add) != .unchanged, "no sign-in since")
+      #expect(signedIn(at: nil, add) != .unchanged)
+    }
+    let news = signedIn(at: beginning.adding(millis: 9_000)) { state in
+      (state.identities[0].email, state.identities[0].tier) = ("new@example.com", .authoritative)
+      (state.identities[0].displayName, state.identities[0].photoURL) = ("Ada L", "https://example.com/l.png")
+    }
+    #expect(news == .unchanged)
+    let other = signedIn(at: beginning.adding(millis: 9_000)) { $0.account.emailAddress?.text = "else@example.com" }
+    #expect(other != .unchanged)
+  }
+
+  @Test func `an address that a provider of the row has filled in since leaves an account unchanged`() throws {
+    var row = fullRow()
+    (row.email, row.passwordHash) = (nil, nil)
+    var later = try made(row)
+    later.account.lastSignInAt = beginning.adding(millis: 9_000)
+    later.account.emailAddress = EmailAddress(
+      ada, source: "google.com", verification: .assertion(providerID: "google.com"))
+    #expect(decide(row, owners { $0.account = later }) == .unchanged)
+    later.account.emailAddress?.source = SignInMethods.password
+    #expect(refusal(row, owners { $0.account = later })?.field == "account_id")
   }
 
   @Test func `an account with the same id that differs is not changed`() {

@@ -174,6 +174,9 @@ private let rows = [
   Row("custom tokens cut off", .sessionsEnded, of: account(.verified(ada), password: true) {
     ($0.lastSignInAt, $0.tokensValidAfter) = (ago(30), ago(5))
   }) { $0.failures = [failed(.invalidCustomToken, 4, method: "custom")] },
+  Row("cut-off without any sign-in", .nothingFound, of: account(.verified(ada), password: true) {
+    $0.tokensValidAfter = ago(5)
+  }) { _ in },
 ]
 
 struct `Why a user cannot sign in` {

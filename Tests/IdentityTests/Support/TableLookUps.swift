@@ -40,19 +40,7 @@ extension Tables {
     facts.code = query.code.flatMap { pendings[$0] }
     facts.tokenSpent = query.spentToken.map { spent[$0] != nil } ?? false
     facts.signingKeys = query.signingKeys ? signingKeys : []
-    facts.rows = query.rows.map { wanted in
-      func page<Row>(_ rows: [Row]) -> [Row] { Array(rows.dropFirst(wanted.offset).prefix(wanted.rowsMax)) }
-      let id = wanted.accountID
-      return switch wanted.kind {
-      case .sessions: .sessions(page(sessions.values.filter { $0.accountID == id }.sorted { $0.id < $1.id }))
-      case .pendings:
-        .pendings(page(pendings.values.filter { $0.accountID == id }.sorted { $0.createdAt < $1.createdAt }))
-      case .failures: .failures(page(failures.values.filter { $0.accountID == id }.sorted { $0.lastAt < $1.lastAt }))
-      case .deliveries: .deliveries(page(deliveries.filter { $0.accountID == id }))
-      case .sentMessages: .sentMessages(page(sentMessages.filter { $0.accountID == id }))
-      case .events: .events(page(audit.filter { $0.accountID == id }.reversed()))
-      }
-    }
+    facts.rows = query.rows.map(rows)
     if let range = query.events {
       facts.lastEvent = audit.last?.position ?? 0
       facts.events = Array(audit.filter { $0.position > range.after }.prefix(range.rowsMax))
@@ -86,6 +74,22 @@ extension Tables {
     return facts
   }
 
+  private func rows(_ wanted: AccountRowsQuery) -> AccountRows {
+    func page<Row>(_ rows: [Row], _ place: (Row) -> AccountRowsQuery.Place) -> [Row] {
+      let sorted = rows.sorted { place($0).precedes(place($1)) }
+      return Array(sorted.filter { wanted.after.precedes(place($0)) }.prefix(wanted.rowsMax))
+    }
+    let id = wanted.accountID
+    return switch wanted.kind {
+    case .sessions: .sessions(page(sessions.values.filter { $0.accountID == id }) { .id($0.id) })
+    case .pendings: .pendings(page(pendings.values.filter { $0.accountID == id }) { .digest($0.digest) })
+    case .failures: .failures(page(failures.values.filter { $0.accountID == id }) { .digest($0.key) })
+    case .deliveries: .deliveries(page(deliveries.filter { $0.accountID == id }) { .id($0.id) })
+    case .sentMessages: .sentMessages(page(sentMessages.filter { $0.accountID == id }) { .id($0.id) })
+    case .events: .events(page(audit.filter { $0.accountID == id }) { .position($0.position) })
+    }
+  }
+
   private func transferOwner(of key: IdentityKey) -> String? {
     identities.values.first { $0.key.providerID == key.providerID && $0.transferSubject == key.subject }?.accountID
   }
@@ -115,5 +119,17 @@ extension Tables {
   private func linkedOwner(of email: String) -> AccountState? {
     let linked = identities.values.filter { $0.email == email && $0.tier >= .verified }
     return state(linked.min { $0.linkedAt < $1.linkedAt }?.accountID)
+  }
+}
+
+extension AccountRowsQuery.Place {
+  /// The newest event comes first.
+  fileprivate func precedes(_ other: AccountRowsQuery.Place) -> Bool {
+    switch (self, other) {
+    case (.id(let one), .id(let two)): one.utf8.lexicographicallyPrecedes(two.utf8)
+    case (.digest(let one), .digest(let two)): one.bytes.lexicographicallyPrecedes(two.bytes)
+    case (.position(let one), .position(let two)): one > two
+    default: false
+    }
   }
 }

@@ -112,6 +112,9 @@ extension Tables {
     case .forget(let id, let at):
       guard let closed = closedAccounts[id], closed.forgottenAt == nil else { return .stale }
       closedAccounts[id]?.forgottenAt = at
+      failures = failures.filter { $0.value.accountID != id }
+      deliveries.removeAll { $0.accountID == id }
+      sentMessages.removeAll { $0.accountID == id }
     case .requireIdle(let accountID, let since):
       if sessions.values.contains(where: { $0.accountID == accountID && $0.lastUsedAt >= since }) { return .stale }
     case .noteIdle(let accountID, let since): idleSince[accountID] = since
