@@ -28,8 +28,8 @@ class Setting:
 
     @property
     def group(self) -> str:
-        """`store` of `store.postgres.conninfo`, `callers[]` of `callers[].name`; settings without a group are `top`."""
-        return self.path.partition(".")[0] if "." in self.path else "top"
+        """`store` of `store.postgres.conninfo`, `callers[]` of `callers[].name`; the setting itself without a group."""
+        return self.path.partition(".")[0]
 
 
 def parse(listing: str) -> list[Setting]:
@@ -61,9 +61,8 @@ def code(default: str) -> str:
 def tables(listing: str) -> str:
     parts = []
     for group, members in groupby(parse(listing), key=lambda each: each.group):
-        heading = "reactors" if group == "top" else group
         rows = [f"| `{each.path}` | {each.default} | {each.allowed} | {each.description} |" for each in members]
-        parts.append("\n".join([f"### `{heading}`", "", "| Setting | Default | Allowed | Description |",
+        parts.append("\n".join([f"### `{group}`", "", "| Setting | Default | Allowed | Description |",
                                 "|---|---|---|---|", *rows]))
     return "\n\n".join(parts)
 

@@ -93,7 +93,8 @@ package struct TransferError: Sendable, Equatable {
   package var row: Int32
   /// The row's subject.
   package var subject: String
-  /// Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND or ERROR_REASON_PROVIDER_ALREADY_LINKED.
+  /// Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND, ERROR_REASON_PROVIDER_ALREADY_LINKED or
+  /// ERROR_REASON_INVALID_FIELD.
   package var reason: ErrorReason?
   /// A sentence for developers.
   package var message: String

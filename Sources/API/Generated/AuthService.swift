@@ -54,7 +54,7 @@ package struct SignInRequest: Sendable, Equatable {
   /// `policy.require_binding` is set.
   package var binding: String
   /// Take the verified email address from an account that has never verified it, to a new account. Use it after an
-  /// AccountExists with `can_claim_address`.
+  /// AccountExists with `can_claim_address`. A flow is used up by then: start it again.
   package var claimAddress: Bool
 
   package init(

@@ -258,6 +258,7 @@ package struct ProviderTokenCredential: Sendable, Equatable {
   /// Secret of an OAuth 1.0a access token (`twitter.com`), at most 16,384 bytes.
   package var tokenSecret: String
   /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
+  /// A token of `apple.com` contains the SHA-256, which the app passes to Apple's kit.
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   package var rawNonce: String
   /// Only `apple.com`: the JSON `user` with the name, which Apple's kit passes once, next to the ID token. At most 4,096

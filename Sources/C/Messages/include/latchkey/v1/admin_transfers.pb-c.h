@@ -105,7 +105,8 @@ struct  Latchkey__V1__TransferError
    */
   char *subject;
   /*
-   * Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND or ERROR_REASON_PROVIDER_ALREADY_LINKED.
+   * Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND, ERROR_REASON_PROVIDER_ALREADY_LINKED or
+   * ERROR_REASON_INVALID_FIELD.
    */
   Latchkey__V1__ErrorReason reason;
   /*

@@ -96,7 +96,7 @@ struct  Latchkey__V1__SignInRequest
   char *binding;
   /*
    * Take the verified email address from an account that has never verified it, to a new account. Use it after an
-   * AccountExists with `can_claim_address`.
+   * AccountExists with `can_claim_address`. A flow is used up by then: start it again.
    */
   protobuf_c_boolean claim_address;
 };

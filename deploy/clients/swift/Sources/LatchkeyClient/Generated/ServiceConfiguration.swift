@@ -13,6 +13,7 @@ let serviceConfigurationJSON = #"""
           { "service": "latchkey.v1.SessionService", "method": "SignOut" },
           { "service": "latchkey.v1.SessionService", "method": "ListSessions" },
           { "service": "latchkey.v1.SessionService", "method": "VerifyIdToken" },
+          { "service": "latchkey.v1.SessionService", "method": "VerifySessionCookie" },
           { "service": "latchkey.v1.SessionService", "method": "GetSigningKeys" },
           { "service": "latchkey.v1.ProviderFlowService", "method": "ListProviders" },
           { "service": "latchkey.v1.VerificationService", "method": "CheckCode" },

@@ -86,7 +86,8 @@ public nonisolated struct Latchkey_V1_TransferError: Sendable {
   /// The row's subject.
   public var subject: String = String()
 
-  /// Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND or ERROR_REASON_PROVIDER_ALREADY_LINKED.
+  /// Why the row was rejected: ERROR_REASON_ACCOUNT_NOT_FOUND, ERROR_REASON_PROVIDER_ALREADY_LINKED or
+  /// ERROR_REASON_INVALID_FIELD.
   public var reason: Latchkey_V1_ErrorReason = .unspecified
 
   /// A sentence for developers.

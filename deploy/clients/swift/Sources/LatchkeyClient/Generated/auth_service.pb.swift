@@ -122,7 +122,7 @@ public nonisolated struct Latchkey_V1_SignInRequest: Sendable {
   public var binding: String = String()
 
   /// Take the verified email address from an account that has never verified it, to a new account. Use it after an
-  /// AccountExists with `can_claim_address`.
+  /// AccountExists with `can_claim_address`. A flow is used up by then: start it again.
   public var claimAddress: Bool = false
 
   public var unknownFields = SwiftProtobuf.UnknownStorage()

@@ -413,6 +413,7 @@ public nonisolated struct Latchkey_V1_ProviderTokenCredential: Sendable {
   public var tokenSecret: String = String()
 
   /// Original nonce of the ID token, at most 255 bytes. The token contains this value or its SHA-256 in hexadecimal.
+  /// A token of `apple.com` contains the SHA-256, which the app passes to Apple's kit.
   /// Required if the token has a nonce, and forbidden if it has none; otherwise MISSING_OR_INVALID_NONCE.
   public var rawNonce: String = String()
 
