@@ -155,7 +155,9 @@ extension AssertionDecision {
   }
 
   private func conflict(_ owner: AccountState, _ ways: SignInMethods) -> Conflict {
-    Conflict(owner: owner, ways: ways, reason: ways.isEmpty ? .askAdministrator : .none)
+    // A link or code to a verified address always signs in, also if the operator has disabled every other method.
+    let ways = ways.isEmpty && owner.account.emailVerified ? SignInMethods(mailboxUnder: policy) : ways
+    return Conflict(owner: owner, ways: ways, reason: ways.isEmpty ? .askAdministrator : .none)
   }
 
   private func link(_ owner: AccountState, details: [String: String]) -> SignInDecision {

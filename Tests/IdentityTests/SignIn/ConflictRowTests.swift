@@ -223,6 +223,17 @@ struct `SignIn, the address of an account` {
     #expect(world.store.state("account-y")?.account.passwordHash == nil)
   }
 
+  @Test func `S5 if the operator disabled every other method, a sign-in link to the verified address completes`()
+    async throws
+  {
+    let world = World.sending { $0.enabledProviderIDs = ["oidc.corp"] }
+    world.store.insert(account(.verified(ada), identities: [google()]))
+    let exists = try await conflict(corp(tier: .verified), in: world)
+    #expect(exists.methods == ["emailLink"] && exists.reason == .none)
+    let grant = try await world.signIn(world.emailLink(), pendingToken: exists.handle).grant
+    #expect(grant.account.account.id == "account-y" && grant.account.holds(corp().identity))
+  }
+
   @Test func `S12 below the authoritative tier only a sign-in link signs in`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.unverified(ada), madeByAdministrator: true))
