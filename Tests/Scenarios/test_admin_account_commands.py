@@ -50,11 +50,13 @@ def test_a_file_names_accounts_by_id_and_address(staff: Person) -> None:
     emails = [fresh_email() for _ in range(3)]
     ids = [staff.json("create-account", "--email", email)["account"]["account_id"] for email in emails]
     listed = staff.file("accounts", "\n".join(
-        ["# to disable", ids[0], "", emails[1], f"id:{ids[2]}", fresh_email(), "unknown", "x" * 129]))
+        ["# to disable", ids[0], "", emails[1], f"id:{ids[2]}", fresh_email(), "unknown", "x" * 129,
+         "a b@example.com", "a@" + "b" * 100_000 + ".example", "x" * 2_000_000]))
     report = staff.json("disable", "--file", listed, code=REFUSED)
     assert report["changed"] == 3 and report["unchanged"] == 0
     assert [(each["line"], each["reason"]) for each in report["errors"]] == [
-        (6, "ACCOUNT_NOT_FOUND"), (7, "ACCOUNT_NOT_FOUND"), (8, "INVALID_FIELD")]
+        (6, "ACCOUNT_NOT_FOUND"), (7, "ACCOUNT_NOT_FOUND"), (8, "INVALID_FIELD"), (9, "INVALID_EMAIL"),
+        (10, "INVALID_FIELD"), (11, "INVALID_FIELD")]
     assert staff.json("disable", "--file", listed, code=REFUSED)["unchanged"] == 3
     # A byte order mark is not part of the first id.
     valid = staff.file("valid", "\ufeff" + "\n".join(ids))

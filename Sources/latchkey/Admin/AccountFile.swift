@@ -23,6 +23,8 @@ struct AccountFile {
 
   private static let bytesMax = 256 << 20
   static let rowsPerCall = 500
+  /// More than any ID or address has, and so few that the lines of a call fit into its message.
+  static let lineBytesMax = 1_000
 
   let lines: [Line]
 
@@ -123,7 +125,7 @@ struct AccountFileRun {
     for line in lines {
       switch try id(of: line) {
       case .success(let id): named.append((line, id))
-      case .failure(let reason): take(line, reason, "No account has this address.", &tally)
+      case .failure(let reason, let message): take(line, reason, message, &tally)
       }
     }
     if !named.isEmpty {
@@ -139,10 +141,13 @@ struct AccountFileRun {
 
   private enum Found {
     case success(String)
-    case failure(String)
+    case failure(reason: String, message: String)
   }
 
   private func id(of line: AccountFile.Line) throws -> Found {
+    guard line.text.utf8.count <= AccountFile.lineBytesMax else {
+      return .failure(reason: "INVALID_FIELD", message: "The line is longer than an account ID or an address can be.")
+    }
     switch line.name {
     case .id(let id): return .success(id)
     case .email(let email):
@@ -151,8 +156,8 @@ struct AccountFileRun {
         guard let account = found.account else { throw Ending.unknownAnswer }
         return .success(account.accountID)
       } catch let ending as Ending {
-        guard let reason = ending.rowReason else { throw ending }
-        return .failure(reason)
+        guard let (reason, message) = ending.rowFailure else { throw ending }
+        return .failure(reason: reason, message: message)
       }
     }
   }
@@ -166,17 +171,18 @@ struct AccountFileRun {
   }
 
   private func report(_ tally: Tally) -> Report {
-    var lines = tally.rejected.map {
+    let rejected = tally.rejected.sorted { $0.line.number < $1.line.number }
+    var lines = rejected.map {
       "Line \($0.line.number): \(printable($0.line.text)): \($0.reason) \(printable($0.message))"
     }
-    lines.append("\(tally.done) \(outcome), \(tally.unchanged) unchanged, \(tally.rejected.count) rejected.")
+    lines.append("\(tally.done) \(outcome), \(tally.unchanged) unchanged, \(rejected.count) rejected.")
     return Report(lines, [
       JSONMember("outcome", .string(outcome)), JSONMember("changed", .int(Int64(tally.done))),
       JSONMember("unchanged", .int(Int64(tally.unchanged))),
-      JSONMember("errors", .array(tally.rejected.map { rejected in
+      JSONMember("errors", .array(rejected.map { each in
         .object([
-          JSONMember("line", .int(Int64(rejected.line.number))), JSONMember("account", .string(rejected.line.text)),
-          JSONMember("reason", .string(rejected.reason)), JSONMember("message", .string(rejected.message)),
+          JSONMember("line", .int(Int64(each.line.number))), JSONMember("account", .string(each.line.text)),
+          JSONMember("reason", .string(each.reason)), JSONMember("message", .string(each.message)),
         ])
       })),
     ])
@@ -189,12 +195,16 @@ extension Ending {
     Ending(code: code, report: Report(done.lines + report.lines, done.members + report.members))
   }
 
-  /// The reason of a failure that concerns one row only; nil: the whole command fails.
-  fileprivate var rowReason: String? {
+  /// The reason and the text of a failure that concerns one address only; nil: the whole command fails.
+  fileprivate var rowFailure: (reason: String, message: String)? {
     guard code == .refused, let error = report.members.first(where: { $0.name == "error" })?.value.members,
       case .string(let reason) = error.first(where: { $0.name == "reason" })?.value
     else { return nil }
-    return ["ACCOUNT_NOT_FOUND", "INVALID_EMAIL"].contains(reason) ? reason : nil
+    switch reason {
+    case "ACCOUNT_NOT_FOUND": return (reason, "No account has this address.")
+    case "INVALID_EMAIL": return (reason, "The line is not a valid email address.")
+    default: return nil
+    }
   }
 }
 
