@@ -112,7 +112,8 @@ let package = Package(
       .product(name: "Logging", package: "swift-log"), .product(name: "CoreMetrics", package: "swift-metrics"),
       .product(name: "Tracing", package: "swift-distributed-tracing"),
     ]),
-    module("HookServer", ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens"]),
+    module(
+      "HookServer", ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens", "Text"]),
     module("Client", ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
     module("StoreMigration", ["Crypto", "Encodings", "Reactor", "Store", "StoreSQLite", "StorePostgres"]),
     module("Services", ["API", "Protobuf", "GRPC", "Identity", "Callers", "Text", "Encodings", "Store", "Import"]),

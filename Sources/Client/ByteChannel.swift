@@ -40,3 +40,16 @@ enum ByteChannel {
     }
   }
 }
+
+extension ByteChannel {
+  func read(into buffer: UnsafeMutableRawBufferPointer) -> ChannelStep {
+    switch self {
+    case .tls(let channel): return unsafe channel.read(into: buffer)
+    case .plain(let descriptor):
+      var bytes: [UInt8] = []
+      let step = receive(from: descriptor, into: &bytes, bytesMax: buffer.count)
+      unsafe buffer.copyBytes(from: bytes)
+      return ByteChannel.step(step, waiting: .wantRead)
+    }
+  }
+}

@@ -13,10 +13,9 @@ public enum StatusCode: Int, Sendable, CaseIterable {
 
   /// The name in the gRPC documentation, such as `NOT_FOUND`.
   public var name: String {
-    let words = "\(self)".reduce(into: "") { text, command in
-      text += command.isUppercase ? "_\(command)" : command.uppercased()
+    "\(self)".reduce(into: "") { text, character in
+      text += character.isUppercase ? "_\(character)" : character.uppercased()
     }
-    return words
   }
 }
 

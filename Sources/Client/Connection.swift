@@ -17,6 +17,8 @@ public final class Connection {
   /// Called once, when the connection is established.
   public var onOpen: (() -> Void)?
   public private(set) var isUsable = true
+  /// The number of times that bytes arrived.
+  package private(set) var arrivals = 0
 
   private enum Stage: Equatable {
     /// Connects to `address`; the others follow if it fails.
@@ -28,11 +30,15 @@ public final class Connection {
 
   private static let connectTimer: UInt32 = 0
   private static let deadlineTimer: UInt32 = 1
+  private static let attemptTimer: UInt32 = 2
 
   private let driver: Driver
   private let session: ClientSession
   private var ticket = Ticket(slot: 0, generation: 0)
   private var stage: Stage
+  private let connectEndMillis: Int64
+  /// The time at which the next address follows.
+  private var attemptEndMillis = Int64.max
   private var descriptor: Int32 = -1
   private var channel: ByteChannel?
   private var hasTicket = false
@@ -48,6 +54,7 @@ public final class Connection {
     stage = .connecting(to: "", others: endpoint.addresses[...])
     guard let session = ClientSession(SessionLimits()) else { preconditionFailure("no memory for a connection") }
     self.session = session
+    connectEndMillis = driver.reactor.nowMillis + endpoint.settings.connectMillis
     ticket = driver.adopt(self)
     driver.reactor.startTimer(
       ticket, kind: Connection.connectTimer, delayMillis: endpoint.settings.connectMillis)
@@ -127,6 +134,7 @@ public final class Connection {
   func timerFired(_ kind: UInt32) {
     switch kind {
     case Connection.connectTimer: if stage != .open { close("the connection timed out") }
+    case Connection.attemptTimer: endLateAttempt()
     default: endLateCalls()
     }
   }
@@ -166,13 +174,32 @@ public final class Connection {
       do {
         descriptor = try beginConnection(address: address, port: endpoint.settings.port)
         try driver.reactor.watch(descriptor, ticket, read: false, write: true)
-        return
+        return limitAttempt(othersCount: others.count)
       } catch {
         why = "\(error)"
         forgetSocket()
       }
     }
     if case .connecting = stage { close(why) }
+  }
+
+  /// Leaves each other address an equal share of the time, because one that drops all packets causes no error.
+  private func limitAttempt(othersCount: Int) {
+    guard othersCount > 0 else {
+      attemptEndMillis = .max
+      return
+    }
+    let now = driver.reactor.nowMillis
+    let shareMillis = max(1, (connectEndMillis - now) / Int64(othersCount + 1))
+    attemptEndMillis = now + shareMillis
+    driver.reactor.startTimer(ticket, kind: Connection.attemptTimer, delayMillis: shareMillis)
+  }
+
+  private func endLateAttempt() {
+    // The timer may be that of an earlier address.
+    guard case .connecting = stage, driver.reactor.nowMillis >= attemptEndMillis else { return }
+    forgetSocket()
+    connect("the connection timed out")
   }
 
   private func connected(to address: String) {
@@ -182,7 +209,7 @@ public final class Connection {
       forgetSocket()
       return connect("\(error)")
     }
-    let ticket = endpoint.settings.resumesSessions ? driver.tickets[ObjectIdentifier(endpoint)] : nil
+    let ticket = endpoint.settings.resumesSessions ? driver.ticket(for: endpoint) : nil
     channel = if endpoint.settings.isPlain {
       .plain(descriptor: descriptor)
     } else {
@@ -248,7 +275,7 @@ public final class Connection {
   /// Stores the connection's first session ticket. Tickets arrive after the handshake, and each should be used once.
   private func keepTicket() {
     guard endpoint.settings.resumesSessions, !hasTicket, let ticket = channel?.ticket else { return }
-    driver.tickets[ObjectIdentifier(endpoint)] = ticket
+    driver.keep(ticket, for: endpoint)
     hasTicket = true
   }
 
@@ -273,6 +300,7 @@ public final class Connection {
     while bytesLeft > 0 {
       switch unsafe channel.read(into: driver.readBuffer) {
       case .done(let count):
+        arrivals += 1
         bytesLeft -= count
         let alive = unsafe session.feed(UnsafeRawBufferPointer(rebasing: driver.readBuffer[..<count]))
         driver.touch(self)
@@ -365,19 +393,6 @@ public final class Connection {
       try driver.reactor.change(descriptor, ticket, read: read, write: write)
     } catch {
       close("\(error)")
-    }
-  }
-}
-
-extension ByteChannel {
-  func read(into buffer: UnsafeMutableRawBufferPointer) -> ChannelStep {
-    switch self {
-    case .tls(let channel): return unsafe channel.read(into: buffer)
-    case .plain(let descriptor):
-      var bytes: [UInt8] = []
-      let step = receive(from: descriptor, into: &bytes, bytesMax: buffer.count)
-      unsafe buffer.copyBytes(from: bytes)
-      return ByteChannel.step(step, waiting: .wantRead)
     }
   }
 }

@@ -38,8 +38,19 @@ public final class Endpoint: Sendable {
   let authority: String
 
   /// Reads the certificates and resolves the host name. Blocks during the DNS lookup.
-  public init(_ settings: EndpointSettings) throws(EndpointError) {
+  public convenience init(_ settings: EndpointSettings) throws(EndpointError) {
+    let addresses: [String]
+    do {
+      addresses = try resolve(settings.host)
+    } catch {
+      throw EndpointError(setting: "host", why: "\(error)")
+    }
+    try self.init(settings, addresses: addresses)
+  }
+
+  init(_ settings: EndpointSettings, addresses: [String]) throws(EndpointError) {
     self.settings = settings
+    self.addresses = addresses
     let name = settings.serverName ?? settings.host
     serverName = ServerName(name, isAddress: isAddress(name))
     authority = (name.contains(":") ? "[\(name)]" : name) + ":\(settings.port)"
@@ -49,11 +60,6 @@ public final class Endpoint: Sendable {
           authorityFile: settings.authorityFile, certificateFile: settings.certificateFile, keyFile: settings.keyFile))
     } catch {
       throw EndpointError(setting: error.setting, why: error.why)
-    }
-    do {
-      addresses = try resolve(settings.host)
-    } catch {
-      throw EndpointError(setting: "host", why: "\(error)")
     }
   }
 }

@@ -27,6 +27,9 @@ public final class EventLoop {
   /// Runs `body` once, after at least this many milliseconds.
   public func after(millis: Int64, _ body: @escaping () -> Void) { driver.after(millis: millis, body) }
 
+  /// Forgets the session ticket of an endpoint that is no longer used.
+  package func forget(_ endpoint: Endpoint) { driver.forget(endpoint) }
+
   /// Begins a turn at this time of the monotonic clock, in nanoseconds. A new call replaces the earlier time.
   public func wake(atNanos nanos: Int64) { driver.alarm.set(atNanos: nanos) }
 
@@ -68,8 +71,8 @@ public final class EventLoop {
     // Run it for the first time without waiting for another event.
     didSet { mustNotSleep = everyTurn != nil }
   }
-  /// The newest session ticket for each endpoint.
-  var tickets: [ObjectIdentifier: SessionTicket] = [:]
+  /// The newest session ticket for each endpoint. Holding the endpoint keeps its identity from being used again.
+  private var tickets: [ObjectIdentifier: (endpoint: Endpoint, ticket: SessionTicket)] = [:]
   private var connections = SlotTable<Connection>()
   private var touched: [Connection] = []
   private var leftOver: [Connection] = []
@@ -130,6 +133,14 @@ public final class EventLoop {
   var hasLeftovers: Bool { mustNotSleep || !leftOver.isEmpty || !deferred.isEmpty || !touched.isEmpty }
 
   // MARK: For the loop and its connections
+
+  func ticket(for endpoint: Endpoint) -> SessionTicket? { tickets[ObjectIdentifier(endpoint)]?.ticket }
+
+  func keep(_ ticket: SessionTicket, for endpoint: Endpoint) {
+    tickets[ObjectIdentifier(endpoint)] = (endpoint, ticket)
+  }
+
+  func forget(_ endpoint: Endpoint) { tickets[ObjectIdentifier(endpoint)] = nil }
 
   func after(millis: Int64, _ body: @escaping () -> Void) {
     reactor.startTimer(delayed.insert(body), kind: Driver.delayTimer, delayMillis: millis)

@@ -19,7 +19,7 @@ struct BlockedEmailDomains: DomainList {
     // A carriage return and a line feed are one character.
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     for (number, line) in lines.enumerated() where !line.isEmpty && !line.hasPrefix("#") {
-      guard let domain = EmailDomain.canonical(line) else {
+      guard let domain = canonicalEmailDomain(line) else {
         throw ConfigurationError(
           setting: BlockedEmailDomains.setting, why: "line \(number + 1) of \(path) is not a domain")
       }
@@ -39,14 +39,6 @@ struct BlockedEmailDomains: DomainList {
   }
 }
 
-enum EmailDomain {
-  /// Returns the form of a domain in normalised addresses; nil: it cannot be the domain of an address.
-  static func canonical(_ domain: some StringProtocol) -> String? {
-    guard !domain.contains("@"), let email = try? normaliseEmail("x@" + domain) else { return nil }
-    return String(email.dropFirst(2))
-  }
-}
-
 extension Settings {
   mutating func readSignUpRules(
     _ group: inout SettingsReader, _ path: (String) -> String
@@ -54,7 +46,7 @@ extension Settings {
     let domains = try group.texts(
       "allowed_email_domains", [], "the only domains of new email addresses, without subdomains; empty: all")
     for domain in domains {
-      guard let canonical = EmailDomain.canonical(domain) else {
+      guard let canonical = canonicalEmailDomain(domain) else {
         throw group.wrong("allowed_email_domains", "\(domain) is not a domain")
       }
       policy.emailDomains.allowed.insert(canonical)

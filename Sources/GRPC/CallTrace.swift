@@ -6,7 +6,7 @@ package struct TraceParent: Hashable, Sendable {
 
   /// Parses the field. Returns nil if it is invalid: the call then begins a new trace.
   ///
-  /// Of a later version, the first four fields are read as those of version 00 (section 3.2.4).
+  /// For a later version, reads the first four fields as in version 00 (section 3.2.4).
   package init?(_ value: Span<UInt8>) {
     let bytes = 55
     guard value.count >= bytes, let version = TraceDigits.number(value, 0, digits: 2), version != 0xff,

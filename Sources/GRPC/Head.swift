@@ -28,6 +28,7 @@ package struct HeadReader {
   private var contentTypeIsGRPC = false
   private var hasTE = false
   private var hasAuthorization = false
+  private var hasActor = false
   private var hasTraceParent = false
   private var authority: [UInt8]?
   private var host: [UInt8]?
@@ -86,7 +87,8 @@ package struct HeadReader {
   }
 
   private mutating func actor(_ value: Span<UInt8>) {
-    if !head.actor.isEmpty { head.hasSeveralActors = true }
+    if hasActor { head.hasSeveralActors = true }
+    hasActor = true
     head.actor = value.array
   }
 

@@ -73,8 +73,8 @@ package enum MailRule {
   package static func isName(_ text: String) -> Bool { isWord(text, with: ".-:") }
 
   package static func isAddress(_ text: String) -> Bool {
-    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-    return parts.count == 2 && !parts[0].isEmpty && isName(String(parts[1]))
+    let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+    return parts.count == 2 && !parts[0].isEmpty && isName(String(Substring(parts[1])))
       && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"<>()[],;:\\\"".utf8.contains($0) }
   }
 
@@ -86,8 +86,8 @@ package enum MailRule {
       guard ascii[ascii.index(after: quote)...].hasPrefix("@") else { return false }
       ascii = String(ascii[ascii.index(after: ascii.startIndex)..<quote] + ascii[ascii.index(after: quote)...])
     }
-    let domain = text.split(separator: "@").last ?? ""
-    return domain.utf8.allSatisfy { $0 < 0x80 } && isAddress(ascii)
+    let domain = text.utf8.split(separator: UInt8(ascii: "@")).last
+    return domain?.allSatisfy { $0 < 0x80 } ?? false && isAddress(ascii)
   }
 
   package static func isLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }

@@ -1,5 +1,6 @@
 package import HookMessages
 internal import API
+internal import Text
 internal import Tokens
 
 /// The rules of a file. The first one that matches a question decides; without one, the answer allows.
@@ -76,8 +77,8 @@ private struct Asked {
     phoneNumber = account?.phoneNumber ?? ""
   }
 
-  /// In lower case; empty without an address.
-  var domain: String { email.split(separator: "@").last.map { $0.lowercased() } ?? "" }
+  /// In lower case, as all addresses of the service; empty without one.
+  var domain: String { emailDomain(email).lowercased() }
 }
 
 private struct Rule: Sendable {
@@ -108,7 +109,7 @@ private struct Rule: Sendable {
       guard let texts = listed.strings else {
         throw HookRules.Fault(place: "\(place).\(name)", why: "it must be a list of texts")
       }
-      conditions[name] = name.hasSuffix("domains") ? texts.map { $0.lowercased() } : texts
+      conditions[name] = name.hasSuffix("domains") ? try Rule.domains(texts, place: "\(place).\(name)") : texts
     }
     switch (value["deny"], value["allow"]) {
     case (let deny?, nil): effect = .deny(try Deny(deny, place: "\(place).deny"))
@@ -119,6 +120,15 @@ private struct Rule: Sendable {
       }
       effect = .allow(Allow())
     default: throw HookRules.Fault(place: place, why: "it must have either deny or allow")
+    }
+  }
+
+  private static func domains(_ texts: [String], place: String) throws(HookRules.Fault) -> [String] {
+    try texts.map { text throws(HookRules.Fault) in
+      guard let domain = canonicalEmailDomain(text) else {
+        throw HookRules.Fault(place: place, why: "\(text) is not a domain")
+      }
+      return domain
     }
   }
 

@@ -103,9 +103,9 @@ package final class HookClient: Sendable {
   package init(_ target: Target, _ log: Log) throws {
     self.target = target
     failure = LastingFailure(log, "the hook \(target.name) fails", over: "the hook \(target.name) answers again")
-    try startPart(named: "hook-\(target.name)") { [inbox, target] () throws(HookThreadError) in
-      let lane = try HookLane(target, inbox)
-      return { lane.run() }
+    try startPart(named: "hook-\(target.name)") { [inbox, target] in
+      let thread = try HookThread(target, inbox)
+      return { thread.run() }
     }
   }
 

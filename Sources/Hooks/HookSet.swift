@@ -4,7 +4,7 @@
 // questions and answers, and the measurement of calls.
 // Does not own: when a hook is asked and what its answer changes (Identity), the messages (HookMessages), and the
 // connection itself (Client).
-// Read next: HookClient.swift, HookLane.swift, Conversion.swift.
+// Read next: HookClient.swift, HookThread.swift, Conversion.swift.
 
 internal import GRPC
 package import Identity
@@ -51,7 +51,7 @@ package final class HookSet: Identity.Hooks {
   package func ask(
     _ question: HookQuestion, _ call: CallFacts, check: @escaping @Sendable (HookAnswer) -> String?
   ) async -> HookReply {
-    // The same set is asked that stated that a hook applies.
+    // The caller asks the same set that reported that a hook applies.
     guard let rule = rules.first(where: { $0.applies(to: question.event, call.caller) }) else {
       return .failed(hook: "", isAllowed: false)
     }
@@ -63,7 +63,7 @@ package final class HookSet: Identity.Hooks {
     switch result {
     case .success(let answer): return .answered(answer, by: rule.client.name)
     case .failure(let fault):
-      // Otherwise a client could avoid the rules by a short deadline, whose commit may just precede its end.
+      // Otherwise a client could avoid the rules with a deadline that ends the hook's call but not the commit.
       return .failed(hook: rule.client.name, isAllowed: rule.allowsOnFailure && fault != .cutShort)
     }
   }

@@ -1,4 +1,5 @@
 import Store
+import Text
 
 /// Domains of email addresses, from a file of the operator.
 package protocol DomainList: Sendable {
@@ -17,7 +18,7 @@ package struct EmailDomainRules: Sendable {
   /// - Parameter email: normalised.
   func allows(_ email: String) -> Bool {
     if allowed.isEmpty, blocked == nil { return true }
-    let domain = email.lastIndex(of: "@").map { String(email[email.index(after: $0)...]) } ?? ""
+    let domain = String(emailDomain(email))
     guard allowed.isEmpty || allowed.contains(domain) else { return false }
     return !(blocked?.contains(domain) ?? false)
   }

@@ -2,15 +2,22 @@ import Tokens
 
 /// A parser that splits the CSV form of Firebase's export (RFC 4180, with or without its header) into rows as it is
 /// read.
+///
+/// A row that is no CSV ends at the end of its line, so that it spoils no other row.
 struct CommaSeparated {
-  private enum Stage { case cellBegins, plain, quoted, quoteInQuoted }
+  enum Row: Hashable {
+    case cells([String])
+    case malformed(why: String)
+  }
+
+  private enum Stage { case cellBegins, plain, quoted, quoteInQuoted, malformed }
 
   private var stage = Stage.cellBegins
   private var cell: [UInt8] = []
   private var cells: [[UInt8]] = []
   private var byteCount = 0
 
-  mutating func append(_ byte: UInt8) throws(ExportFileError) -> [String]? {
+  mutating func append(_ byte: UInt8) throws(ExportFileError) -> Row? {
     byteCount += 1
     guard byteCount <= FirebaseExport.userBytesMax else {
       throw ExportFileError(description: "a row is larger than \(FirebaseExport.userBytesMax) bytes")
@@ -22,14 +29,15 @@ struct CommaSeparated {
       stage = .quoted
       cell.append(byte)
     case (.quoted, _): cell.append(byte)
+    case (_, UInt8(ascii: "\n")): return endRow()
+    case (.malformed, _): break
     case (.cellBegins, quote): stage = .quoted
     case (_, UInt8(ascii: ",")):
       cells.append(cell)
       cell = []
       stage = .cellBegins
-    case (_, UInt8(ascii: "\n")): return try endRow()
     case (_, UInt8(ascii: "\r")): break
-    case (.quoteInQuoted, _), (.plain, quote): throw ExportFileError(description: "a cell contains a misplaced quote")
+    case (.quoteInQuoted, _), (.plain, quote): stage = .malformed
     default:
       stage = .plain
       cell.append(byte)
@@ -38,23 +46,20 @@ struct CommaSeparated {
   }
 
   /// Returns the row that the end of the text completes.
-  mutating func finish() throws(ExportFileError) -> [String]? {
+  mutating func finish() throws(ExportFileError) -> Row? {
     guard stage != .quoted else { throw ExportFileError(description: "the file ends within a quoted cell") }
-    return try endRow()
+    return endRow()
   }
 
   /// Returns nil for an empty line.
-  private mutating func endRow() throws(ExportFileError) -> [String]? {
+  private mutating func endRow() -> Row? {
     defer {
       (cell, cells, stage, byteCount) = ([], [], .cellBegins, 0)
     }
+    if stage == .malformed { return .malformed(why: "A cell contains a misplaced quote.") }
     guard !cells.isEmpty || !cell.isEmpty else { return nil }
-    return try (cells + [cell]).map { bytes throws(ExportFileError) in
-      guard let text = String(validating: bytes, as: UTF8.self) else {
-        throw ExportFileError(description: "a row is not UTF-8")
-      }
-      return text
-    }
+    let texts = (cells + [cell]).compactMap { String(validating: $0, as: UTF8.self) }
+    return texts.count == cells.count + 1 ? .cells(texts) : .malformed(why: "The row is not UTF-8.")
   }
 }
 

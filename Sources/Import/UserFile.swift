@@ -6,6 +6,8 @@ package struct UserFile {
   package enum Row: Hashable, Sendable {
     case firebase([UInt8])
     case cells([String])
+    /// A row that is no CSV.
+    case malformed(why: String)
     case own([UInt8])
 
     /// Returns nil if the row is not a user.
@@ -13,6 +15,7 @@ package struct UserFile {
       switch self {
       case .firebase(let bytes): return try FirebaseUser(bytes, nowMillis: nowMillis)
       case .cells(let cells): return try FirebaseUser(row: cells, nowMillis: nowMillis)
+      case .malformed(let why): throw UserError("", why)
       case .own(let bytes):
         let json = try FirebaseUser.parse(bytes).0
         return FirebaseUser.isReport(json) ? nil : try FirebaseUser(ownLine: json, nowMillis: nowMillis)
@@ -23,6 +26,7 @@ package struct UserFile {
       switch self {
       case .firebase(let bytes), .own(let bytes): bytes.count
       case .cells(let cells): cells.reduce(0) { $0 + $1.utf8.count }
+      case .malformed: 0
       }
     }
   }
@@ -36,6 +40,9 @@ package struct UserFile {
   }
 
   private var form = Form.unknown([])
+
+  /// Whether the file is CSV. False as long as nothing was read.
+  package var isTable: Bool { if case .table = form { true } else { false } }
 
   package init() {}
 
@@ -56,8 +63,8 @@ package struct UserFile {
       form = .unknown([])
       defer { form = .table(table, isFirst: isFirst) }
       for byte in bytes {
-        guard let cells = try table.append(byte) else { continue }
-        if try !(isFirst && FirebaseUser.isHeader(cells)) { try each(.cells(cells)) }
+        guard let row = try table.append(byte) else { continue }
+        if let user = try UserFile.user(row, isFirst: isFirst) { try each(user) }
         isFirst = false
       }
     case .lines(var line):
@@ -86,9 +93,19 @@ package struct UserFile {
     switch form {
     case .firebase(let export): try export.finish()
     case .table(var table, let isFirst):
-      if let cells = try table.finish(), try !(isFirst && FirebaseUser.isHeader(cells)) { try each(.cells(cells)) }
+      if let row = try table.finish(), let user = try UserFile.user(row, isFirst: isFirst) { try each(user) }
     case .lines(let line): if !line.isEmpty { try each(.own(line)) }
     case .unknown: break
+    }
+  }
+
+  /// Returns nil for the header.
+  private static func user(_ row: CommaSeparated.Row, isFirst: Bool) throws(ExportFileError) -> Row? {
+    switch row {
+    case .malformed(let why): return .malformed(why: why)
+    case .cells(let cells):
+      if isFirst, try FirebaseUser.isHeader(cells) { return nil }
+      return .cells(cells)
     }
   }
 

@@ -38,6 +38,19 @@ package func tryStartThread(
   }
 }
 
+/// Runs blocking work on a thread of its own, so that a disk that hangs never occupies a thread of the task pool.
+package func onThread<Value: Sendable>(
+  named name: String, _ body: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+  try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Value, any Error>) in
+    do {
+      try tryStartThread(named: name) { continuation.resume(with: Result { try body() }) }
+    } catch {
+      continuation.resume(throwing: error)
+    }
+  }
+}
+
 /// Starts a thread that the process cannot run without. Failure ends the process.
 package func startThread(named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void) {
   do throws(SystemError) {
@@ -52,15 +65,15 @@ package func startThread(named name: String, niceness: Int32 = 0, _ body: @escap
 package func bePrompt() { lk_be_prompt() }
 
 /// Starts a thread that calls `make` and then runs the function that `make` returns. Returns after `make` succeeds, or
-/// throws its error: a server without one of its parts would look complete.
-package func startPart<Failure: Error>(
-  named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws(Failure) -> () -> Void
-) throws(Failure) {
+/// throws its error or that of the thread: a server without one of its parts would look complete.
+package func startPart(
+  named name: String, niceness: Int32 = 0, _ make: @escaping @Sendable () throws -> () -> Void
+) throws {
   let made = Wakeups()
-  let failure = Mutex<Failure?>(nil)
-  startThread(named: name, niceness: niceness) {
+  let failure = Mutex<(any Error)?>(nil)
+  try tryStartThread(named: name, niceness: niceness) {
     let run: () -> Void
-    do throws(Failure) {
+    do {
       run = try make()
     } catch {
       failure.withLock { $0 = error }

@@ -15,7 +15,8 @@ struct CertificateWatch: Sendable {
     Task.detached {
       while true {
         do { try await Task.sleep(nanoseconds: UInt64(everyMillis) * 1_000_000) } catch { return }
-        look()
+        // Without a thread, the next check tries again.
+        try? await onThread(named: "certificates") { look() }
       }
     }
   }

@@ -69,7 +69,7 @@ package final class Server: Sendable {
     certificates = CertificateWatch(tls: base.tls, others: keysTLS.map { [$0] } ?? [], log: log)
     Server.report(calls, to: registry, current, ports, reactors, fetcher, log)
     Gauges(registry: registry).reportReloads(reload)
-    let masterKeys = MasterKeyWork(current.value.environment, isShared: base.opened.isShared, metrics, log)
+    let masterKeys = MasterKeyWork({ current.value.environment }, isShared: base.opened.isShared, metrics, log)
     Gauges(registry: registry).reportMasterKeys(masterKeys)
     let probes = Server.probes(base.health, Liveness(reactors.places), registry)
     let endpoints = try Server.endpoints(settings, base, listeners, probes, keysTLS, log)

@@ -8,7 +8,7 @@ package enum ActorShape {
 
   /// Checks the value and the caller's right to pass it. An empty value is no name.
   package static func check(_ actor: String, isRepeated: Bool, of caller: Caller) throws(Failure) {
-    guard !actor.isEmpty else { return }
+    guard !actor.isEmpty || isRepeated else { return }
     guard caller.mayNameActor else {
       throw Failure(.callerNotAllowed, field: field, hint: "Ask the operator to grant `actor` to the caller.")
     }

@@ -22,7 +22,7 @@ package struct AdminService: Sendable {
 
   private var lookup: Method {
     .unary(AdminRPC.lookup, isLookUp: true) { request, _, _, arena in
-      try shared.read(LookupAccount(try AdminService.subject(request.subject)), arena) { state in
+      try shared.read(LookupAccount(try subject(request.subject)), arena) { state in
         LookupResponse(account: API.Account(state))
       }
     }
@@ -111,9 +111,10 @@ package struct AdminService: Sendable {
       let id = try Shape.accountID(request.accountID, "account_id")
       let providerID = try Shape.required(request.providerID, "provider_id", bytesMax: Shape.providerIDBytesMax)
       let subject = try Shape.text(request.subject, "subject", bytesMax: Shape.subjectBytesMax)
+      let stored = storedSubject(subject, at: providerID)
       let unlinkProvider = UnlinkProvider(shared.environment)
       return .task {
-        let state = try await unlinkProvider(accountID: id, providerID: providerID, subject: subject, call)
+        let state = try await unlinkProvider(accountID: id, providerID: providerID, subject: stored, call)
         return UnlinkProviderResponse(account: API.Account(state))
       }
     }
@@ -133,18 +134,29 @@ package struct AdminService: Sendable {
     }
   }
 
-  private static func subject(_ subject: LookupRequest.Subject?) throws -> LookupAccount.Subject {
+  private func subject(_ subject: LookupRequest.Subject?) throws -> LookupAccount.Subject {
     switch subject {
     case .accountID(let id): .accountID(try Shape.accountID(id, "account_id"))
     case .email(let address): .email(try Shape.email(address, "email"))
     case .phoneNumber(let number): .phoneNumber(try Shape.phoneNumber(number, "phone_number"))
-    case .identity(let identity):
-      .identity(
-        IdentityKey(
-          providerID: try Shape.required(
-            identity.providerID, "identity.provider_id", bytesMax: Shape.providerIDBytesMax),
-          subject: try Shape.required(identity.subject, "identity.subject", bytesMax: Shape.subjectBytesMax)))
+    case .identity(let identity): try self.identity(identity)
     case nil: throw Shape.invalid("subject", "Set one of the fields of subject.")
     }
+  }
+
+  private func identity(_ identity: ProviderIdentity) throws -> LookupAccount.Subject {
+    let providerID = try Shape.required(
+      identity.providerID, "identity.provider_id", bytesMax: Shape.providerIDBytesMax)
+    // Accounts state their number as the subject of this provider.
+    if providerID == SignInMethods.phone {
+      return .phoneNumber(try Shape.phoneNumber(identity.subject, "identity.subject"))
+    }
+    let subject = try Shape.required(identity.subject, "identity.subject", bytesMax: Shape.subjectBytesMax)
+    return .identity(IdentityKey(providerID: providerID, subject: storedSubject(subject, at: providerID)))
+  }
+
+  /// The subject as LinkIdentity stores it. A text that is no subject of the provider stays, and is not found.
+  private func storedSubject(_ subject: String, at providerID: String) -> String {
+    (try? shared.environment.providers.subject(ofImported: subject, at: providerID)) ?? subject
   }
 }

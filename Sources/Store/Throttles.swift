@@ -108,7 +108,8 @@ package struct ThrottleCount: Hashable, Sendable {
   /// Whether the event must not happen while the key is blocked, such as a message to send or an answer to a guess.
   package var refusesBlocked: Bool
 
-  /// Whether the observer is told when a caller's count reaches half of its limit. Of a count in parts, one tells it.
+  /// Whether the observer is notified when a caller's count reaches half of its limit. If an event has several counts,
+  /// only one of them does so.
   package var warnsAtHalf: Bool
 
   package init(

@@ -68,7 +68,7 @@ extension Statement {
     SELECT held FROM count_parts
     WHERE scope = \(CountScope.total.literal) AND name = '' AND part = \(CountParts.own) FOR UPDATE
     """)
-  /// Of two concurrent requests for the same code, the later ends the earlier.
+  /// The later of two concurrent requests for the same code ends the earlier one.
   static let lockPendingBucket = Statement(
     "lock_pending_bucket", "SELECT bucket FROM pending_locks WHERE bucket = $1 FOR UPDATE")
   /// A guard that also returns the new count.

@@ -10,7 +10,7 @@ struct AccountSelector {
     account = Statement(
       "account_by_" + name, AccountRecord.select("WHERE id = (\(owner))"))
     dependent = Statement(
-      "hanging_by_" + name,
+      "dependents_by_" + name,
       "WITH owner AS (\(owner)) " + DependentRow.select(ofAccounts: "= (SELECT id FROM owner)"))
   }
 
@@ -32,13 +32,13 @@ extension Statement {
     "closed_account", ClosedAccountRecord.select("WHERE id = $1"))
 
   static let methodsByEmail = Statement(
-    "ways_in_by_email",
+    "sign_in_methods_by_email",
     """
     SELECT \(SignInMethodsRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
     WHERE a.email = $1 ORDER BY i.linked_at, i.provider_id, i.subject
     """)
   static let methodsByLinkedEmail = Statement(
-    "ways_in_by_linked_email",
+    "sign_in_methods_by_linked_email",
     """
     SELECT \(SignInMethodsRecord.columns) FROM accounts AS a LEFT JOIN identities AS i ON i.account_id = a.id
     WHERE a.id = coalesce(
@@ -87,7 +87,7 @@ extension Statement {
   private static let pageOwners = "SELECT id FROM accounts WHERE id > $1 ORDER BY id LIMIT $2"
   static let page = Statement("page", AccountRecord.select("WHERE id > $1 ORDER BY id LIMIT $2"))
   static let pageDependent = Statement(
-    "page_hanging", "WITH owner AS (\(pageOwners)) " + DependentRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
+    "page_dependents", "WITH owner AS (\(pageOwners)) " + DependentRow.select(ofAccounts: "IN (SELECT id FROM owner)"))
   static let idleAnonymous = Statement(
     "idle_anonymous",
     """

@@ -123,7 +123,7 @@ package final class PostgresTables {
     "DELETE FROM pending_networks",
     """
     INSERT INTO pending_networks (quota, network, held)
-      SELECT purpose || ' ' || caller, coalesce(network, ''), count(*) FROM pendings GROUP BY 1, 2
+      SELECT purpose || ' ' || caller, network, count(*) FROM pendings WHERE network IS NOT NULL GROUP BY 1, 2
     """,
   ]
 

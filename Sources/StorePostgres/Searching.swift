@@ -74,9 +74,14 @@ extension PostgresStore {
       .bind(filter.createdFrom).bind(filter.createdBefore).bind(filter.lastSignInFrom).bind(filter.lastSignInBefore)
   }
 
-  /// The text as it is in a pattern of LIKE.
-  private static func pattern(_ text: String) -> String {
-    text.replacing("\\", with: "\\\\").replacing("%", with: "\\%").replacing("_", with: "\\_")
+  /// The text as it is in a pattern of LIKE. By scalars: a combining mark hides a `_` from a search for the character.
+  static func pattern(_ text: String) -> String {
+    var pattern = ""
+    for scalar in text.unicodeScalars {
+      if ["\\", "%", "_"].contains(scalar) { pattern.unicodeScalars.append("\\") }
+      pattern.unicodeScalars.append(scalar)
+    }
+    return pattern
   }
 
   private func states(_ ids: [String]) async -> Result<[AccountState], RequestError> {
@@ -248,7 +253,7 @@ extension Statement {
 
   private static let foundIDs = "= ANY(string_to_array($1, E'\\n'))"
   static let foundAccounts = Statement("found_accounts", AccountRecord.select("WHERE id \(foundIDs)"))
-  static let foundDependents = Statement("found_hanging", DependentRow.select(ofAccounts: foundIDs))
+  static let foundDependents = Statement("found_dependents", DependentRow.select(ofAccounts: foundIDs))
 
   static let ofSearches = [ownPlans, findAll, findPart, findBeginning, foundAccounts, foundDependents]
 }

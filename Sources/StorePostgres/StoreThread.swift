@@ -10,12 +10,16 @@ final class StoreThread: Sendable {
 
   /// Starts the thread, and returns when it has made its pool.
   func start(_ makePool: @escaping @Sendable () throws(StoreError) -> ConnectionPool) throws(StoreError) {
-    try startPart(named: "store") { [self] () throws(StoreError) in
-      let pool = try makePool()
-      return {
-        self.run(pool)
-        self.ended.end()
+    do {
+      try startPart(named: "store") { [self] in
+        let pool = try makePool()
+        return {
+          self.run(pool)
+          self.ended.end()
+        }
       }
+    } catch {
+      throw error as? StoreError ?? .unavailable("\(error)")
     }
   }
 

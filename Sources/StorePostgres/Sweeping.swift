@@ -83,26 +83,26 @@ extension PostgresStore {
 extension Statement {
   /// Sweeps the oldest rows of a table first.
   private static func sweep(
-    _ table: String, by key: String, where condition: String, request: String
+    _ table: String, by key: String, where condition: String, orderedBy: String
   ) -> Statement {
     Statement(
       "sweep_\(table)",
       """
       WITH gone AS (
         DELETE FROM \(table) WHERE \(key) IN (
-          SELECT \(key) FROM \(table) WHERE \(condition) ORDER BY \(request) LIMIT $2 FOR UPDATE SKIP LOCKED)
+          SELECT \(key) FROM \(table) WHERE \(condition) ORDER BY \(orderedBy) LIMIT $2 FOR UPDATE SKIP LOCKED)
         RETURNING 1)
       SELECT count(*) FROM gone
       """)
   }
 
-  static let sweepIdempotency = sweep("idempotency", by: "key", where: "expires_at <= $1", request: "expires_at")
-  static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", request: "expires_at")
-  static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", request: "expires_at")
-  static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", request: "ends_day")
-  static let sweepSentMessages = sweep("sent_messages", by: "id", where: "kept_until <= $1", request: "kept_until")
-  static let sweepFailures = sweep("failures", by: "key", where: "kept_until <= $1", request: "kept_until")
-  static let sweepChanges = sweep("changes", by: "id", where: "at < $1", request: "at")
+  static let sweepIdempotency = sweep("idempotency", by: "key", where: "expires_at <= $1", orderedBy: "expires_at")
+  static let sweepSpentTokens = sweep("spent_tokens", by: "digest", where: "expires_at <= $1", orderedBy: "expires_at")
+  static let sweepThrottles = sweep("throttles", by: "key", where: "expires_at <= $1", orderedBy: "expires_at")
+  static let sweepSessions = sweep("sessions", by: "id", where: "ends_day < $1", orderedBy: "ends_day")
+  static let sweepSentMessages = sweep("sent_messages", by: "id", where: "kept_until <= $1", orderedBy: "kept_until")
+  static let sweepFailures = sweep("failures", by: "key", where: "kept_until <= $1", orderedBy: "kept_until")
+  static let sweepChanges = sweep("changes", by: "id", where: "at < $1", orderedBy: "at")
   /// Removes old audit rows. Considers only the rows with the lowest positions, which are ordered by time unless a
   /// clock was set back. A later sweep removes any row that this one skips. The newest row stays.
   static let sweepEvents = Statement(

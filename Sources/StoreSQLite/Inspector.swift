@@ -44,14 +44,8 @@ struct Inspector: Sendable {
       """)
     return StoreStatistics(
       accounts: countingAccounts ? Int(try connection.integer("SELECT count(*) FROM accounts")) : nil,
-      throttleBlocks: Int(blocks), databaseBytes: Inspector.bytes(of: path),
-      logBytes: Inspector.bytes(of: path + "-wal"))
-  }
-
-  /// Returns the size of a file; 0 if it does not exist.
-  private static func bytes(of path: String) -> Int {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 ? Int(status.st_size) : 0
+      throttleBlocks: Int(blocks), databaseBytes: Int(fileBytes(path)),
+      logBytes: Int(fileBytes(path + "-wal")))
   }
 
   func check() throws(SQLiteError) -> StoreCheck {

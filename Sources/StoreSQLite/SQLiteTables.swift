@@ -71,7 +71,7 @@ package final class SQLiteTableRows {
   fileprivate init(_ table: StoredTable, _ connection: Connection) throws(SQLiteError) {
     self.table = table
     statement = try connection.prepare(table.select)
-    countWanted = table.hangsOnAccount ? try connection.integer("SELECT count(*) FROM \(table.name)") : nil
+    countWanted = table.dependsOnAccount ? try connection.integer("SELECT count(*) FROM \(table.name)") : nil
   }
 
   /// Returns at least one row, or nil after the last.
@@ -119,13 +119,13 @@ package final class SQLiteTableRows {
 
 extension StoredTable {
   /// Whether the table refers to accounts by their number, which never leaves the file.
-  fileprivate var hangsOnAccount: Bool { [.identities, .factors, .unlinks].contains(self) }
+  fileprivate var dependsOnAccount: Bool { [.identities, .factors, .unlinks].contains(self) }
 
   /// Selects the rows in key order, along an index: the file may be too large to sort. CROSS JOIN keeps SQLite from
   /// reversing the join.
   var select: String {
     let tables =
-      hangsOnAccount ? "accounts AS a CROSS JOIN \(name) AS t ON t.account_number = a.number" : "\(name) AS t"
+      dependsOnAccount ? "accounts AS a CROSS JOIN \(name) AS t ON t.account_number = a.number" : "\(name) AS t"
     // A count of 0 is equivalent to no count.
     let condition = self == .pendingCounts ? "WHERE t.held <> 0" : ""
     let values = columns.map { expression($0.name) }.joined(separator: ", ")
@@ -133,7 +133,7 @@ extension StoredTable {
   }
 
   private func expression(_ column: String) -> String {
-    if column == "account_id", hangsOnAccount { return "a.id" }
+    if column == "account_id", dependsOnAccount { return "a.id" }
     // The last sign-in of an account. Other backends store it in the account; here its sessions may state a later one.
     if column == "last_sign_in_at" {
       let latest = "(SELECT max(signed_in_at) FROM sessions WHERE account_id = t.id)"

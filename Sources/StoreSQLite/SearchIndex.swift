@@ -38,9 +38,15 @@ enum SearchIndex {
     fields.compactMap(\.self).filter { !$0.isEmpty }.map { $0.lowercased() }.joined(separator: "\n")
   }
 
-  /// A query for a text as it is.
+  /// A query for a text as it is. By scalars: a combining mark hides a quote from a search for the character.
   static func match(_ text: String) -> String {
-    "\"" + text.replacing("\"", with: "\"\"") + "\""
+    var query = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" { query.unicodeScalars.append(scalar) }
+      query.unicodeScalars.append(scalar)
+    }
+    query.unicodeScalars.append("\"")
+    return query
   }
 }
 

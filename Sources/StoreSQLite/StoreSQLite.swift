@@ -265,13 +265,15 @@ package final class SQLiteStore: Store {
   package func probe() async throws {
     try ensureOpen()
     try await answer(from: writing) { .probe($0) }
-    do throws(SQLiteError) {
-      // A new connection has nothing in its cache.
-      let connection = try Connection.reader(path: path, options: options)
-      defer { connection.close() }
-      _ = try connection.integer("SELECT coalesce(max(number), 0) FROM accounts")
+    do {
+      try await onThread(named: "store-probe") { [path, options] in
+        // A new connection has nothing in its cache.
+        let connection = try Connection.reader(path: path, options: options)
+        defer { connection.close() }
+        _ = try connection.integer("SELECT coalesce(max(number), 0) FROM accounts")
+      }
     } catch {
-      throw error.storeError
+      throw (error as? SQLiteError)?.storeError ?? StoreError.unavailable("\(error)")
     }
   }
 

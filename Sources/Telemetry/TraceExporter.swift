@@ -15,7 +15,7 @@ internal import Synchronization
 /// The thread that sends finished spans to a collector in batches. No call waits for it: a collector that is slow or
 /// gone costs spans, which are counted.
 package final class TraceExporter: Sendable {
-  /// Where and as whom the spans are sent.
+  /// The collector, and the version of the service that the spans state.
   package struct Target: Sendable {
     let endpoint: EndpointSettings
     let serviceVersion: String

@@ -18,7 +18,7 @@ package func normaliseEmail(_ address: String) throws(TextError) -> String {
     try checkShape(address.utf8.span)
     return address
   }
-  let composed = normalForm(trimmed(address), .nfc)
+  guard let composed = knownNFC(trimmed(address)) else { throw .invalidEmail(.localPart) }
   guard Array(composed.utf8) == Array(normalForm(composed, .nfkc).utf8) else {
     throw .invalidEmail(.compatibilityCharacter)
   }
@@ -30,6 +30,21 @@ package func normaliseEmail(_ address: String) throws(TextError) -> String {
   let normalised = local + "@" + domain
   try checkShape(normalised.utf8.span)
   return normalised
+}
+
+/// Returns the domain of an address, or "" without a sign.
+///
+/// By bytes: some letters of a local part, such as U+0D4E, form one `Character` with the sign, and a search for the
+/// character "@" does not find it.
+package func emailDomain(_ address: String) -> Substring {
+  guard let at = address.utf8.lastIndex(of: UInt8(ascii: "@")) else { return "" }
+  return address[address.utf8.index(after: at)...]
+}
+
+/// Returns the canonical form of the domain of an address; nil: no address can have it.
+package func canonicalEmailDomain(_ domain: some StringProtocol) -> String? {
+  guard !domain.utf8.contains(UInt8(ascii: "@")), let email = try? normaliseEmail("x@" + domain) else { return nil }
+  return String(emailDomain(email))
 }
 
 /// Reports whether the address needs no conversion. Nearly every address needs none, which costs two passes over its

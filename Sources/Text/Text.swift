@@ -34,14 +34,25 @@ enum NormalForm: Int32 {
   case nfkc = 1
 }
 
-/// Converts text to a normal form of UAX 15. A Swift string is always valid UTF-8, so only memory allocation can fail.
+/// Converts text to a normal form of UAX 15.
 func normalForm(_ text: String, _ form: NormalForm) -> String {
+  guard let normal = converted(text, form, onlyAssigned: false) else { preconditionFailure("unreachable") }
+  return normal
+}
+
+/// Returns the NFC form. nil: it is not known, because the text has a character that is newer than utf8proc. Two
+/// spellings of one character would stay different.
+func knownNFC(_ text: String) -> String? { converted(text, .nfc, onlyAssigned: true) }
+
+/// A Swift string is always valid UTF-8, so only an unassigned character and memory allocation can fail.
+private func converted(_ text: String, _ form: NormalForm, onlyAssigned: Bool) -> String? {
   var text = text
   return text.withUTF8 { bytes in
     guard let start = bytes.baseAddress else { return "" }
     var out: UnsafeMutablePointer<UInt8>?
-    let count = unsafe lk_normalise(start, bytes.count, form.rawValue, &out)
+    let count = unsafe lk_normalise(start, bytes.count, form.rawValue, onlyAssigned ? 1 : 0, &out)
     defer { unsafe free(out) }
+    if onlyAssigned, count == UTF8PROC_ERROR_NOTASSIGNED { return nil }
     precondition(count >= 0, "utf8proc failed with \(count)")
     return unsafe String(decoding: UnsafeBufferPointer(start: out, count: count), as: UTF8.self)
   }

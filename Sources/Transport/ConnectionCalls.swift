@@ -57,8 +57,10 @@ extension Connection {
     if call.isStreaming {
       guard load.streamingCalls < worker.limits.streamingCallsPerConnectionMax else {
         worker.reached(.streamingCalls, on: self)
-        let refusal = Refusal(.resourceExhausted, "too many streaming calls on one connection")
-        return refuse(stream, refusal, session, method: number)
+        let status = Status(.resourceExhausted, "too many streaming calls on one connection")
+        worker.meter.refused(number, status.code, caller: caller.label)
+        call.span?.end(status.code, requestID: call.context.trace.requestID)
+        return session.respondTrailersOnly(stream, Replies.trailersOnly(status, call.context.trace))
       }
     }
     take(call, session)
@@ -130,9 +132,9 @@ extension Connection {
     session.respondTrailersOnly(stream, Replies.trailersOnly(status, call?.context.trace))
   }
 
-  /// Rejects a call after its headers. `method` is `nil` if the service has no such method.
-  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session, method: Int? = nil) {
-    worker.meter.refused(method, refusal.status.code)
+  /// Rejects a call for its headers.
+  private func refuse(_ stream: HTTP2.Stream, _ refusal: Refusal, _ session: Session) {
+    worker.meter.refused(nil, refusal.status.code)
     say(refusal, on: stream, session)
   }
 }

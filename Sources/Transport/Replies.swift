@@ -14,7 +14,11 @@ enum Replies {
 
   static func refusal(_ refusal: Refusal) -> PreparedHeaders {
     var fields = [status(200), grpc]
-    if case .http(let code) = refusal.form { fields[0] = status(code) }
+    if case .http(let code) = refusal.form {
+      fields[0] = status(code)
+      // RFC 9110 section 15.5.6.
+      if code == 405 { fields.append(("allow", Array("POST".utf8))) }
+    }
     fields += refusal.status.fields
     if refusal.namesEncodings { fields.append(("grpc-accept-encoding", Array("identity".utf8))) }
     return PreparedHeaders(fields)

@@ -23,38 +23,38 @@ extension Worker {
     }
   }
 
-  /// Starts the call's single task. It starts immediately and always resumes on this thread.
+  /// Starts the call's single task.
   private func launch(
     _ work: @escaping @Sendable () async throws -> any ProtobufEncodable, of call: ServerCall, on connection: Connection
   ) {
-    let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
-    guard let context = call.span?.context else {
-      Task.immediate(executorPreference: commandQueue) {
-        let result: Result<any ProtobufEncodable, any Error>
-        do { result = .success(try await work()) } catch { result = .failure(error) }
-        commandQueue.post(.answered(task: task, result))
-      }
-      return
-    }
-    Task.immediate(executorPreference: commandQueue) {
-      let result: Result<any ProtobufEncodable, any Error>
-      do {
-        result = .success(try await ServiceContext.$current.withValue(context) { try await work() })
-      } catch {
-        result = .failure(error)
-      }
-      commandQueue.post(.answered(task: task, result))
-    }
+    start(work, of: call, on: connection) { .answered(task: $0, $1) }
   }
 
   /// Starts a task of a streaming call, which continues after it.
   func launch(_ work: @escaping StreamWork, of call: ServerCall, on connection: Connection) {
-    let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
     call.stage.launch()
+    start(work, of: call, on: connection) { .worked(task: $0, $1) }
+  }
+
+  /// Starts a task, which begins immediately and always resumes on this thread. Its end arrives as a command.
+  private func start<Value: Sendable>(
+    _ work: @escaping @Sendable () async throws -> Value, of call: ServerCall, on connection: Connection,
+    _ command: @escaping @Sendable (Ticket, Result<Value, any Error>) -> WorkerCommand
+  ) {
+    let (commandQueue, task) = (commandQueue, running.insert((call, connection)))
+    let context = call.span?.context
     Task.immediate(executorPreference: commandQueue) {
-      let result: Result<any Sendable, any Error>
-      do { result = .success(try await work()) } catch { result = .failure(error) }
-      commandQueue.post(.worked(task: task, result))
+      let result: Result<Value, any Error>
+      do {
+        if let context {
+          result = .success(try await ServiceContext.$current.withValue(context) { try await work() })
+        } else {
+          result = .success(try await work())
+        }
+      } catch {
+        result = .failure(error)
+      }
+      commandQueue.post(command(task, result))
     }
   }
 

@@ -63,6 +63,8 @@ func commandLine(_ words: [String]) -> String {
       default: "-_./:@+,=%".utf8.contains(byte)
       }
     }
-    return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+    // By scalars: a combining mark hides a quote from a search for the character.
+    let quoted = word.unicodeScalars.map { $0 == "'" ? "'\\''" : String($0) }.joined()
+    return isPlain ? word : "'" + quoted + "'"
   }.joined(separator: " ")
 }

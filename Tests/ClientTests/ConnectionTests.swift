@@ -69,6 +69,24 @@ func `a certificate for another name is refused, and the call was not processed`
   #expect(status.wasNotProcessed)
 }
 
+@Test func `an address that drops all packets leaves time for the next one`() throws {
+  let server = try TestServer(serve)
+  // Once its queue is full, the kernel drops every further SYN.
+  let full = Listening(try BoundSocket(address: "127.0.0.2", port: server.port, backlog: 0))
+  let queued = try (0..<4).map { _ in try beginConnection(address: "127.0.0.2", port: server.port) }
+  defer {
+    for descriptor in queued { closeDescriptor(descriptor) }
+    withExtendedLifetime(full) {}
+  }
+  var settings = EndpointSettings(
+    host: "localhost", port: server.port, authorityFile: Certificates.shared.path("authority.pem"))
+  let addresses = ["127.0.0.2", "127.0.0.1"]
+  settings.connectMillis = 4_000
+  #expect(ask(try Endpoint(settings, addresses: addresses)).status == .ok)
+  settings.connectMillis = 100
+  #expect(ask(try Endpoint(settings, addresses: [addresses[0]])).status.message == "the connection timed out")
+}
+
 @Test func `connecting fails at its time limit`() throws {
   // The kernel accepts the connection, but no server answers.
   let silent = try BoundSocket(address: "127.0.0.1", port: 0, backlog: 8)

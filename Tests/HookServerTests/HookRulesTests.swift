@@ -48,6 +48,15 @@ private func creation(email: String = "", caller: String = "web", by providerID:
   #expect(rules.answer(BeforeSendRequest(email: "a@b.example")).deny == nil)
 }
 
+@Test func `a domain is compared in its encoded form, and a letter that joins the at sign hides none`() throws {
+  let rules = try rules("""
+    {"event": "before_create", "email_domains": ["münchen.example", "Evil.example"], "deny": {}}
+    """)
+  for email in ["a@xn--mnchen-3ya.example", "x\u{0D4E}@evil.example", "x\u{111C2}@evil.example"] {
+    #expect(rules.answer(creation(email: email)).answer == .deny(Deny()), "\(email)")
+  }
+}
+
 @Test func `allow lists what it changes`() throws {
   let rules = try rules("""
     {"event": "before_create", "allow": {"display_name": "", "photo_url": "https://a.example/", "disabled": true,

@@ -175,11 +175,27 @@ func `a CSV row that would lose a value is rejected, and the error names it`(row
 }
 
 @Test(arguments: [
-  "u1,\"a", "u1,a\"b,,,,,", "u1,\"a\"b,,,,,", header.replacing("Password Salt", with: "Disabled"),
+  "u1,\"a", header.replacing("Password Salt", with: "Disabled"),
   "u1,," + String(repeating: "x", count: 70_000),
 ])
 func `a file that is not CSV causes an error`(text: String) {
   #expect(throws: ExportFileError.self) { try users(text) }
+}
+
+@Test(arguments: [1, 7, 1_000])
+func `a row of CSV with a misplaced quote or bad UTF-8 spoils no other row`(parts: Int) throws {
+  var file = UserFile()
+  var rows: [UserFile.Row] = []
+  let text = "u1,,,,,,\nu2,a\"b,,,,,\nu3,\"a\"b,,,,,\nu4,,,,,\u{7F},\nu5,,,,,,"
+  var bytes = Array(text.utf8)
+  bytes[try #require(bytes.firstIndex(of: 0x7F))] = 0xFF
+  for start in stride(from: 0, to: bytes.count, by: parts) {
+    try file.append(Array(bytes[start..<min(start + parts, bytes.count)])) { rows.append($0) }
+  }
+  try file.finish { rows.append($0) }
+  #expect(file.isTable)
+  let ids = rows.map { row in try? row.user(nowMillis: 0)?.id }
+  #expect(ids == ["u1", nil, nil, nil, "u5"])
 }
 
 private let line = #"""

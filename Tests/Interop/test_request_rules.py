@@ -36,6 +36,8 @@ def still_serves(connection: Connection) -> bool:
 def test_R1_another_method_than_post_is_http_405_and_internal(connection: Connection, method: str) -> None:
     reply = connection.call(request(method=method))
     assert (reply.http, reply.status) == ("405", INTERNAL) and still_serves(connection), reply
+    # RFC 9110 section 15.5.6.
+    assert reply.first("allow") == "POST"
 
 
 @pytest.mark.parametrize("kind", ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"])
@@ -81,7 +83,10 @@ def test_R4_a_path_without_its_slash_is_refused(connection: Connection, path: st
 
 @pytest.mark.parametrize("timeout", ["1H", "1M", "1S", "900m", "900000u", "99999999n", "00000009S"])
 def test_R5_each_unit_and_up_to_eight_digits_are_read(connection: Connection, timeout: str) -> None:
-    assert connection.call(request(CHECK, ("grpc-timeout", timeout))).status == OK
+    fields = request(CHECK, ("grpc-timeout", timeout))
+    # In one write, since the shortest timeout is a tenth of a second.
+    connection.write(connection.headers(1, fields), frame(DATA, END_STREAM, 1, message()))
+    assert connection.reply(1).status == OK
 
 
 @pytest.mark.parametrize("timeout", ["1", "S", "-1S", "+1S", "1s", "1.5S", "0x1S", "1SS", ""])

@@ -58,11 +58,11 @@ import Testing
   #expect(throws: Refused.self) { try failure.get() }
 }
 
-@Test func `a part with its own thread is created before its start returns, and a failure is thrown`() {
+@Test func `a part with its own thread is created before its start returns, and a failure is thrown`() throws {
   struct Refused: Error {}
   let isMade = Atomic<Bool>(false)
   let ran = Wakeups()
-  startPart(named: "part") {
+  try startPart(named: "part") {
     isMade.store(true, ordering: .releasing)
     return { ran.signal() }
   }

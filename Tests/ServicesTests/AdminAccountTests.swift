@@ -155,7 +155,7 @@ func `a batch has 1 to 1,000 ids`(count: Int, isTaken: Bool) throws {
 }
 
 @Test(arguments: [
-  ("carol@example.com", true, false, nil), ("", false, true, nil),
+  ("carol@example.com", true, false, nil), ("", false, false, nil), ("", true, true, .invalidField),
   (String(repeating: "x", count: 128), true, false, nil),
   (String(repeating: "x", count: 129), true, false, .invalidField), ("Zoë", true, false, .invalidField),
   ("line\nend", true, false, .invalidField), ("carol", true, true, .invalidField),

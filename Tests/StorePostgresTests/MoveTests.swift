@@ -44,6 +44,8 @@ import Testing
       == "t")
     #expect(try await store.commit(.account(.insert(Embedded.bare("gone")))) == .conflict(.accountID))
     #expect(try await store.commit(.account(.insert(Embedded.bare("new")))) == .committed)
+    // Only one row of the file has a network.
+    #expect(try place.text("SELECT sum(held) FROM pending_networks") == "1")
     // What the file held counts: of the account's places one, of the caller's for links three, of all for links four.
     let limits = [(1, 9, 9), (9, 3, 9), (9, 9, 4)].map(PendingLimits.init(perAccountMax:perCallerMax:totalMax:))
     let outcomes = try await withLimits(limits, store)

@@ -96,6 +96,23 @@ struct EmailTests {
     #expect(throws: TextError.invalidEmail(.localPart)) { try normaliseEmail(address) }
   }
 
+  @Test(arguments: [
+    ("\u{105C9}@example.com", "\u{105D2}\u{307}@example.com"),
+    ("\u{16121}@example.com", "\u{1611E}\u{1611E}@example.com"),
+  ])
+  func `two spellings of a newer letter are one address, or none until the normal form is known`(
+    composed: String, decomposed: String
+  ) {
+    let addresses = [composed, decomposed].map { try? normaliseEmail($0).utf8.map(\.self) }
+    #expect(addresses[0] == addresses[1])
+  }
+
+  @Test(arguments: ["a@example.com", "x\u{0D4E}@example.com", "x\u{111C2}@example.com"])
+  func `the domain is found after a letter that forms one character with the at sign`(address: String) throws {
+    #expect(try emailDomain(normaliseEmail(address)) == "example.com")
+    #expect(emailDomain("example.com").isEmpty)
+  }
+
   @Test(arguments: ["a..b@docomo.ne.jp", "a.@ezweb.ne.jp", "a...@au.com", "a-.b..c@t.ezweb.ne.jp", "A..B@DOCOMO.NE.JP"])
   func `local parts of Japanese mobile providers may repeat dots and end with one`(address: String) throws {
     #expect(try normaliseEmail(address) == address.lowercased())

@@ -82,7 +82,7 @@ enum Layers {
       others: ["Synchronization"]),
     Layer(
       module: "HookServer", firstFile: "HookServer.swift",
-      ours: ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens"]),
+      ours: ["HookMessages", "API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor", "Tokens", "Text"]),
     Layer(
       module: "Client", firstFile: "Client.swift", ours: ["API", "Protobuf", "GRPC", "HTTP2", "TLS", "Reactor"]),
     Layer(module: "HookMessages", firstFile: "HookMessages.swift", ours: []),

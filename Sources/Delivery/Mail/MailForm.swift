@@ -12,7 +12,7 @@ package struct Sender: Hashable, Sendable {
     self.name = name
   }
 
-  var domain: Substring { address.split(separator: "@").last ?? "" }
+  var domain: Substring { address.utf8.split(separator: UInt8(ascii: "@")).last.map(Substring.init) ?? "" }
 }
 
 /// The format of a mail (RFC 5322, RFC 2045 to 2047). Text from users and templates is in base64, so that none of its
@@ -47,7 +47,8 @@ struct MailForm {
   /// Returns the address in the form for SMTP and mail headers. A local part that is not a dot-atom becomes a quoted
   /// string (RFC 5322, 3.4.1).
   static func quoted(_ address: String) -> String {
-    guard let at = address.lastIndex(of: "@") else { return address }
+    // By bytes, because some letters form one `Character` with the sign.
+    guard let at = address.utf8.lastIndex(of: UInt8(ascii: "@")) else { return address }
     let local = address[..<at]
     return local.hasSuffix(".") || local.contains("..") ? "\"\(local)\"\(address[at...])" : address
   }

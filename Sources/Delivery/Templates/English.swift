@@ -79,7 +79,7 @@ extension BuiltIn {
     "invitation": """
       Subject: You are invited
 
-      There is an account for {{to}}. You can enter it here:
+      An account was created for {{to}}. Use this link to sign in for the first time:
 
       {{link}}
 
@@ -188,8 +188,8 @@ extension BuiltIn {
     "factor_enrolled": """
       Subject: A second factor was added
 
-      A second factor ({{factor}}) was added to your account. If it was not you, change your password, and have the \
-      factor removed by the support of the service if you cannot sign in.
+      A second factor ({{factor}}) was added to your account. If it was not you, change your password. If you \
+      cannot sign in, ask the support of the service to remove the factor.
       """,
     "factor_withdrawn": """
       Subject: A second factor was removed

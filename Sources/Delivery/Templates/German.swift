@@ -3,17 +3,17 @@ extension BuiltIn {
     "phone_code": """
       Subject: Ihr Code
 
-      Ihr Code ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn niemandem.
+      Ihr Code ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn nicht weiter.
       """,
     "second_factor_code": """
       Subject: Ihr Code
 
-      Ihr Code zur Anmeldung ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn niemandem.
+      Ihr Code zur Anmeldung ist {{code}}. Er gilt {{lifetime}}. Geben Sie ihn nicht weiter.
       """,
     "email_link": """
       Subject: Anmeldung
 
-      Sie können sich anmelden mit diesem Link:
+      Mit diesem Link können Sie sich anmelden:
 
       {{link}}
 
@@ -31,8 +31,8 @@ extension BuiltIn {
     "sign_up_known": """
       Subject: Sie haben schon ein Konto
 
-      Jemand wollte sich als {{to}} registrieren. Mit dieser Adresse gibt es schon ein Konto; angelegt wurde nichts.
-      Waren Sie es, melden Sie sich an, oder setzen Sie ein neues Passwort.
+      Jemand wollte sich als {{to}} registrieren. Mit dieser Adresse gibt es schon ein Konto; ein neues wurde nicht
+      angelegt. Waren Sie es, melden Sie sich an, oder setzen Sie ein neues Passwort.
       """,
     "sign_in_methods": """
       Subject: So melden Sie sich an

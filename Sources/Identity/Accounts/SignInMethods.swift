@@ -42,6 +42,12 @@ package struct SignInMethods: Hashable, Sendable {
   /// The only method is a link or a code to the account's own email address, as the operator allows.
   init(mailboxUnder policy: Policy) { addMailbox(policy) }
 
+  /// Returns the methods with which the owner of an address can complete a conflict. A link or a code to a verified
+  /// address always signs in, also if the operator has disabled every other method of the account.
+  func orMailbox(of account: AccountRecord, _ policy: Policy) -> SignInMethods {
+    isEmpty && account.emailVerified ? SignInMethods(mailboxUnder: policy) : self
+  }
+
   private mutating func addMailbox(_ policy: Policy) {
     if policy.emailLinkEnabled { methods.append(SignInMethods.emailLink) }
     if policy.emailCodes != .off { methods.append(SignInMethods.emailCode) }

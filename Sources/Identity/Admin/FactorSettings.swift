@@ -8,7 +8,7 @@ package struct FactorSetting: Hashable, Sendable {
     case totp(secret: [UInt8])
   }
 
-  /// Of a factor to keep, or of a new one. Empty: a new id is made.
+  /// The id of a factor to keep or to add. Empty: the server makes one.
   package var id: String
   /// Empty for a factor that is kept: its name stays.
   package var displayName: String

@@ -157,7 +157,7 @@ extension OutgoingMessage.Recipient {
   var masked: String {
     switch self {
     case .email(let address):
-      let at = address.lastIndex(of: "@") ?? address.endIndex
+      let at = address.utf8.lastIndex(of: UInt8(ascii: "@")) ?? address.endIndex
       return "\(address[..<at].prefix(1))***\(address[at...])"
     case .phoneNumber(let number): return OutgoingMessage.Recipient.masked(number)
     }

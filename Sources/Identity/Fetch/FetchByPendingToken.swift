@@ -52,10 +52,11 @@ extension Environment {
   /// S8: if the account has another subject of the same provider, that provider and the mailbox are excluded. Neither
   /// can distinguish the old holder from the new one.
   func waysToComplete(_ row: PendingRecord, _ state: AccountState) -> SignInMethods {
-    if row.purpose == .link, state.isUnentered(policy) { return SignInMethods(mailboxUnder: policy) }
     let methods = SignInMethods(state, policy)
+    guard row.purpose == .link else { return methods }
+    if state.isUnentered(policy) { return SignInMethods(mailboxUnder: policy) }
     let providerID = row.identity.providerID
-    guard row.purpose == .link, state.identity(of: providerID) != nil else { return methods }
+    guard state.identity(of: providerID) != nil else { return methods.orMailbox(of: state.account, policy) }
     return methods.without(SignInMethods.mailbox.union([providerID]))
   }
 }

@@ -51,6 +51,8 @@ extension AccountEdit {
     _ providerID: String, subject: String, keepsAddress: Bool, policy: Policy, now: Timestamp
   ) throws(Failure) {
     let account = edited.account
+    // The account states its address and number as the subjects of its own methods.
+    let subject = account.ownSubject(of: providerID) == subject ? "" : subject
     if providerID == SignInMethods.passkey {
       let removed = edited.passkeys.filter { subject.isEmpty || $0.key.subject == subject }
       guard !removed.isEmpty else {
@@ -72,6 +74,17 @@ extension AccountEdit {
       removePhoneNumber()
     } else {
       throw Failure(.noSuchProvider, field: "provider_id", hint: "This provider is not linked to the account.")
+    }
+  }
+}
+
+extension AccountRecord {
+  /// The subject of one of the service's own methods; nil: the account has none, or it is a provider's.
+  fileprivate func ownSubject(of providerID: String) -> String? {
+    switch providerID {
+    case SignInMethods.password, SignInMethods.emailLink: email
+    case SignInMethods.phone: phoneNumber
+    default: nil
     }
   }
 }

@@ -155,8 +155,7 @@ extension AssertionDecision {
   }
 
   private func conflict(_ owner: AccountState, _ ways: SignInMethods) -> Conflict {
-    // A link or code to a verified address always signs in, also if the operator has disabled every other method.
-    let ways = ways.isEmpty && owner.account.emailVerified ? SignInMethods(mailboxUnder: policy) : ways
+    let ways = ways.orMailbox(of: owner.account, policy)
     return Conflict(owner: owner, ways: ways, reason: ways.isEmpty ? .askAdministrator : .none)
   }
 

@@ -1,6 +1,6 @@
 package import GRPC
 
-/// The decision which calls are exported.
+/// Decides which calls are exported.
 package struct TraceSampler: Sendable {
   private let ratio: Double
   private let threshold: UInt64

@@ -20,7 +20,8 @@ final class MasterKeyWork: Sendable {
     var logMillis: Int64 = 30_000
   }
 
-  private let environment: Environment
+  /// Read for each step, because a reload may change the policy.
+  private let environment: @Sendable () -> Environment
   /// Whether other servers may use the store at the same time.
   private let isShared: Bool
   private let metrics: ServerMetrics
@@ -28,10 +29,13 @@ final class MasterKeyWork: Sendable {
   private let times: Times
   private let counted = Mutex<[MasterKeyStatus]?>(nil)
   private let passMillis = Mutex<Int64>(0)
-  /// The keys whose absence, and those whose unusable rows, are already logged.
+  /// The keys whose absence is already logged.
   private let missing = Mutex<Set<MasterKeyID>>([])
 
-  init(_ environment: Environment, isShared: Bool, _ metrics: ServerMetrics, _ log: Log, _ times: Times = Times()) {
+  init(
+    _ environment: @escaping @Sendable () -> Environment, isShared: Bool, _ metrics: ServerMetrics, _ log: Log,
+    _ times: Times = Times()
+  ) {
     self.environment = environment
     self.isShared = isShared
     self.metrics = metrics
@@ -41,7 +45,7 @@ final class MasterKeyWork: Sendable {
 
   /// The result of the last count, for metrics. Before the first one, the keys have no rows.
   var statuses: [MasterKeyStatus] {
-    counted.withLock(\.self) ?? environment.cryptography.masterKeyIDs.enumerated().map { index, id in
+    counted.withLock(\.self) ?? environment().cryptography.masterKeyIDs.enumerated().map { index, id in
       MasterKeyStatus(id: id, state: index == 0 ? .seals : .unused)
     }
   }
@@ -75,7 +79,7 @@ final class MasterKeyWork: Sendable {
     return !Task.isCancelled
   }
 
-  private func note() async throws { try await NoteMasterKeys(environment)() }
+  private func note() async throws { try await NoteMasterKeys(environment())() }
 
   /// Passes read all sealed rows, so they take at most a tenth of the time.
   private func pauseMillis() -> Int64 {
@@ -102,7 +106,7 @@ final class MasterKeyWork: Sendable {
 
   private func count() async throws -> [MasterKeyStatus] {
     let begun = monotonicMillis()
-    let statuses = try await InspectMasterKeys(environment)()
+    let statuses = try await InspectMasterKeys(environment())()
     counted.withLock { $0 = statuses }
     passMillis.withLock { $0 = monotonicMillis() - begun }
     return statuses
@@ -120,11 +124,11 @@ final class MasterKeyWork: Sendable {
 
   private func sealAgain(_ due: [MasterKeyStatus]) async throws {
     let total = due.reduce(0) { $0 + $1.rowCount }
-    let first = environment.cryptography.masterKeyIDs[0]
+    let first = environment().cryptography.masterKeyIDs[0]
     let names = ["from": due.map(\.id.text).joined(separator: ","), "to": first.text]
     log.info("sealing rows again", names.merging(["rows": "\(total)"]) { $1 })
     var (seen, logged, begun) = (0, monotonicMillis(), monotonicMillis())
-    let end = try await SealAgain(environment)(of: Set(due.map(\.id))) { progress in
+    let end = try await SealAgain(environment())(of: Set(due.map(\.id))) { progress in
       metrics.sealedAgain(progress.sealedRows - seen)
       seen = progress.sealedRows
       let now = monotonicMillis()

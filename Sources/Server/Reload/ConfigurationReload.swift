@@ -32,7 +32,7 @@ final class ConfigurationReload: Sendable {
   private let log: Log
   /// Held while a reload runs, so that two of them do not overlap.
   private let turn = Mutex(())
-  /// Held briefly, because a slow file must not keep those waiting who only read the metrics.
+  /// Held only briefly, so that a slow file does not delay a scrape of the metrics.
   private let history: Mutex<History>
 
   init(

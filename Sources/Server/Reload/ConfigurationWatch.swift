@@ -29,9 +29,16 @@ struct ConfigurationWatch: Sendable {
       var change = SettledChange()
       while true {
         do { try await Task.sleep(nanoseconds: UInt64(everyMillis) * 1_000_000) } catch { return }
-        let (attempted, present) = reload.fingerprints
-        if change.saw(present, attempted: attempted) { reload.reload() }
+        await look(&change)
       }
     }
+  }
+
+  private func look(_ change: inout SettledChange) async {
+    // Without a thread, the next check tries again.
+    guard let (attempted, present) = try? await onThread(named: "watch", { reload.fingerprints }),
+      change.saw(present, attempted: attempted)
+    else { return }
+    try? await onThread(named: "reload") { reload.reload() }
   }
 }

@@ -26,9 +26,11 @@ package final class DemandedReloads: Sendable {
       return false
     }
     guard isIdle else { return }
-    startThread(named: "reload") { [self] in
+    let work = { @Sendable [self] in
       repeat { reload() } while isDemandedAgain()
     }
+    // Without a thread, a late signal is better than a lost reload.
+    do { try tryStartThread(named: "reload", work) } catch { work() }
   }
 
   private func isDemandedAgain() -> Bool {

@@ -64,7 +64,7 @@ struct AccountFile {
 
   private static func name(_ text: String) -> Name {
     if text.hasPrefix("id:") { return .id(String(text.dropFirst(3))) }
-    return text.contains("@") ? .email(text) : .id(text)
+    return text.utf8.contains(UInt8(ascii: "@")) ? .email(text) : .id(text)
   }
 }
 

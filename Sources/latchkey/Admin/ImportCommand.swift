@@ -59,7 +59,8 @@ struct ImportCommand: ServiceCommand {
     }
     if !common.json { showProgress(nil) }
     try keepErrors(tally)
-    let report = tally.report(tookMillis: max(1, monotonicMillis() - beganMillis), listsErrors: errors == nil)
+    let report = tally.report(
+      tookMillis: max(1, monotonicMillis() - beganMillis), listsErrors: errors == nil, warning: source.warning)
     guard tally.errors.isEmpty else { throw Ending(code: .refused, report: report) }
     return report
   }

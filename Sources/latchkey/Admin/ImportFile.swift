@@ -52,6 +52,7 @@ final class ExportFile {
           continue
         }
         tally.leaveOut(user.leftOut)
+        tally.noteMethods(user)
         batch.accounts.append(ImportedAccount(user))
         batch.numbers.append(number)
       } catch {
@@ -68,6 +69,13 @@ final class ExportFile {
     case "account_id": .invalidField
     default: .providerAlreadyLinked
     }
+  }
+
+  /// What to know about the file before its users are trusted; nil: nothing.
+  var warning: String? {
+    guard cutter.isTable else { return nil }
+    return "Older releases of firebase-tools do not escape names in CSV, so a user could have added rows. Compare the "
+      + "number of rows with that of the project's users, or import JSON."
   }
 
   /// Returns the next row. `users` is in reverse order.
@@ -143,6 +151,8 @@ final class ImportTally {
   private(set) var imported = 0
   private(set) var unchanged = 0
   private(set) var errors: [Refused] = []
+  /// The number of accepted rows without a password, provider or phone number.
+  private var withoutMethod = 0
   /// The number of rows by ignored member.
   private var leftOut: [String: Int] = [:]
   private let isDryRun: Bool
@@ -160,6 +170,10 @@ final class ImportTally {
       refuse(batch.numbers[Int(error.row)], error.accountID, error.reason, error.field, error.message)
     }
     for (_, fields) in Dictionary(grouping: answer.leftOut, by: \.row) { leaveOut(Set(fields.map(\.field))) }
+  }
+
+  func noteMethods(_ user: FirebaseUser) {
+    if user.passwordHash.isEmpty, user.providers.isEmpty, user.phoneNumber.isEmpty { withoutMethod += 1 }
   }
 
   func leaveOut(_ names: Set<String>) {
@@ -181,7 +195,7 @@ final class ImportTally {
     return nil
   }
 
-  func report(tookMillis: Int64, listsErrors: Bool) -> Report {
+  func report(tookMillis: Int64, listsErrors: Bool, warning: String?) -> Report {
     let errors = errors.sorted { $0.row < $1.row }
     let rate = Int64(rows) * 1_000 / tookMillis
     let verb = isDryRun ? "Would import" : "Imported"
@@ -194,6 +208,10 @@ final class ImportTally {
       let names = named.map { "\(printable($0.key)) (\($0.value) rows)" }
       lines.append("Ignored members: \(names.joined(separator: ", ")).")
     }
+    if withoutMethod > 0 {
+      lines.append("\(withoutMethod) rows have no password, provider or phone number: their users may need help.")
+    }
+    if let warning { lines.append(warning) }
     if listsErrors { lines += errors.map { "  " + $0.line } }
     return Report(lines, [
       JSONMember("outcome", .string(isDryRun ? "dry_run" : "imported")), JSONMember("imported", .int(Int64(imported))),
@@ -202,6 +220,8 @@ final class ImportTally {
       JSONMember("left_out", .array(named.map { name, rows in
         .object([JSONMember("name", .string(name)), JSONMember("rows", .int(Int64(rows)))])
       })),
+      JSONMember("rows_without_method", .int(Int64(withoutMethod))),
+      JSONMember("warnings", .strings(warning.map { [$0] } ?? [])),
       JSONMember("errors", .array(listsErrors ? errors.map(\.json) : [])),
     ])
   }

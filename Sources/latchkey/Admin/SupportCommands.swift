@@ -11,7 +11,7 @@ enum NamedUser {
   case id(String)
 
   init(_ text: String) {
-    if text.contains("@") {
+    if text.utf8.contains(UInt8(ascii: "@")) {
       self = .email(text)
     } else if text.hasPrefix("+") {
       self = .phone(text)

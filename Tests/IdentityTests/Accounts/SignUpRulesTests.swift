@@ -204,9 +204,16 @@ extension World {
 
   @Test(arguments: [
     ("a@example.com", true), ("a@sub.example.com", false), ("a@example.net", false), ("a@mail.example.org", false),
+    ("x\u{0D4E}@example.com", true), ("x\u{0D4E}@mail.example.org", false),
   ])
   func `an address needs an allowed domain that is not blocked`(_ email: String, _ isAllowed: Bool) {
     #expect(world.policy.emailDomains.allows(email) == isAllowed)
+  }
+
+  @Test func `a letter that forms one character with the at sign hides no domain`() {
+    var rules = EmailDomainRules()
+    rules.blocked = OneDomain(domain: "example.org")
+    #expect(!rules.allows("x\u{0D4E}@example.org") && rules.allows("x\u{0D4E}@example.com"))
   }
 
   @Test func `every call that gives an account a new address checks it`() async throws {

@@ -126,6 +126,18 @@ struct `FetchProviders, all rules` {
     #expect(try await byToken(handle, world.call(), in: world).methods == ["password"])
   }
 
+  @Test func `3.1 the mailbox of a verified address is offered if every other method is disabled`() async throws {
+    var world = World { ($0.emailLinkEnabled, $0.passwordEnabled) = (true, false) }
+    world.store.insert(account(.verified(ada), password: true))
+    let handle = world.hold(corp(tier: .verified), for: "account-y")
+    #expect(try await byToken(handle, world.call(), in: world).methods == ["emailLink"])
+    // S8: the mailbox may have a new holder.
+    world.store.insert(account(.verified(ada), password: true, identities: [corp("c-old")]))
+    world.policy.enabledProviderIDs.remove("oidc.corp")
+    let changed = world.hold(corp("c-new", tier: .verified), for: "account-y")
+    #expect(try await byToken(changed, world.call(), in: world).methods.isEmpty)
+  }
+
   @Test func `S8 a changed subject is offered neither that provider nor the mailbox`() async throws {
     let world = World { $0.emailLinkEnabled = true }
     world.store.insert(account(.verified(ada), password: true, emailLink: true, identities: [corp("c-old")]))

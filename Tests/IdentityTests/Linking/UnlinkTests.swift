@@ -24,6 +24,18 @@ struct `Unlink, all rules` {
     #expect(world.store.contents == before)
   }
 
+  @Test(arguments: [("password", ada), ("phone", "+15550100")])
+  func `the subject that the account states for one of its own methods names that method`(
+    _ providerID: String, _ subject: String
+  ) async throws {
+    world.store.insert(account(.verified(ada), password: true, phone: "+15550100", identities: [google()]))
+    let session = try world.session(of: "account-y")
+    await refused(.noSuchProvider) { try await world.unlink(providerID, subject: "x", session) }
+    _ = try await world.unlink(providerID, subject: subject, session)
+    let state = try #require(world.store.state("account-y"))
+    #expect(providerID == "phone" ? state.account.phoneNumber == nil : state.account.passwordHash == nil)
+  }
+
   @Test func `check 76: the last sign-in method stays, and the error names methods that could be added`() async throws {
     let session = try known(.verified(ada), password: false)
     let before = world.store.contents

@@ -36,9 +36,10 @@ extension World {
   }
 
   func unlink(
-    _ providerID: String, _ session: SessionGrant, _ call: CallFacts? = nil
+    _ providerID: String, subject: String = "", _ session: SessionGrant, _ call: CallFacts? = nil
   ) async throws -> SessionGrant {
-    try await Unlink(environment)(UnlinkRequest(idToken: session.idToken, providerID: providerID), call ?? self.call())
+    try await Unlink(environment)(
+      UnlinkRequest(idToken: session.idToken, providerID: providerID, subject: subject), call ?? self.call())
   }
 
   func reauthenticate(

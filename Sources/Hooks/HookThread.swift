@@ -55,7 +55,7 @@ struct HookThreadError: Error, CustomStringConvertible {
 }
 
 /// The thread of one hook: an event loop with one connection, on which all calls run concurrently.
-final class HookLane {
+final class HookThread {
   private let target: HookClient.Target
   private let inbox: HookInbox
   private let loop: EventLoop
@@ -104,6 +104,7 @@ final class HookLane {
     }
     let isReused = connection != nil
     let connection = connection ?? connect(to: endpoint)
+    let arrivals = connection.arrivals
     job.begin(connection, head) { [unowned self] result in
       switch result {
       case .success(let answer): job.end(answer)
@@ -111,6 +112,9 @@ final class HookLane {
         // An idle connection may have been closed. The hook has not seen the call then.
         if mayRetry, isReused, status.code == .unavailable, status.wasNotProcessed {
           return start(job, mayRetry: false)
+        }
+        if status.code == .deadlineExceeded, !job.order.isCutShort, connection.arrivals == arrivals {
+          giveUp(connection)
         }
         job.end(.failure(status.fault(job.order)))
       }
@@ -124,10 +128,22 @@ final class HookLane {
     made.onUnusable = { [unowned self, unowned made] _ in
       if connection === made { connection = nil }
       // The hook may have moved: resolve its name again, and read its files again.
-      if !wasOpen { self.endpoint = nil }
+      if !wasOpen { forgetEndpoint() }
     }
     connection = made
     return made
+  }
+
+  /// Closes a connection on which nothing arrived during a whole time limit. The hook may be gone although a proxy, or
+  /// the kernel of its machine, still acknowledges what the server sends.
+  private func giveUp(_ silent: Connection) {
+    forgetEndpoint()
+    silent.close()
+  }
+
+  private func forgetEndpoint() {
+    if let endpoint { loop.forget(endpoint) }
+    endpoint = nil
   }
 
   // MARK: The name of the hook
@@ -138,9 +154,13 @@ final class HookLane {
     guard !isResolving else { return }
     isResolving = true
     let (settings, resolved, inbox) = (target.endpoint, resolved, inbox)
-    startThread(named: "hook-resolve") {
-      resolved.put(Result { () throws(EndpointError) in try Endpoint(settings) })
-      inbox.wake()
+    do {
+      try tryStartThread(named: "hook-resolve") {
+        resolved.put(Result { try Endpoint(settings) })
+        inbox.wake()
+      }
+    } catch {
+      settle(.failure(error))
     }
   }
 
@@ -149,9 +169,13 @@ final class HookLane {
     let late = waiting.filter { $0.order.endMillis <= now }
     waiting.removeAll { $0.order.endMillis <= now }
     for job in late { job.end(.failure(job.order.lateness)) }
+    // The loop reads its clock once in each turn, so the timer may fire some milliseconds early.
+    if let next = waiting.map(\.order.endMillis).min() {
+      loop.after(millis: max(1, next - now)) { [unowned self] in endLate() }
+    }
   }
 
-  private func settle(_ result: Result<Endpoint, EndpointError>) {
+  private func settle(_ result: Result<Endpoint, any Error>) {
     isResolving = false
     let jobs = waiting
     waiting = []
@@ -166,11 +190,11 @@ final class HookLane {
 
 /// A result on its way from one thread to another.
 private final class Resolution: Sendable {
-  private let result = Mutex<Result<Endpoint, EndpointError>?>(nil)
+  private let result = Mutex<Result<Endpoint, any Error>?>(nil)
 
-  func put(_ result: Result<Endpoint, EndpointError>) { self.result.withLock { $0 = result } }
+  func put(_ result: Result<Endpoint, any Error>) { self.result.withLock { $0 = result } }
 
-  func take() -> Result<Endpoint, EndpointError>? {
+  func take() -> Result<Endpoint, any Error>? {
     result.withLock { result in
       defer { result = nil }
       return result
